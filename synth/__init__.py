@@ -1,0 +1,52 @@
+"""Synthetic tables with a differential-privacy guarantee that is true end to end.
+
+This file is the library's interface: whatever it does not name is an implementation detail.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from synth.card import meaning, odds
+    from synth.draft import draft
+    from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
+    from synth.pipeline import Result, refit, run, sample
+    from synth.plan import plan
+    from synth.privacy.ledger import Ledger
+    from synth.schema import Schema, load, parse
+
+__version__ = "0.1.0"
+
+# Name -> module. Loaded when first used: torch and pandas cost seconds that `synth ledger show` does not need.
+_HOME = {
+    "BudgetError": "errors", "InputError": "errors", "SpentError": "errors", "SynthError": "errors",
+    "UsageError": "errors", "Schema": "schema", "load": "schema", "parse": "schema", "draft": "draft",
+    "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "pipeline", "plan": "plan",
+    "Ledger": "privacy.ledger", "meaning": "card", "odds": "card",
+}  # fmt: skip
+
+__all__ = [
+    "BudgetError",
+    "InputError",
+    "Ledger",
+    "Result",
+    "Schema",
+    "SpentError",
+    "SynthError",
+    "UsageError",
+    "draft",
+    "load",
+    "meaning",
+    "odds",
+    "parse",
+    "plan",
+    "refit",
+    "run",
+    "sample",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"synth.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'synth' has no attribute {name!r}")

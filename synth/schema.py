@@ -1,0 +1,286 @@
+"""What is publicly known of a table: kinds, bounds, categories, missing codes, and who vouches for each.
+
+A schema is the only source of public facts. Positions, the integers that stand for values everywhere
+inside the library, follow from it alone: a valid value has a position in ``range(column.size)``, and a
+missing code one in ``range(column.size, column.cells)``.
+"""
+
+import datetime as dt
+import json
+import math
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from synth.errors import InputError
+
+CATEGORICAL = ("categorical", "ordinal", "boolean")
+NUMERIC = ("integer", "float")
+UNCONFIRMED = "unconfirmed"
+MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
+MAX_POSITIONS = 2**53  # beyond, a float no longer tells neighbouring positions apart
+SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+
+Kind = Literal["categorical", "ordinal", "boolean", "integer", "float", "datetime", "identifier"]
+Source = Literal["public", "declared", "private", "unconfirmed"]
+
+
+def canonical(text: str) -> str:
+    """The text by which categories are compared: trimmed, and without a zero fraction.
+
+    >>> canonical(" 3.0"), canonical("3"), canonical("03"), canonical("a.0")
+    ('3', '3', '03', 'a.0')
+    """
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", text.strip())
+
+
+class Column(BaseModel):
+    """The public facts of one column; a fact that does not apply is left out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    type: Kind
+    categories: tuple[str, ...] | None = None
+    min: int | float | str | None = Field(default=None, union_mode="left_to_right")
+    max: int | float | str | None = Field(default=None, union_mode="left_to_right")
+    decimals: int | None = Field(default=None, ge=0, le=15)
+    resolution: Literal["second", "minute", "hour", "day"] | float | None = None
+    nullable: bool | None = None
+    missing: tuple[str, ...] | None = None
+    source: Source = "declared"
+    description: str | None = None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether neighbouring positions are neighbouring quantities (numbers and dates)."""
+        return self.type in NUMERIC or self.type == "datetime"
+
+    @property
+    def missing_codes(self) -> tuple[str, ...]:
+        """The texts that stand for a missing value; empty when the column is never missing."""
+        if self.missing:
+            return self.missing
+        return ("",) if self.nullable else ()
+
+    @property
+    def step(self) -> Decimal:
+        """Distance between neighbouring positions: a number's unit, or seconds for a date."""
+        if self.type == "datetime":
+            return Decimal(SECONDS[str(self.resolution or "day")])
+        if self.resolution is not None:
+            return Decimal(str(self.resolution))
+        return Decimal(1) if self.type == "integer" else Decimal(1).scaleb(-(self.decimals or 0))
+
+    @property
+    def bounds(self) -> tuple[Decimal, Decimal]:
+        """Smallest and largest value as exact decimals (seconds since 1970 for a date)."""
+        if self.type == "datetime":
+            return _seconds(str(self.min)), _seconds(str(self.max))
+        return Decimal(str(self.min)), Decimal(str(self.max))
+
+    @property
+    def size(self) -> int:
+        """Number of positions of valid values; 0 for an identifier."""
+        if self.type in CATEGORICAL:
+            return len(self.categories or ())
+        if self.type == "identifier":
+            return 0
+        low, high = self.bounds
+        return int((high - low) / self.step) + 1
+
+    @property
+    def cells(self) -> int:
+        """Number of positions in all, missing codes included."""
+        return self.size + len(self.missing_codes)
+
+
+class Schema(BaseModel):
+    """The public facts of a table. Columns keep the order of the file.
+
+    >>> s = Schema.model_validate({"columns": {"AGE": {"type": "integer", "min": 0, "max": 99}}})
+    >>> s.columns["AGE"].size
+    100
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dataset: str | None = None
+    target: str | None = None
+    positive: str | None = None
+    unit: str | None = None
+    columns: dict[str, Column]
+
+    def measured(self) -> dict[str, Column]:
+        """The columns that a generator learns: all but the identifiers."""
+        return {n: c for n, c in self.columns.items() if c.type != "identifier"}
+
+    def unconfirmed(self) -> dict[str, list[str]]:
+        """Drafted facts that nobody has vouched for, by column."""
+        return {n: facts(c) for n, c in self.columns.items() if c.source == UNCONFIRMED}
+
+    def assume_public(self) -> "Schema":
+        """The same schema with every unconfirmed fact marked as public."""
+        mark = {"source": "public"}
+        columns = {
+            n: c.model_copy(update=mark) if c.source == UNCONFIRMED else c
+            for n, c in self.columns.items()
+        }
+        return self.model_copy(update={"columns": columns})
+
+    def to_json(self) -> str:
+        """The schema as JSON text; absent facts are left out, whole numbers written without a point."""
+        plain = self.model_dump(mode="json", exclude_none=True)
+        for column in plain["columns"].values():
+            for fact in ("min", "max", "resolution"):
+                value = column.get(fact)
+                if isinstance(value, float) and value.is_integer():
+                    column[fact] = int(value)
+        return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+
+
+def facts(column: Column) -> list[str]:
+    """Names of the facts that a column states, its kind first.
+
+    >>> facts(Column(type="integer", min=0, max=9))
+    ['type', 'min', 'max']
+    """
+    stated = column.model_dump(exclude_none=True, exclude={"source", "description"})
+    return list(stated)
+
+
+def parse(plain: object, *, name: str = "schema") -> Schema:
+    """A checked schema from plain JSON data.
+
+    Errors: InputError naming column, rule and remedy.
+    """
+    try:
+        schema = Schema.model_validate(plain)
+    except ValidationError as error:
+        raise InputError(f"{name}: {_first(error)}") from None
+    for problem in _problems(schema):
+        raise InputError(f"{name}: {problem}")
+    return schema
+
+
+def load(path: str | Path) -> Schema:
+    """The schema in a JSON file. Errors: InputError when it is missing, not JSON, or breaks a rule."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise InputError(f"schema {path}: {reason}; draft one with `synth schema init`") from None
+    except UnicodeDecodeError:
+        raise InputError(f"schema {path}: not UTF-8 text; save it as UTF-8 JSON") from None
+    try:
+        return parse(json.loads(text, object_pairs_hook=_no_twins), name=f"schema {path}")
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"schema {path}: not JSON ({error.msg}, {where})") from None
+    except RecursionError:
+        raise InputError(f"schema {path}: nested too deep to be a schema") from None
+
+
+def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        names = [k for k, _ in pairs]
+        twice = next(k for k in names if names.count(k) > 1)
+        raise InputError(f"schema: {twice!r} stands twice in one object; keep one")
+    return out
+
+
+def _first(error: ValidationError) -> str:
+    """The first fault of a validation, as column, fact and rule."""
+    fault = error.errors(include_url=False)[0]
+    where = [str(p) for p in fault["loc"]]
+    place = f"column {where[1]}: {' '.join(where[2:])}" if where[:1] == ["columns"] and where[1:] else ".".join(where)
+    rule = "is no fact of a schema; remove it" if fault["type"] == "extra_forbidden" else fault["msg"]
+    return f"{place}: {rule}" if place else f"{rule}"
+
+
+def _problems(schema: Schema):
+    """Yields a sentence for each rule that the schema breaks."""
+    if not schema.columns:
+        yield "it names no column; add at least one"
+    for name, column in schema.columns.items():
+        for rule in _column_problems(column):
+            yield f"column {name}: {rule}"
+    if schema.target is not None:
+        yield from _target_problems(schema)
+    if schema.unit not in (None, "row"):
+        yield f"unit {schema.unit!r} is not supported yet; leave it out for one row a person"
+
+
+def _target_problems(schema: Schema):
+    target = schema.columns.get(schema.target or "")
+    if target is None:
+        yield f"target {schema.target!r} is not among the columns"
+    elif target.type == "identifier":
+        yield f"target {schema.target!r} is an identifier, which is never modelled; choose another column"
+    elif schema.positive is not None and target.type in CATEGORICAL:
+        if canonical(schema.positive) not in {canonical(c) for c in target.categories or ()}:
+            yield f"positive {schema.positive!r} is not a category of {schema.target}"
+
+
+def _column_problems(column: Column):
+    if column.type in CATEGORICAL:
+        yield from _category_problems(column)
+    elif column.type != "identifier":
+        yield from _bound_problems(column)
+    codes = [canonical(c) for c in column.missing or ()]
+    if len(set(codes)) < len(codes):
+        yield "missing names the same code twice"
+
+
+def _category_problems(column: Column):
+    if not column.categories:
+        yield f"a {column.type} column needs its categories, a list of every value it can take"
+        return
+    texts = [canonical(c) for c in column.categories]
+    if len(set(texts)) < len(texts):
+        twice = next(t for t in texts if texts.count(t) > 1)
+        yield f"category {twice!r} is listed twice (3, 3.0 and \"3\" are one)"
+    both = set(texts) & {canonical(c) for c in column.missing_codes}
+    if both:
+        yield f"{sorted(both)[0]!r} is both a category and a missing code; keep one"
+
+
+def _bound_problems(column: Column):
+    if column.min is None or column.max is None:
+        yield f"a {column.type} column needs min and max, the smallest and largest possible value"
+        return
+    try:
+        low, high = column.bounds
+    except (ArithmeticError, ValueError):
+        what = "a date like 2020-01-31" if column.type == "datetime" else "a number"
+        yield f"min and max must each be {what}"
+        return
+    if not (math.isfinite(low) and math.isfinite(high)):
+        yield "min and max must be finite"
+    elif low > high:
+        yield f"min {column.min} is above max {column.max}; swap them"
+    elif column.type == "integer" and (low % 1 or high % 1):
+        yield "min and max of an integer column must be whole numbers"
+    else:
+        yield from _step_problems(column)
+
+
+def _step_problems(column: Column):
+    worded = isinstance(column.resolution, str)
+    if column.resolution is not None and worded != (column.type == "datetime"):
+        yield "resolution is second, minute, hour or day for a date, a number otherwise"
+    elif not (column.step > 0 and math.isfinite(column.step)):
+        yield "resolution must be above 0"
+    elif column.type == "integer" and column.step % 1:
+        yield "resolution of an integer column must be a whole number"
+    elif column.size > MAX_POSITIONS:
+        yield "more than 2**53 steps between min and max; give fewer decimals or a coarser resolution"
+
+
+def _seconds(text: str) -> Decimal:
+    """Seconds since 1970 of an ISO date or date-time without a zone."""
+    moment = dt.datetime.fromisoformat(text)
+    return Decimal(int((moment - dt.datetime(1970, 1, 1)).total_seconds()))
