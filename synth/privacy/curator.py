@@ -1,0 +1,125 @@
+"""The one door to the rows: dry run, ledger line, rows, noise, in that order."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from synth.errors import BudgetError
+from synth.privacy.accounting import (
+    DELTA_RESERVE,
+    EPSILON_RESERVE,
+    Event,
+    derived_epsilon,
+    sampler_cost,
+    total_mu,
+)
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Relation
+from synth.questions import Counts, CountsRelease
+
+PRECISION = "the noise generator is not precise enough for this epsilon and delta; lower epsilon or raise delta"
+SLACK = 1e-9  # relative float error that a generator's own sums may carry; calibration rounds down by as much
+
+
+class Mechanism(Protocol):
+    """How one kind of question is answered: its sensitivity, its events, its arithmetic."""
+
+    def events(self, question: Counts, relation: Relation, /) -> list[Event]: ...
+
+    def changed_cells(self, relation: Relation, /) -> int: ...
+
+    def answer(self, question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise, /) -> CountsRelease: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """What a run may spend: the guarantee it is charged for, and the noise budget mu calibrated to it."""
+
+    epsilon: float
+    delta: float
+    relation: Relation
+    mu: float
+
+
+class Curator:
+    """Holds the rows of one run and answers questions within its grant.
+
+    **Guarantee**: ``commit`` (the ledger line of the whole grant) returns before ``read`` is called; a
+    question that would exceed the grant is refused before rows are looked at; after ``close`` nothing is
+    answered any more.
+    """
+
+    def __init__(
+        self,
+        *,
+        grant: Grant,
+        commit: Callable[[], Any],
+        read: Callable[[], Mapping[str, np.ndarray]],
+        mechanisms: Mapping[type, Mechanism],
+        noise: SystemNoise,
+    ) -> None:
+        self._grant, self._commit, self._read = grant, commit, read
+        self._mechanisms, self._noise = mechanisms, noise
+        self._rows: Mapping[str, np.ndarray] | None = None
+        self._closed = False
+        self._events: list[Event] = []
+        self._sampler = (0.0, 0.0)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All that was answered so far, for the accountant."""
+        return tuple(self._events)
+
+    @property
+    def epsilon_derived(self) -> float:
+        """The accountant's epsilon, at the grant's delta, of all that was answered so far."""
+        return derived_epsilon(total_mu(self._events), self._grant.delta)
+
+    def open(self) -> None:
+        """Commits the spend, then lets the rows be read. Errors: BudgetError, with nothing read."""
+        if self._closed:
+            raise BudgetError("this run's budget is closed; start a new run")
+        if self._rows is None:
+            self._commit()
+            self._rows = self._read()
+
+    def public_rows(self) -> int | None:
+        """The row count where the relation makes it public, else None."""
+        self.open()
+        if not self._grant.relation.rows_are_public or self._rows is None:
+            return None
+        return len(next(iter(self._rows.values())))
+
+    def ask(self, question: Counts) -> CountsRelease:
+        """Answers within the grant, or refuses and reads nothing. Errors: BudgetError."""
+        mechanism = self._mechanisms[type(question)]
+        asked = mechanism.events(question, self._grant.relation)
+        sampler = self._dry_run(asked, mechanism)
+        self.open()
+        assert self._rows is not None
+        release = mechanism.answer(question, self._rows, self._noise)
+        self._events += asked
+        self._sampler = sampler
+        return release
+
+    def close(self) -> None:
+        """Lets the rows go; no further question is answered."""
+        self._rows, self._closed = None, True
+
+    def _dry_run(self, asked: list[Event], mechanism: Mechanism) -> tuple[float, float]:
+        """Refuses what the grant does not cover; returns the sampler's cost with the question included."""
+        grant = self._grant
+        if total_mu([*self._events, *asked]) > grant.mu * (1 + SLACK):
+            left = max(0.0, grant.mu**2 - total_mu(self._events) ** 2)
+            wanted = sum(e.mu2 for e in asked)
+            raise BudgetError(f"the question needs mu^2 = {wanted:.6g} of the run's remaining {left:.6g}")
+        epsilon, delta = self._sampler
+        for event in asked:
+            draws = event.count * mechanism.changed_cells(grant.relation)
+            more = sampler_cost(grant.epsilon, sigma=event.sigma, draws=draws)
+            epsilon, delta = epsilon + more[0], delta + more[1]
+        if epsilon > grant.epsilon * EPSILON_RESERVE or delta > grant.delta * DELTA_RESERVE:
+            raise BudgetError(PRECISION)
+        return epsilon, delta

@@ -1,0 +1,88 @@
+"""The stated sensitivity of tables of counts is an upper bound over all neighbours of tiny tables, and reached."""
+
+from itertools import product
+from math import isclose, sqrt
+
+import numpy as np
+import pytest
+
+from synth.mechanisms import counts
+from synth.privacy.relation import Relation
+from synth.questions import Bins, Counts, Marginal
+
+
+class Silent:
+    """No noise at all, so that exact tables can be compared. Exists in this file only."""
+
+    def gaussian_counts(self, shape, *, sigma):
+        return np.zeros(shape, dtype=np.int64)
+
+
+A = Bins.each("a", 2)
+B = Bins(column="b", cells=3, starts=[0, 2], groups=[0, 1])  # positions 0 and 1 share a bin
+SKIP = Bins(column="b", cells=3, starts=[0, 1, 2], groups=[0, -1, 1])  # position 1 is not counted
+MARGINALS = [(A,), (B,), (SKIP,), (A, B), (A, SKIP)]
+ROWS = [(a, b) for a in range(2) for b in range(3)]
+
+
+def tables(marginal, rows):
+    """Exact counts of one marginal over a list of rows; an absent row (None) adds nothing."""
+    kept = [r for r in rows if r is not None]
+    columns = {"a": np.array([r[0] for r in kept], dtype=np.int64), "b": np.array([r[1] for r in kept], dtype=np.int64)}
+    question = Counts(purpose="test", marginals=(Marginal(bins=marginal, sigma=1.0),))
+    return counts.answer(question, columns, Silent()).values[0]
+
+
+def neighbours(relation):
+    """Every pair of neighbouring tables of at most three rows."""
+    for n in (0, 1, 2):
+        for rest in product(ROWS, repeat=n):
+            for row in ROWS:
+                match relation:
+                    case Relation.ADD_REMOVE:
+                        yield [*rest, row], list(rest)
+                    case Relation.ZERO_OUT:
+                        yield [*rest, row], [*rest, None]
+                    case Relation.REPLACE_ONE:
+                        for other in ROWS:
+                            yield [*rest, row], [*rest, other]
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("marginal", MARGINALS, ids=str)
+def test_stated_sensitivity_is_the_largest_move(relation, marginal):
+    moves = [np.linalg.norm(tables(marginal, x) - tables(marginal, y)) for x, y in neighbours(relation)]
+    assert max(moves) <= counts.sensitivity(relation) + 1e-12
+    assert isclose(max(moves), counts.sensitivity(relation))
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_changed_cells_is_the_largest_number(relation):
+    cells = [np.count_nonzero(tables(MARGINALS[3], x) != tables(MARGINALS[3], y)) for x, y in neighbours(relation)]
+    assert max(cells) == counts.changed_cells(relation)
+
+
+def test_several_tables_move_together_as_their_events_say():
+    """Two tables of one question: mu**2 adds, and the joint move in units of noise is never larger."""
+    sigmas = (2.0, 5.0)
+    parts = tuple(Marginal(bins=m, sigma=s) for m, s in zip(((A,), (A, B)), sigmas, strict=True))
+    question = Counts(purpose="test", marginals=parts)
+    for relation in Relation:
+        mu2 = sum(e.mu2 for e in counts.events(question, relation))
+        worst = 0.0
+        for x, y in neighbours(relation):
+            moved = [np.linalg.norm(tables(m.bins, x) - tables(m.bins, y)) / m.sigma for m in parts]
+            worst = max(worst, sqrt(sum(v * v for v in moved)))
+        assert isclose(worst, sqrt(mu2)), relation
+
+
+def test_chunks_of_rows_count_as_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = {"a": rng.integers(0, 2, 1000), "b": rng.integers(0, 3, 1000)}
+    question = Counts(purpose="t", marginals=(Marginal(bins=(A, SKIP), sigma=1.0),))
+    whole = counts.answer(question, rows, Silent()).values[0]
+    monkeypatch.setattr(counts, "CHUNK", 7)
+    assert np.array_equal(whole, counts.answer(question, rows, Silent()).values[0])
+    monkeypatch.setattr(counts, "LOOKUP", 0)
+    assert np.array_equal(whole, counts.answer(question, rows, Silent()).values[0])
+    assert whole.sum() == np.count_nonzero(rows["b"] != 1)

@@ -1,0 +1,127 @@
+"""Imports point one way; privacy noise has one source. Read from the code itself, so a new arrow fails here."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PUBLIC = {"errors"}  # anything may raise the house's errors
+
+# module (or package) -> packages of synth that it may import
+ALLOWED = {
+    "errors": set(),
+    "schema": set(),
+    "questions": {"schema"},
+    "codec": {"schema"},
+    "draft": {"schema", "sources"},
+    "sources": {"schema", "codec"},
+    "privacy": {"questions", "privacy"},
+    "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
+                   "privacy.noise"},
+    "generators": {"schema", "questions", "generators"},
+    "evaluate": {"schema", "codec", "sources", "evaluate"},
+    "jobs": {"jobs"},
+    "store": {"questions"},
+    "card": {"schema", "privacy.accounting", "privacy.noise", "privacy.relation"},
+    "serve": set(),
+}  # fmt: skip
+SEAMS = {"pipeline", "request", "plan", "bundle"}  # may import all of the above and each other
+
+
+def imports(path: Path) -> set[str]:
+    """Dotted names of the modules of synth that a file imports, without the leading `synth.`."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            inside = node.module == "synth"
+            found |= {f"synth.{a.name}" for a in node.names} if inside else {node.module}
+    return {name.removeprefix("synth.") for name in found if name.startswith("synth.")}
+
+
+def modules() -> list[Path]:
+    return sorted((ROOT / "synth").rglob("*.py"))
+
+
+def owner(path: Path) -> str:
+    return path.relative_to(ROOT / "synth").parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_arrow_points_upwards(path):
+    room = owner(path)
+    if room in SEAMS:
+        assert not {"cli", "serve"} & {name.split(".")[0] for name in imports(path)}
+        return
+    if room in ("__init__", "__main__", "cli"):
+        return
+    allowed = ALLOWED[room] | PUBLIC
+    for name in imports(path):
+        parts = name.split(".")
+        prefixes = {".".join(parts[: i + 1]) for i in range(len(parts))}
+        assert prefixes & allowed or parts[0] == room, f"{room} must not import synth.{name}"
+
+
+def test_generators_never_see_rows_noise_or_ledger():
+    for path in (ROOT / "synth" / "generators").rglob("*.py"):
+        rooms = {name.split(".")[0] for name in imports(path)}
+        assert not rooms & {"privacy", "mechanisms", "sources", "codec", "pipeline"}, path
+
+
+def test_the_command_line_adds_nothing_to_the_library():
+    for path in (ROOT / "synth" / "cli").rglob("*.py"):
+        assert not imports(path) & {"privacy.noise", "privacy.curator", "mechanisms.counts"}, path
+
+
+def test_the_app_uses_public_names_only():
+    import synth
+
+    public = set(synth.__all__)
+    for path in (ROOT / "app").rglob("*.py"):
+        for name in imports(path):
+            parts = name.split(".")
+            assert parts[0] in public and (len(parts) == 1 or parts[0] in ("jobs", "errors")), (path, name)
+
+
+def random_calls(path: Path) -> list[str]:
+    """Calls that draw from numpy's, the standard library's or torch's random numbers, by their source text."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            text = ast.unparse(node.func)
+            if text.startswith(("np.random.", "numpy.random.", "random.", "torch.rand")):
+                found.append(text)
+    return found
+
+
+def test_privacy_noise_is_drawn_in_one_place():
+    """Seeded generators may be made where post-processing starts; no code draws from a global generator."""
+    makers = {"np.random.default_rng"}
+    for path in modules():
+        calls = random_calls(path)
+        if path.name == "noise.py":
+            continue
+        assert set(calls) <= makers, (path, calls)
+        if owner(path) in ("mechanisms", "privacy", "sources", "codec"):
+            assert not calls, f"{path}: randomness before the last private read comes from privacy/noise.py"
+
+
+def test_every_mechanism_has_its_proof_note():
+    for path in (ROOT / "synth" / "mechanisms").glob("*.py"):
+        if path.stem != "__init__":
+            assert path.with_suffix(".md").exists(), path
+
+
+def test_nothing_is_pickled():
+    for path in modules():
+        names = {n.split(".")[0] for n in _all_imports(path)}
+        assert not names & {"pickle", "dill", "joblib", "cloudpickle"}, path
+        assert "torch.load" not in path.read_text(), path
+
+
+def _all_imports(path: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}
+    return plain | {n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module}

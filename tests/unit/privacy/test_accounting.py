@@ -1,0 +1,86 @@
+"""Calibration and composition agree with closed forms and with dp_accounting's loss distributions, on the safe side."""
+
+from math import erf, exp, inf, nan, sqrt
+
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from synth.errors import UsageError
+from synth.privacy import accounting
+from synth.privacy.accounting import Event, calibrate, derived_epsilon, sampler_cost, total_mu
+
+GRID = [(e, d) for e in (0.01, 0.2, 1.0, 5.1, 10.0, 18.0) for d in (1e-9, 1e-5, 1e-2)]
+
+
+def profile(epsilon: float, mu: float) -> float:
+    """delta(epsilon; mu), written out: Balle and Wang, arXiv 1805.06530, Theorem 8."""
+
+    def phi(x: float) -> float:
+        return 0.5 * (1 + erf(x / sqrt(2)))
+
+    return phi(mu / 2 - epsilon / mu) - exp(epsilon) * phi(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), GRID)
+def test_calibrated_mu_keeps_the_claim_and_wastes_little(epsilon, delta):
+    mu = calibrate(epsilon, delta)
+    assert derived_epsilon(mu, delta) <= epsilon
+    assert derived_epsilon(mu * 1.005, delta) > epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [g for g in GRID if g[0] <= 5.1 and g[1] >= 1e-5])
+def test_profile_written_out_agrees(epsilon, delta):
+    mu = calibrate(epsilon, delta)
+    assert profile(epsilon, mu) <= delta
+    assert profile(epsilon, mu * 1.01) > delta
+
+
+def test_published_value():
+    """mu = 0.268 at epsilon 1, delta 1e-5; a zCDP conversion would give rho 0.0306 in place of 0.0359."""
+    assert calibrate(1.0, 1e-5) == pytest.approx(0.268, abs=5e-4)
+    assert calibrate(1.0, 1e-5) ** 2 / 2 == pytest.approx(0.0359, abs=1e-4)
+
+
+@pytest.mark.parametrize("split", [(1,), (1, 1), (3, 4, 12), (1,) * 20])
+def test_parts_compose_to_the_whole(split):
+    """Whatever the split of mu**2, the loss distributions composed by dp_accounting stay within epsilon."""
+    mu = calibrate(1.0, 1e-5)
+    whole = sum(split)
+    events = [Event(name="part", sensitivity=1.0, sigma=1 / (mu * sqrt(s / whole))) for s in split]
+    assert total_mu(events) == pytest.approx(mu)
+    composed = pld.from_gaussian_mechanism(events[0].sigma)
+    for event in events[1:]:
+        composed = composed.compose(pld.from_gaussian_mechanism(event.sigma))
+    assert composed.get_epsilon_for_delta(1e-5) == pytest.approx(1.0, abs=2e-3)
+
+
+def test_count_is_as_many_events():
+    one = Event(name="a", sensitivity=2.0, sigma=3.0, count=5)
+    assert total_mu([one]) == pytest.approx(total_mu([Event(name="a", sensitivity=2.0, sigma=3.0)] * 5))
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, inf, -inf, nan, True and 0.0])
+def test_senseless_epsilon_is_refused(epsilon):
+    with pytest.raises(UsageError, match="epsilon"):
+        calibrate(epsilon, 1e-5)
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1e-5, 2, nan, inf])
+def test_senseless_delta_is_refused(delta):
+    with pytest.raises(UsageError, match="delta"):
+        calibrate(1.0, delta)
+
+
+@pytest.mark.parametrize("bad", [{"sensitivity": 0}, {"sigma": 0}, {"sigma": inf}, {"count": 0}, {"sensitivity": -1}])
+def test_senseless_event_is_refused(bad):
+    with pytest.raises(ValueError, match="event"):
+        Event(**{"name": "x", "sensitivity": 1.0, "sigma": 1.0, **bad})
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 5.1, 10.0, 18.0])
+def test_the_sampler_stays_within_its_reserve_for_a_usual_run(epsilon):
+    """A hundred tables at delta 1e-5: what calibration set aside covers the sampler's imprecision."""
+    sigma = 1 / (calibrate(epsilon, 1e-5) * sqrt(1 / 100))
+    more_epsilon, more_delta = sampler_cost(epsilon, sigma=sigma, draws=100)
+    assert more_epsilon <= epsilon * accounting.EPSILON_RESERVE
+    assert more_delta <= 1e-5 * accounting.DELTA_RESERVE
