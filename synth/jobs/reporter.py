@@ -1,0 +1,127 @@
+"""The worker's side of a job: tells how far it is, and stops where it is asked to."""
+
+import contextlib
+import os
+import sys
+import time
+from dataclasses import replace
+from typing import Any, Self
+
+import psutil
+
+from synth.jobs.folder import Cancelled, Job, Status
+
+PAUSE = 0.2  # seconds between two writes
+GROUND = 0.5  # seconds of work before the time left is worth an estimate
+
+
+class Reporter:
+    """Reports a run's progress to its job's folder (``job`` None: to nobody) and, with ``bar``, on stderr.
+
+    ``stages`` names the stages in order, each with its share of the expected time (any positive scale). As a
+    context manager it leaves the terminal as it was, whatever ends the run, Ctrl-C included.
+
+    >>> with Reporter(None, stages={"count": 1, "train": 3}, bar=False) as report:
+    ...     report.stage("train")
+    ...     report.progress(0.5)
+    ...     report.fraction
+    0.625
+    """
+
+    def __init__(self, job: Job | None, *, stages: dict[str, float], bar: bool) -> None:
+        if not stages or min(stages.values()) <= 0:
+            raise ValueError("stages: at least one, each with a share above 0")
+        total = sum(stages.values())
+        self._shares = {name: share / total for name, share in stages.items()}
+        self._job = job
+        self._began = self._told = time.monotonic()
+        self._before = self._share = 0.0
+        self._status = Status(state="running", pid=os.getpid(), pid_started=psutil.Process().create_time())
+        self._bar = _bar() if bar and sys.stderr.isatty() else None
+        self._lines = bar and self._bar is None
+        self._tell()
+
+    @property
+    def fraction(self) -> float:
+        """Share of the expected time that has passed, 0 to 1; never falls."""
+        return self._status.fraction
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def stage(self, name: str) -> None:
+        """Begins a stage. Errors: KeyError for a name not among the stages; Cancelled when asked to stop."""
+        self._share = self._shares[name]
+        names = list(self._shares)
+        self._before = sum(self._shares[other] for other in names[: names.index(name)])
+        self._status = replace(self._status, stage=name)
+        if self._lines:
+            print(name, file=sys.stderr, flush=True)
+        self._advance(0.0)
+        self._tell()
+        self._stop_if_asked()
+
+    def progress(self, fraction: float) -> None:
+        """Share of the current stage that is done, 0 to 1; cheap. Errors: Cancelled when asked to stop."""
+        self._advance(min(max(fraction, 0.0), 1.0))
+        if time.monotonic() - self._told >= PAUSE:
+            self._tell()
+        self._stop_if_asked()
+
+    def note(self, message: str) -> None:
+        """A line for the user on stderr, above a bar: public text, with or without a bar."""
+        if self._bar is not None:
+            self._bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(message, file=sys.stderr, flush=True)
+
+    def finish(self, state: str, message: str, exit_code: int) -> None:
+        """Last word: done, failed or cancelled, with a public one-line message."""
+        fraction = 1.0 if state == "done" else self.fraction
+        ended = {"state": state, "message": message, "exit_code": exit_code, "fraction": fraction}
+        self._status = replace(self._status, **ended)  # type: ignore[arg-type]
+        self._tell()
+        self._close()
+
+    def _advance(self, within: float) -> None:
+        overall = min(self._before + self._share * within, 1.0)
+        self._status = replace(self._status, fraction=max(self.fraction, overall))
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        spent = self._told - self._began
+        left = None
+        if self._status.state == "running" and spent > GROUND and self.fraction > 0.01:
+            left = round(spent * (1 - self.fraction) / self.fraction, 1)
+        self._status = replace(self._status, seconds=round(spent, 3), seconds_left=left)
+        if self._job is not None:
+            # A run that has spent its budget must not die of a full disk while telling how far it is.
+            with contextlib.suppress(OSError):
+                self._job.write(self._status)
+        if self._bar is not None:
+            self._bar.start()
+            self._bar.update(self._bar.task_ids[0], completed=self.fraction, description=self._status.stage)
+            self._bar.refresh()
+
+    def _stop_if_asked(self) -> None:
+        if self._job is not None and self._job.cancel_asked:
+            raise Cancelled("cancelled on request")
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def _bar() -> Any:
+    """A bar on stderr that is drawn when told to, without a thread of its own."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    parts = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*parts, console=Console(stderr=True), auto_refresh=False)
+    bar.add_task("", total=1.0)
+    return bar

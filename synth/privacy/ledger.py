@@ -1,0 +1,197 @@
+"""The ledger: every spend of every dataset, written before its rows are read, never altered afterwards.
+
+Sums are exact decimals of the figures as people write them: three spends of 0.1 fit a cap of 0.3. Adding
+epsilons and deltas bounds any later composition, adaptively chosen or not, and that is what a policy caps.
+"""
+
+import hmac
+import os
+import uuid
+from pathlib import Path
+from typing import Any, Self
+
+from synth.errors import BudgetError, UsageError
+from synth.privacy import ledger_chain, ledger_policy, ledger_store
+from synth.privacy.ledger_chain import Verification
+from synth.privacy.ledger_policy import Policy, Spend, Total, figure, name, user
+from synth.privacy.ledger_store import Entry
+
+__all__ = ["Entry", "Ledger", "Policy", "Spend", "Total", "Verification", "default_path"]
+
+
+def default_path() -> Path:
+    """Where the ledger lies: ``$SYNTH_LEDGER``, else in the user's data folder (``$XDG_DATA_HOME``)."""
+    if named := os.environ.get("SYNTH_LEDGER"):
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "facsimile" / "ledger.sqlite"
+
+
+class Ledger:
+    """The ledger in one SQLite file, made on first use; safe to share by threads and processes.
+
+    Errors: InputError when the file is no ledger or cannot be opened.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(Path(folder.name) / "ledger.sqlite")
+    >>> _ = ledger.set_policy("census", max_epsilon=2.0)
+    >>> facts = dict(dataset="census", delta=1e-5, relation="add_remove", unit="row", engine="gdp",
+    ...              noise_source="system", question={"columns": ["AGE"]})
+    >>> ledger.spend(Spend(epsilon=1.6, **facts)).number
+    2
+    >>> try:
+    ...     ledger.spend(Spend(epsilon=1, **facts))
+    ... except BudgetError as error:
+    ...     print(str(error)[:77])
+    dataset 'census': requested epsilon 1, remaining 0.4, short by 0.6 (policy 2.
+    >>> ledger.summary("census")[0].remaining_epsilon, ledger.verify().ok
+    (0.4, True)
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = Path(path if path is not None else default_path()).expanduser().absolute()
+        ledger_store.create(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close: each operation has a connection of its own."""
+
+    def set_policy(
+        self,
+        dataset: str,
+        *,
+        max_epsilon: float,
+        max_delta: float = 1e-3,
+        relation: str | None = None,
+        unit: str | None = None,
+        actor: str | None = None,
+        approved_by: str | None = None,
+    ) -> Policy:
+        """Records the cap that holds for the dataset from now on, earlier spends included.
+
+        A cap below what is spent is allowed: then nothing remains. Errors: UsageError for a figure out of
+        range, or a relation or unit that recorded spends contradict (they could not be added up).
+        """
+        dataset = name(dataset, "dataset")
+        caps = {
+            "max_epsilon": figure(max_epsilon, "max_epsilon"),
+            "max_delta": figure(max_delta, "max_delta", below=1),
+        }
+        if caps["max_epsilon"] == 0:
+            raise UsageError("max_epsilon 0: must be above 0")
+        facts = _named(relation=relation, unit=unit)
+        people = _named(actor=actor or user(), approved_by=approved_by)
+        with ledger_store.writing(self.path) as db:
+            if reason := ledger_policy.contradiction(db, dataset, facts):
+                raise UsageError(reason)
+            line = ledger_store.append(
+                db, kind="policy", run=str(uuid.uuid4()), dataset=dataset, question=caps, **people, **facts
+            )
+        return Policy.of(line)
+
+    def policy(self, dataset: str) -> Policy | None:
+        """The newest policy of the dataset, None where there is none."""
+        with ledger_store.connection(self.path) as db:
+            return ledger_policy.newest(db, name(dataset, "dataset"))
+
+    def check(self, spend: Spend) -> None:
+        """Raises the BudgetError that ``spend`` would raise now; records nothing."""
+        with ledger_store.connection(self.path) as db:
+            reason = ledger_policy.refusal(db, spend)
+        if reason:
+            raise BudgetError(reason)
+
+    def spend(self, spend: Spend) -> Entry:
+        """Charges the dataset. On return the line is on the disk; only then may rows be read.
+
+        Check and charge are one step: no other process comes between. Errors: BudgetError when the policy
+        does not allow it, after recording a refusal; InputError when it could not be recorded.
+
+        **Guarantee**: under a policy the recorded spends add up, exactly, to its caps at most.
+        """
+        charge = {"epsilon": spend.epsilon, "delta": spend.delta}
+        line: dict[str, Any] = {"run": str(uuid.uuid4())} | {what: getattr(spend, what) for what in _SHARED}
+        with ledger_store.writing(self.path) as db:
+            reason = ledger_policy.refusal(db, spend)
+            if reason is None:
+                return ledger_store.append(db, kind="spend", question=spend.question, **line, **charge)
+            told = {"requested": charge, "reason": reason, "question": spend.question}
+            ledger_store.append(db, kind="refusal", question=told, **line)
+        raise BudgetError(reason)
+
+    def outcome(self, run: str, *, state: str, detail: dict[str, Any]) -> Entry:
+        """Records how a charged run ended: done, failed or cancelled; ``detail`` is public JSON data.
+
+        Errors: UsageError for another state, or a run that is not charged here.
+        """
+        if state not in ("done", "failed", "cancelled"):
+            raise UsageError(f"outcome {state!r}: must be done, failed or cancelled")
+        with ledger_store.writing(self.path) as db:
+            charged = ledger_store.lines(db, run=run, kind="spend")
+            if not charged:
+                raise UsageError(f"run {run!r}: not charged in this ledger; give the run of a recorded spend")
+            told = {"state": state, "detail": detail}
+            return ledger_store.append(
+                db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=told, actor=user()
+            )
+
+    def fingerprint(self, run: str, *, dataset: str, digest: bytes) -> list[str]:
+        """Records a keyed fingerprint of the rows that a run read; names other datasets that carry it.
+
+        Without the key, which stays beside the ledger, a fingerprint answers no guess about the rows.
+        """
+        dataset, run = name(dataset, "dataset"), name(run, "run")
+        mark = {"fingerprint": hmac.new(ledger_store.key(self.path), digest, "sha256").hexdigest()}
+        text = ledger_store.canonical_json(mark)
+        with ledger_store.writing(self.path) as db:
+            twins = {line["dataset"] for line in ledger_store.lines(db, kind="fingerprint", question=text)}
+            line = {"run": run, "dataset": dataset, "actor": user()}
+            ledger_store.append(db, kind="fingerprint", question=mark, **line)
+        return sorted(twins - {dataset})
+
+    def row_key(self) -> bytes:
+        """16 secret bytes, the same for the life of the key, for hashing rows before ``fingerprint``."""
+        return hmac.new(ledger_store.key(self.path), b"rows", "sha256").digest()[:16]
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """All lines, oldest first, or those of one dataset."""
+        where = {} if dataset is None else {"dataset": name(dataset, "dataset")}
+        with ledger_store.connection(self.path) as db:
+            return [ledger_store.entry(line) for line in ledger_store.lines(db, **where)]
+
+    def summary(self, dataset: str | None = None) -> list[Total]:
+        """Totals of every dataset that has a spend or a policy, by name; or of one."""
+        with ledger_store.connection(self.path) as db:
+            names = {line["dataset"] for line in db.execute(_KNOWN)}
+            if dataset is not None:
+                names &= {name(dataset, "dataset")}
+            return [ledger_policy.total(db, known) for known in sorted(names)]
+
+    def verify(self, head: str | None = None) -> Verification:
+        """Whether every line is there, unaltered and in order, and the exported ``head`` is among them.
+
+        Errors: UsageError when ``head`` is not 64 hexadecimal digits.
+        """
+        if head is not None:
+            head = head.strip().lower()
+            if len(head) != 64 or set(head) - set("0123456789abcdef"):
+                raise UsageError("head: must be the 64 hexadecimal digits that were exported")
+        return ledger_chain.verify(self.path, head=head)
+
+    def head(self) -> str:
+        """The hash of the last line, 64 zeros for an empty ledger: to be kept outside the file."""
+        with ledger_store.connection(self.path) as db:
+            last = db.execute("SELECT hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
+            return str(last["hash"]) if last else ledger_store.START
+
+
+def _named(**texts: str | None) -> dict[str, str | None]:
+    return {what: text if text is None else name(text, what) for what, text in texts.items()}
+
+
+_SHARED = ("dataset", "relation", "unit", "engine", "noise_source", "actor", "approved_by")
+_KNOWN = "SELECT DISTINCT dataset FROM ledger WHERE kind IN ('spend', 'policy')"

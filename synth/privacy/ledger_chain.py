@@ -1,0 +1,82 @@
+"""The check of a ledger's chain: are all lines there, unaltered and in the order of writing?"""
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from synth.errors import UsageError
+from synth.privacy.ledger_store import FIELDS, GUARDS, START, TABLE, connection, digest, lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """Outcome of a check. ``problem`` names the first bad line and what befell it; None when ``ok``."""
+
+    ok: bool
+    lines: int
+    head: str
+    problem: str | None
+
+
+def verify(path: Path, *, head: str | None = None) -> Verification:
+    """Checks every line, the guards of the table and, where given, an earlier exported ``head``.
+
+    A ledger that has grown since the head was exported passes; one that lost a line written before fails.
+    Errors: InputError when the file cannot be opened.
+    """
+    with connection(path) as db:
+        try:
+            found: list[dict[str, Any]] = [dict(line) for line in lines(db)]
+            problem = _line_problem(found) or _guard_problem(db)
+        except (sqlite3.DatabaseError, KeyError) as error:  # KeyError: the table lost a column
+            return Verification(ok=False, lines=0, head=START, problem=f"the table cannot be read ({error})")
+    hashes = [START, *(line["hash"] for line in found)]
+    if problem is None and head is not None and head not in hashes:
+        problem = "head differs: no line carries it; the last lines were removed or an older copy restored"
+    return Verification(ok=problem is None, lines=len(found), head=str(hashes[-1]), problem=problem)
+
+
+def _digest(line: dict[str, Any]) -> str | None:
+    """The line's hash; None where an alteration left what no line can hold (bytes, an infinity)."""
+    try:
+        return digest(line)
+    except UsageError:
+        return None
+
+
+def _line_problem(found: list[dict[str, Any]]) -> str | None:
+    """What befell the first bad line. A hash covers number and previous hash, so each tells its tale."""
+    last = START
+    for number, line in enumerate(found, start=1):
+        if line["number"] != number:
+            return f"line {number}: removed"
+        if _digest(line) != line["hash"]:
+            return f"line {number}: {_fate(line, found)}"
+        if line["previous"] != last:
+            before = f"line {number - 1}" if number > 1 else "the start of the chain"
+            return f"line {number}: does not continue {before}; one of them was altered, removed or reordered"
+        last = line["hash"]
+    return None
+
+
+def _fate(line: dict[str, Any], found: list[dict[str, Any]]) -> str:
+    """Why a line's hash is not its own: moved whole from another place, or changed within.
+
+    A line that was moved fits its hash under its former number. Its links moved with it or stayed.
+    """
+    number, hashes = line["number"], {START} | {other["hash"] for other in found}
+    for former in range(1, len(found) + 2):
+        moved = {**{name: line[name] for name in FIELDS}, "number": former}
+        if former != number and _digest(moved) == line["hash"]:
+            return f"reordered (written as line {former})" if line["previous"] in hashes else "removed"
+    return "altered"
+
+
+def _guard_problem(db: sqlite3.Connection) -> str | None:
+    expected = {"ledger": TABLE, **GUARDS}
+    present = {row["name"]: row["sql"] for row in db.execute("SELECT name, sql FROM sqlite_master")}
+    for name, sql in expected.items():
+        if present.get(name) != sql:
+            return f"the guard {name} against changes was {'altered' if name in present else 'removed'}"
+    return None

@@ -1,0 +1,255 @@
+"""The ledger's arithmetic, policies and records, on real files."""
+
+import hashlib
+import hmac
+import math
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from synth.errors import BudgetError, InputError, UsageError
+from synth.privacy.ledger import Ledger, Spend, default_path
+
+
+def charge(epsilon=0.1, *, dataset="census", delta=1e-5, **changed):
+    facts = {
+        "relation": "add_remove",
+        "unit": "row",
+        "engine": "gdp",
+        "noise_source": "system",
+        "question": {},
+    }
+    return Spend(dataset=dataset, epsilon=epsilon, delta=delta, **(facts | changed))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+def test_three_tenths_fit_a_cap_of_three_tenths_and_nothing_more_does(ledger):
+    ledger.set_policy("census", max_epsilon=0.3)
+    for _ in range(3):
+        ledger.spend(charge(0.1))
+    assert ledger.summary()[0].remaining_epsilon == 0.0
+    with pytest.raises(BudgetError):
+        ledger.spend(charge(1e-12))
+
+
+def test_sums_stay_exact_far_beyond_the_digits_of_a_float(ledger):
+    ledger.set_policy("census", max_epsilon=1e22, max_delta=0.5)
+    ledger.spend(charge(1e-20, delta=0))
+    with pytest.raises(BudgetError, match="short by 1e-20"):
+        ledger.spend(charge(1e22, delta=0))
+
+
+def test_refusal_says_requested_remaining_and_short_by(ledger):
+    ledger.set_policy("X", max_epsilon=2.0)
+    ledger.spend(charge(1.6, dataset="X"))
+    with pytest.raises(BudgetError) as refused:
+        ledger.spend(charge(1, dataset="X"))
+    assert str(refused.value) == (
+        "dataset 'X': requested epsilon 1, remaining 0.4, short by 0.6 (policy 2.0, spent 1.6);"
+        " lower --epsilon or have the policy raised"
+    )
+
+
+def test_delta_is_capped_as_epsilon_is(ledger):
+    ledger.set_policy("census", max_epsilon=100, max_delta=2e-5)
+    ledger.spend(charge(delta=1e-5))
+    with pytest.raises(
+        BudgetError, match=r"requested delta 1\.5e-5, remaining 1e-5, short by 5e-6.*lower --delta"
+    ):
+        ledger.spend(charge(delta=1.5e-5))
+    ledger.spend(charge(delta=1e-5))
+
+
+def test_default_delta_cap_is_one_in_a_thousand(ledger):
+    assert ledger.set_policy("census", max_epsilon=1).max_delta == 1e-3
+
+
+def test_a_refusal_is_recorded_and_charges_nothing(ledger):
+    ledger.set_policy("census", max_epsilon=1)
+    with pytest.raises(BudgetError):
+        ledger.spend(charge(1.5))
+    line = ledger.entries()[-1]
+    assert (line.kind, line.epsilon, line.delta) == ("refusal", 0.0, 0.0)
+    assert line.question["requested"] == {"epsilon": 1.5, "delta": 1e-5}
+    assert ledger.summary()[0].remaining_epsilon == 1.0
+
+
+def test_check_raises_what_spend_would_and_records_nothing(ledger):
+    ledger.set_policy("census", max_epsilon=1)
+    ledger.check(charge(1))
+    before = ledger.head()
+    with pytest.raises(BudgetError, match=r"short by 0\.5"):
+        ledger.check(charge(1.5))
+    assert ledger.head() == before
+
+
+def test_without_a_policy_every_spend_is_recorded(ledger):
+    ledger.spend(charge(50))
+    total = ledger.summary("census")[0]
+    assert (total.runs, total.epsilon, total.policy, total.remaining_epsilon) == (1, 50.0, None, None)
+
+
+def test_a_policy_counts_the_spends_before_it_and_the_newest_one_holds(ledger):
+    ledger.spend(charge(1.5))
+    ledger.set_policy("census", max_epsilon=1)
+    assert ledger.summary()[0].remaining_epsilon == 0.0
+    with pytest.raises(BudgetError, match=r"remaining 0, short by 0.6 \(policy 1.0, spent 1.5\)"):
+        ledger.spend(charge(0.1))
+    ledger.set_policy("census", max_epsilon=2, approved_by="board")
+    ledger.spend(charge(0.5))
+    assert ledger.policy("census").approved_by == "board"
+
+
+def test_datasets_have_budgets_of_their_own(ledger):
+    ledger.set_policy("a", max_epsilon=1)
+    ledger.spend(charge(1, dataset="a"))
+    ledger.spend(charge(1, dataset="b"))
+    assert [(t.dataset, t.remaining_epsilon) for t in ledger.summary()] == [("a", 0.0), ("b", None)]
+    assert ledger.summary("c") == []
+
+
+def test_one_name_in_two_unicode_forms_has_one_budget(ledger):
+    ledger.set_policy("caf\u00e9", max_epsilon=1)
+    ledger.spend(charge(1, dataset="cafe\u0301"))
+    assert ledger.summary("cafe\u0301")[0].remaining_epsilon == 0.0
+
+
+@pytest.mark.parametrize(("what", "other"), [("relation", "replace_one"), ("unit", "PERSON")])
+def test_under_a_policy_all_spends_share_relation_and_unit(ledger, what, other):
+    ledger.set_policy("stated", max_epsilon=9, **{what: other})
+    ledger.set_policy("unstated", max_epsilon=9)
+    with pytest.raises(BudgetError, match=f"ask with {what} '{other}'"):
+        ledger.spend(charge(dataset="stated"))
+    ledger.spend(charge(dataset="unstated"))
+    with pytest.raises(BudgetError, match="do not add up"):
+        ledger.spend(charge(dataset="unstated", **{what: other}))
+
+
+def test_a_policy_cannot_contradict_recorded_spends(ledger):
+    ledger.spend(charge())
+    with pytest.raises(UsageError, match="line 1 spent under relation 'add_remove'"):
+        ledger.set_policy("census", max_epsilon=1, relation="replace_one")
+    assert ledger.policy("census") is None
+
+
+@pytest.mark.parametrize("cap", [0, -1, math.inf, math.nan])
+def test_a_cap_is_positive_and_finite(ledger, cap):
+    with pytest.raises(UsageError, match="max_epsilon"):
+        ledger.set_policy("census", max_epsilon=cap)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": -1}, {"epsilon": math.inf}, {"epsilon": math.nan}, {"delta": -1e-9}, {"delta": 1},
+        {"dataset": ""}, {"dataset": " a"}, {"dataset": "a\nb"}, {"dataset": "\ud800"}, {"relation": ""},
+    ],
+)  # fmt: skip
+def test_a_spend_that_no_line_may_carry_cannot_be_made(wrong):
+    with pytest.raises(UsageError) as refused:
+        charge(**wrong)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_question_that_is_no_json_is_refused_before_anything_is_recorded(ledger):
+    with pytest.raises(UsageError, match="JSON"):
+        ledger.spend(charge(question={"rows": object()}))
+    assert ledger.entries() == []
+
+
+def test_figures_that_sqlite_might_rewrite_keep_the_chain_whole(ledger):
+    for epsilon in (-0.0, 1, 1e-300, 0.1 + 0.2, 1e15, 12345678901234567):
+        ledger.spend(charge(epsilon, question={"é": [1.5, None, "\u2028"]}))
+    assert ledger.verify().ok
+
+
+def test_outcome_follows_its_run_and_charges_nothing(ledger):
+    run = ledger.spend(charge(1)).run
+    line = ledger.outcome(run, state="failed", detail={"stage": "train"})
+    assert (line.dataset, line.epsilon, line.question["detail"]) == ("census", 0.0, {"stage": "train"})
+    assert ledger.summary()[0].epsilon == 1.0
+    with pytest.raises(UsageError, match="not charged"):
+        ledger.outcome("no-such-run", state="done", detail={})
+
+
+def test_entries_come_back_as_written(ledger):
+    with ledger as same:
+        same.spend(charge(0.5, question={"columns": ["AGE"]}, actor="ana", approved_by="bo"))
+    again = Ledger(ledger.path).entries("census")[0]
+    assert (again.number, again.kind, again.epsilon, again.delta) == (1, "spend", 0.5, 1e-5)
+    assert (again.actor, again.approved_by, again.question) == ("ana", "bo", {"columns": ["AGE"]})
+    assert again.time.endswith("+00:00")
+
+
+def test_the_same_rows_under_another_name_are_noticed(ledger):
+    assert ledger.fingerprint("run-1", dataset="census", digest=b"rows") == []
+    assert ledger.fingerprint("run-2", dataset="census", digest=b"rows") == []
+    assert ledger.fingerprint("run-3", dataset="census-copy", digest=b"rows") == ["census"]
+    assert ledger.fingerprint("run-4", dataset="other", digest=b"other rows") == []
+
+
+def test_a_fingerprint_cannot_be_guessed_without_the_key(ledger, tmp_path):
+    ledger.fingerprint("run", dataset="census", digest=b"rows")
+    mark = ledger.entries()[0].question["fingerprint"]
+    key = (tmp_path / "ledger.sqlite.key").read_bytes()
+    assert mark == hmac.new(key, b"rows", "sha256").hexdigest()
+    assert mark != hashlib.sha256(b"rows").hexdigest()
+    other = Ledger(tmp_path / "other.sqlite")
+    other.fingerprint("run", dataset="census", digest=b"rows")
+    assert other.entries()[0].question["fingerprint"] != mark
+
+
+def test_the_key_is_secret_lasting_and_never_in_the_ledger(ledger, tmp_path):
+    ledger.fingerprint("run", dataset="census", digest=b"rows")
+    place = tmp_path / "ledger.sqlite.key"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert len(place.read_bytes()) == 32
+    assert ledger.row_key() == Ledger(ledger.path).row_key()
+    assert len(ledger.row_key()) == 16
+    content = ledger.path.read_bytes()
+    assert place.read_bytes() not in content
+    assert ledger.row_key() not in content
+
+
+def test_many_processes_agree_on_one_key(tmp_path):
+    paths = [str(tmp_path / f"{number}.sqlite") for number in range(30)]
+    ledgers = [Ledger(path) for path in paths]
+    code = f"""if True:
+        import os, sys
+        from synth.privacy.ledger import Ledger
+        ledgers = [Ledger(path) for path in {paths!r}]
+        print(flush=True)
+        sys.stdin.readline()
+        for ledger in ledgers:
+            print(ledger.row_key().hex())
+    """
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    workers = [subprocess.Popen([sys.executable, "-c", code], **pipes) for _ in range(4)]
+    for worker in workers:
+        worker.stdout.readline()
+    for worker in workers:
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+    said = [worker.communicate()[0].split() for worker in workers]
+    assert said == [[ledger.row_key().hex() for ledger in ledgers]] * 4
+    assert {file.suffix for file in tmp_path.iterdir()} == {".sqlite", ".key"}
+
+
+def test_a_damaged_key_is_named(ledger, tmp_path):
+    (tmp_path / "ledger.sqlite.key").write_bytes(b"short")
+    with pytest.raises(InputError, match="not 32 bytes"):
+        ledger.row_key()
+
+
+def test_default_path_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.delenv("SYNTH_LEDGER", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert default_path() == tmp_path / "facsimile" / "ledger.sqlite"
+    monkeypatch.setenv("SYNTH_LEDGER", str(tmp_path / "mine.sqlite"))
+    assert Ledger().path == tmp_path / "mine.sqlite"
