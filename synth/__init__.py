@@ -7,12 +7,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from synth import jobs
     from synth.card import meaning, odds
-    from synth.draft import draft
+    from synth.drafting import draft
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
+    from synth.evaluate.fidelity import compare
     from synth.pipeline import Result, refit, run, sample
-    from synth.plan import plan
+    from synth.planning import plan
     from synth.privacy.ledger import Ledger
+    from synth.request import methods
     from synth.schema import Schema, load, parse
 
 __version__ = "0.1.0"
@@ -20,9 +23,10 @@ __version__ = "0.1.0"
 # Name -> module. Loaded when first used: torch and pandas cost seconds that `synth ledger show` does not need.
 _HOME = {
     "BudgetError": "errors", "InputError": "errors", "SpentError": "errors", "SynthError": "errors",
-    "UsageError": "errors", "Schema": "schema", "load": "schema", "parse": "schema", "draft": "draft",
-    "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "pipeline", "plan": "plan",
-    "Ledger": "privacy.ledger", "meaning": "card", "odds": "card",
+    "UsageError": "errors", "Schema": "schema", "load": "schema", "parse": "schema", "draft": "drafting",
+    "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "pipeline", "plan": "planning",
+    "Ledger": "privacy.ledger", "meaning": "card", "odds": "card", "methods": "request",
+    "compare": "evaluate.fidelity",
 }  # fmt: skip
 
 __all__ = [
@@ -34,9 +38,12 @@ __all__ = [
     "SpentError",
     "SynthError",
     "UsageError",
+    "compare",
     "draft",
+    "jobs",
     "load",
     "meaning",
+    "methods",
     "odds",
     "parse",
     "plan",
@@ -47,6 +54,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "jobs":
+        return importlib.import_module("synth.jobs")
     if name in _HOME:
         return getattr(importlib.import_module(f"synth.{_HOME[name]}"), name)
     raise AttributeError(f"module 'synth' has no attribute {name!r}")

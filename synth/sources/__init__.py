@@ -1,0 +1,1 @@
+"""Where rows live: files and data frames, as tables of text."""

@@ -1,0 +1,160 @@
+"""Reading and writing tables as CSV or Parquet files; the kind follows from the file's name.
+
+Only the *form* of a file can be at fault: its encoding, its header, the number of fields in a row. What stands
+in a cell never is, and no message repeats a cell.
+"""
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.errors import InputError
+from synth.sources import delimited, texts
+from synth.sources.frames import Table, check_names
+
+SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
+
+Kind = Literal["csv", "parquet"]
+Cells = Iterable[object]  # arrow arrays included
+
+
+def kind(path: str | Path) -> Kind:
+    """The kind of file that a name stands for.
+
+    >>> kind("people.csv.gz"), kind("people.pq")
+    ('csv', 'parquet')
+
+    Errors: InputError for any other ending.
+    """
+    name = Path(path).name.lower()
+    for suffix, found in SUFFIXES.items():
+        if name.endswith(suffix):
+            return found  # type: ignore[return-value]
+    raise InputError(f"{path}: only .csv, .csv.gz and .parquet files can be read or written; save as CSV or Parquet")
+
+
+def header(path: str | Path) -> list[str]:
+    """The column names, in the file's order; no row is looked at.
+
+    Errors: InputError for a file that cannot be opened or whose names are empty, repeated or not separated by
+    commas.
+    """
+    path = Path(path)
+    if kind(path) == "csv":
+        return delimited.header(path).names
+    names: list[str] = list(_parquet(path).schema_arrow.names)
+    check_names(names, thing=str(path))
+    return names
+
+
+def check_form(path: str | Path, *, columns: Iterable[str] | None = None) -> None:
+    """Goes through the whole file once, in bounded memory, and keeps nothing: everything that ``read`` could find.
+
+    ``columns`` must stand in the file; others may.
+    Errors: InputError with what is wrong, a row number where there is one, and the remedy; never a cell.
+    """
+    path = Path(path)
+    wanted = _wanted(path, columns)
+    if kind(path) == "csv":
+        delimited.check(path)
+    else:
+        _check_parquet(path, wanted)
+
+
+def read(path: str | Path, *, columns: Iterable[str] | None = None) -> Table:
+    """The file as a table of the given columns, in the given order; all columns when left out.
+
+    Errors: as ``check_form``.
+    """
+    path = Path(path)
+    wanted = _wanted(path, columns)
+    table = delimited.read(path, wanted) if kind(path) == "csv" else _read_parquet(path, wanted)
+    if table.num_rows == 0:
+        raise _no_rows(path)
+    return Table({name: table.column(name) for name in wanted}, num_rows=table.num_rows)
+
+
+def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
+    """Writes columns of equal length; the file appears whole or not at all.
+
+    In CSV each cell is written as ``Table.column`` gives its text, quoted only where it must be; in Parquet types
+    are kept. Either way ``read`` gives back the same texts. The bytes depend on names and cells alone.
+    Errors: InputError for a name of no known kind, names that are empty or repeated, or a folder that cannot be
+    written to.
+    """
+    path = Path(path)
+    check_names(list(columns), thing=str(path))
+    found = kind(path)
+    table = pa.table({n: c if isinstance(c, pa.Array | pa.ChunkedArray) else pa.array(c) for n, c in columns.items()})
+    for field in table.schema:
+        texts.check_type(field.type, name=field.name)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if found == "csv":
+            delimited.write(part, table, packed=path.name.lower().endswith(".gz"))
+        else:
+            pq.write_table(table, part)
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _wanted(path: Path, columns: Iterable[str] | None) -> list[str]:
+    """The columns to read, each known to stand in the file."""
+    names = header(path)
+    if columns is None:
+        return names
+    wanted = list(columns)
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+            near = near or [n for n in names if n.strip().lower() == name.strip().lower()]
+            hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
+            raise InputError(f"{path}: it has no column {name!r}; {hint}")
+    return wanted
+
+
+def _no_rows(path: Path) -> InputError:
+    return InputError(f"{path}: it has a header and no rows; at least one row is needed")
+
+
+def _parquet(path: Path) -> pq.ParquetFile:
+    delimited.open_bytes(path).close()  # a missing file, a folder or a lack of permission is named as such
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError, ValueError):
+        raise InputError(f"{path}: not a readable Parquet file; save it again as Parquet or CSV") from None
+
+
+def _check_parquet(path: Path, wanted: list[str]) -> None:
+    file = _parquet(path)
+    if file.metadata.num_rows == 0:
+        raise _no_rows(path)
+    for name in wanted:
+        texts.check_type(file.schema_arrow.field(name).type, name=name)
+    try:
+        for batch in file.iter_batches(batch_size=65_536, columns=wanted, use_threads=False):
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError):
+        raise _damaged(path) from None
+
+
+def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
+    file = _parquet(path)
+    for name in wanted:
+        texts.check_type(file.schema_arrow.field(name).type, name=name)
+    try:
+        return file.read(columns=wanted)
+    except (pa.ArrowException, OSError, ValueError):
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path}: its Parquet data are damaged or not UTF-8; save it again as Parquet or CSV")

@@ -1,0 +1,158 @@
+"""A table in memory as columns of text, each held as its distinct texts and one code a row."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from synth.errors import InputError, UsageError
+from synth.schema import canonical
+from synth.sources.texts import check_type, encode
+
+
+@dataclass(eq=False)
+class Text:
+    """One column: ``values`` (m,) object, the distinct texts that occur; ``codes`` (num_rows,) int32 into them.
+
+    A missing cell is the empty text.
+    """
+
+    values: np.ndarray
+    codes: np.ndarray
+
+
+class Table:
+    """Rows as text, column by column; columns are turned into text when first asked for.
+
+    >>> t = from_frame(pd.DataFrame({"AGE": [30, 41, 30], "SEX": ["f", None, "m"]}))
+    >>> t.names, t.num_rows
+    (('AGE', 'SEX'), 3)
+    >>> t.column("AGE").values.tolist(), t.column("AGE").codes.tolist()
+    (['30', '41'], [0, 1, 0])
+    """
+
+    def __init__(self, columns: Mapping[str, pa.ChunkedArray], *, num_rows: int) -> None:
+        self.names = tuple(columns)
+        self.num_rows = num_rows
+        self._columns = dict(columns)
+        self._texts: dict[str, Text] = {}
+
+    def __repr__(self) -> str:
+        """Shape and names only: a representation may land in a log."""
+        return f"Table({len(self.names)} columns)"
+
+    def column(self, name: str) -> Text:
+        """The distinct texts of a column and each row's code.
+
+        Numbers are written in their shortest form ("3", "19.0"), truth values as "True" and "False", dates as
+        YYYY-MM-DD, times as YYYY-MM-DDTHH:MM:SS, null and NaN as "".
+        Errors: KeyError for an unknown name; InputError for a type that has no text.
+        """
+        if name not in self._texts:
+            self._texts[name] = Text(*encode(self._columns[name], name=name))
+        return self._texts[name]
+
+    def fingerprint(self, key: bytes) -> bytes:
+        """A keyed digest (32 bytes) of the rows, the same for any order of rows and columns.
+
+        Numbers are compared by value, other cells by their trimmed text, so that a Parquet copy of a CSV file has
+        the fingerprint of the original. It warns of a table seen before; it is no identity, and it is private:
+        whoever holds the key can test guesses.
+        """
+        rows = np.zeros(self.num_rows, dtype=np.uint64)
+        for name in sorted(self.names):
+            text = self.column(name)
+            salt = hashlib.blake2b(name.encode(), key=key[:64], digest_size=8).hexdigest()
+            plain = np.array([_comparable(v) for v in text.values], dtype=object)
+            rows += pd.util.hash_array(plain, hash_key=salt, categorize=False)[text.codes]
+        rows = _mixed(rows)  # a plain sum of column hashes would not tell which cells share a row
+        parts = [self.num_rows, int(rows.sum(dtype=np.uint64)), int(np.bitwise_xor.reduce(rows))]
+        joined = "\n".join([*map(str, parts), *sorted(self.names)])
+        return hashlib.blake2b(joined.encode(), key=key[:64], digest_size=32).digest()
+
+
+def from_frame(frame: pd.DataFrame) -> Table:
+    """A table from a pandas data frame; its index is left out.
+
+    Errors: UsageError when it is no data frame; InputError for no rows or columns, names that are empty, repeated
+    or not text, and columns whose type has no text.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise UsageError("expected a pandas DataFrame; pass a file name to read a file")
+    names = list(frame.columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"data frame: column name {name!r} is not text; rename it, df.columns.astype(str)")
+    check_names(names, thing="data frame")
+    if len(frame) == 0:
+        raise InputError("data frame: it has no rows; pass at least one")
+    columns = {n: _arrow(frame.iloc[:, i], name=n) for i, n in enumerate(names)}
+    return Table(columns, num_rows=len(frame))
+
+
+def check_names(names: list[str], *, thing: str) -> None:
+    """Errors: InputError when there is no name, an empty one, or one that stands twice."""
+    if not names:
+        raise InputError(f"{thing}: it has no columns; at least one is needed")
+    seen: set[str] = set()
+    for i, name in enumerate(names, start=1):
+        if not name.strip():
+            raise InputError(f"{thing}: column {i} has no name; name it, or leave it out (a saved row index?)")
+        if name in seen:
+            raise InputError(f"{thing}: two columns are named {name!r}; rename or drop one")
+        seen.add(name)
+
+
+def canonical_texts(values: Iterable[str]) -> list[str]:
+    """``canonical`` of many texts, quick where there is nothing to do.
+
+    >>> canonical_texts(["3.0", " a ", "b"])
+    ['3', 'a', 'b']
+    """
+    return [canonical(v) if v[-1:] == "0" else v for v in map(str.strip, values)]
+
+
+def _arrow(series: pd.Series, *, name: str) -> pa.ChunkedArray:
+    """The series as arrow data; mixed scalars become text, containers are refused."""
+    try:
+        array = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        array = _mixed_scalars(series, name=name)
+    chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    check_type(chunked.type, name=name)
+    return chunked
+
+
+def _mixed_scalars(series: pd.Series, *, name: str) -> pa.Array:
+    missing = series.isna().to_numpy()
+    cells = series.to_numpy(dtype=object)
+    if any(pd.api.types.is_list_like(c) or isinstance(c, bytes) for c in cells):
+        raise InputError(f"column {name}: it holds lists or bytes; turn each cell into a number or a text")
+    texts = ["" if gone else str(cell) for cell, gone in zip(cells, missing, strict=True)]
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeError:
+        raise InputError(f"column {name}: it holds text that is not valid Unicode; repair it first") from None
+
+
+def _comparable(text: str) -> str:
+    """The text by which fingerprints compare cells: numbers by value."""
+    if text.isdecimal() and text.isascii() and text[0] != "0":
+        return text
+    plain = canonical(text)
+    if plain[:1] not in "+-.0123456789" or "_" in plain:
+        return plain
+    try:
+        return str(int(plain)) if plain.lstrip("+-").isdigit() else canonical(repr(float(plain)))
+    except ValueError:
+        return plain
+
+
+def _mixed(words: np.ndarray) -> np.ndarray:
+    """The splitmix64 finaliser: each output bit depends on all input bits."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -1,0 +1,92 @@
+"""Arrow arrays as text: the one place that decides how a cell of any type is written."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from synth.errors import InputError
+
+
+def readable(kind: pa.DataType) -> bool:
+    """Whether cells of this type have a text: text, numbers, truth values, dates and times without a zone."""
+    if pt.is_dictionary(kind):
+        return readable(kind.value_type)
+    if pt.is_timestamp(kind):
+        return kind.tz is None
+    return _is_text(kind) or _is_plain(kind) or pt.is_floating(kind) or pt.is_boolean(kind)
+
+
+def check_type(kind: pa.DataType, *, name: str) -> None:
+    """Errors: InputError naming the column, the reason and the remedy when its cells have no text."""
+    if readable(kind):
+        return
+    if pt.is_timestamp(kind):
+        raise InputError(f"column {name}: its times carry a time zone; convert them to plain local times first")
+    plain = str(kind).split("<")[0].split("[")[0]  # a struct's type names its fields, which may be private keys
+    raise InputError(f"column {name}: cells of type {plain} are not supported; use numbers, text or dates")
+
+
+def encode(array: pa.Array | pa.ChunkedArray, *, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct texts (m,) object that occur, and codes (num_rows,) int32 into them.
+
+    Errors: InputError when the type has no text, or the text is not Unicode.
+    """
+    check_type(array.type, name=name)
+    chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    if pt.is_dictionary(chunked.type):
+        whole = chunked.unify_dictionaries().combine_chunks()
+    else:
+        whole = pc.dictionary_encode(chunked, null_encoding="mask").combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):  # combine_chunks keeps the wrapper for zero chunks
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], chunked.type).dictionary_encode()
+    texts = np.append(_texts(whole.dictionary, name=name), "")
+    codes = whole.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+    return _compact(texts, codes)
+
+
+def _compact(texts: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Merges equal texts and leaves out those that no row has."""
+    used = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
+    merged, values = pd.factorize(texts[used])
+    lookup = np.zeros(len(texts), dtype=np.int32)
+    lookup[used] = merged
+    return np.asarray(values, dtype=object), lookup[codes]
+
+
+def _texts(values: pa.Array, *, name: str) -> np.ndarray:
+    """The text of each value, (m,) object; null is the empty text."""
+    kind = values.type
+    try:
+        if pt.is_floating(kind):
+            return _float_texts(values)
+        plain = pc.if_else(values, "True", "False") if pt.is_boolean(kind) else _strings(values)
+        return plain.fill_null("").to_numpy(zero_copy_only=False)
+    except (UnicodeDecodeError, pa.ArrowException):  # both would repeat the cell
+        raise InputError(f"column {name}: its text is not UTF-8; save the file as UTF-8") from None
+
+
+def _strings(values: pa.Array) -> pa.Array:
+    if pt.is_timestamp(values.type):
+        seconds = pc.floor_temporal(values, unit="second").cast(pa.timestamp("s"))
+        return pc.strftime(seconds, format="%Y-%m-%dT%H:%M:%S")
+    if pt.is_date(values.type):
+        return pc.strftime(values.cast(pa.date32()).cast(pa.timestamp("s")), format="%Y-%m-%d")
+    return values.cast(pa.string())
+
+
+def _float_texts(values: pa.Array) -> np.ndarray:
+    """Shortest texts that read back as the same number, as Python and pandas write them ("19.0")."""
+    numbers = values.to_numpy(zero_copy_only=False)
+    texts = numbers.astype(str).astype(object)
+    texts[np.isnan(numbers)] = ""
+    return texts
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_null(kind)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return pt.is_integer(kind) or pt.is_decimal(kind) or pt.is_date(kind)

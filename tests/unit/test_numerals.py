@@ -1,0 +1,85 @@
+"""Numbers and dates as text."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth import numerals
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds"),
+    [
+        (["3", "-1", "+20", "19.0"], (-1, 20)),
+        (["0"], (0, 0)),
+        (["-0", "0.0"], (0, 0)),
+        (["2.00E+05", "7"], (7, 200_000)),
+        (["9007199254740993", "9007199254740992"], (9007199254740992, 9007199254740993)),
+        (["007", "1"], None),
+        (["1.5"], None),
+        (["1", "x"], None),
+        (["1", ""], None),
+        (["1,000"], None),
+        (["1_0"], None),
+        (["\u0661"], None),
+    ],
+)
+def test_whole_numbers_have_exact_bounds(values, bounds):
+    assert numerals.whole(values) == bounds
+
+
+@pytest.mark.parametrize(
+    ("values", "grid"),
+    [
+        (["1.25", "-3"], (-3.0, 1.25, 2, None)),
+        ([".5", "2."], (0.5, 2.0, 1, None)),
+        (["1e-3", "1"], (0.001, 1.0, 3, None)),
+        (["1.5e1", "0.1"], (0.1, 15.0, 1, None)),
+        (["0.12345678949", "1"], (0.123456789, 1.0, 9, None)),  # moved outwards, not to the nearest
+        (["0.5", "inf", "-Infinity"], (0.5, 0.5, 1, None)),
+        (["1e20", "1"], (0.0, 1e20, 0, 1e5)),
+        (["inf"], None),
+        (["0.5", "nan"], None),
+        (["00.5", "1"], None),
+        (["1e999", "1"], None),
+    ],
+)
+def test_decimal_numbers_have_bounds_on_a_grid(values, grid):
+    found = numerals.decimal(values)
+    assert (found and (found.low, found.high, found.decimals, found.resolution)) == grid
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1))
+def test_any_floats_lie_within_their_bounds_and_at_most_2_to_53_steps(numbers):
+    found = numerals.decimal([repr(x) for x in numbers])
+    assert found is not None
+    assert found.low <= min(numbers)
+    assert found.high >= max(numbers)
+    step = Decimal(repr(found.resolution)) if found.resolution else Decimal(1).scaleb(-found.decimals)
+    assert (Decimal(found.high) - Decimal(found.low)) / step <= 2**53
+
+
+@pytest.mark.parametrize(
+    ("values", "span"),
+    [
+        (["2020-01-31", "0001-01-01"], ("0001-01-01", "2020-01-31", "day")),
+        (["2020-01-31T10:00:00", "2020-01-31"], ("2020-01-31T00:00:00", "2020-01-31T10:00:00", "second")),
+        (["2020-01-31 10:00", "2020-01-31 09:59:59.9"], ("2020-01-31T09:59:59", "2020-01-31T10:00:00", "second")),
+        (["2020-02-30"], None),
+        (["31.01.2020"], None),
+        (["2020-01-31", "soon"], None),
+        (["2020-01-31T10:00:00Z"], None),
+        (["0000-01-01"], None),
+        (["20200131"], None),
+    ],
+)
+def test_dates_have_a_span(values, span):
+    found = numerals.dates(values)
+    assert (found and (found.first, found.last, found.resolution)) == span
+
+
+def test_numbers_are_sorted_by_value():
+    assert numerals.sorted_numbers(["10", "9", "-1.5", "1e2"]) == ["-1.5", "9", "10", "1e2"]
+    assert numerals.sorted_numbers(["10", "N"]) is None
