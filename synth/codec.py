@@ -8,7 +8,7 @@ cells are for the steward alone.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ import pyarrow.compute
 from synth.schema import CATEGORICAL, Column, Schema, canonical
 
 EPOCH = np.datetime64("1970-01-01T00:00:00", "s")
+HUGE = r"[+-]?[0-9]+[.]?[0-9]*[eE][+]?[0-9]{3,}|[+-]?[0-9]{300,}[.]?[0-9]*"
 DATE = (
     r"^(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})"
     r"(?:[T ](?P<H>[0-9]{2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.][0-9]+)?)?Z?)?$"
@@ -117,7 +118,12 @@ def _steps(column: Column, texts: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(texts: pd.Series) -> np.ndarray:
-    return pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    """Floats of texts; a numeral too large for a float is infinite, what is none is not a number."""
+    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    lost = np.flatnonzero(np.isnan(numbers))
+    huge = texts.iloc[lost].str.fullmatch(HUGE).to_numpy(bool)
+    numbers[lost[huge]] = np.where(texts.iloc[lost[huge]].str.startswith("-"), -np.inf, np.inf)
+    return numbers
 
 
 def _dates(texts: pd.Series) -> np.ndarray:
@@ -164,7 +170,7 @@ def _written(column: Column, places: np.ndarray) -> list[str]:
     if column.type == "float":
         digits = column.decimals if column.decimals is not None else _digits(column)
         return [f"{v:.{digits}f}" for v in values]
-    unit = "D" if (column.resolution or "day") == "day" else "s"
+    unit: Literal["D", "s"] = "D" if (column.resolution or "day") == "day" else "s"
     moments = EPOCH + np.array([int(v) for v in values], dtype="timedelta64[s]")
     return [t.replace("T", " ") for t in np.datetime_as_string(moments, unit=unit)]
 

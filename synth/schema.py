@@ -19,7 +19,7 @@ from synth.errors import InputError
 
 CATEGORICAL = ("categorical", "ordinal", "boolean")
 NUMERIC = ("integer", "float")
-UNCONFIRMED = "unconfirmed"
+UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
 MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
 MAX_POSITIONS = 2**53  # beyond, a float no longer tells neighbouring positions apart
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
@@ -124,10 +124,7 @@ class Schema(BaseModel):
     def assume_public(self) -> "Schema":
         """The same schema with every unconfirmed fact marked as public."""
         mark = {"source": "public"}
-        columns = {
-            n: c.model_copy(update=mark) if c.source == UNCONFIRMED else c
-            for n, c in self.columns.items()
-        }
+        columns = {n: c.model_copy(update=mark) if c.source == UNCONFIRMED else c for n, c in self.columns.items()}
         return self.model_copy(update={"columns": columns})
 
     def to_json(self) -> str:
@@ -220,8 +217,9 @@ def _target_problems(schema: Schema):
         yield f"target {schema.target!r} is not among the columns"
     elif target.type == "identifier":
         yield f"target {schema.target!r} is an identifier, which is never modelled; choose another column"
-    elif schema.positive is not None and target.type in CATEGORICAL:
-        if canonical(schema.positive) not in {canonical(c) for c in target.categories or ()}:
+    elif target.type in CATEGORICAL and schema.positive is not None:
+        known = {canonical(c) for c in target.categories or ()}
+        if canonical(schema.positive) not in known:
             yield f"positive {schema.positive!r} is not a category of {schema.target}"
 
 
@@ -242,7 +240,7 @@ def _category_problems(column: Column):
     texts = [canonical(c) for c in column.categories]
     if len(set(texts)) < len(texts):
         twice = next(t for t in texts if texts.count(t) > 1)
-        yield f"category {twice!r} is listed twice (3, 3.0 and \"3\" are one)"
+        yield f'category {twice!r} is listed twice (3, 3.0 and "3" are one)'
     both = set(texts) & {canonical(c) for c in column.missing_codes}
     if both:
         yield f"{sorted(both)[0]!r} is both a category and a missing code; keep one"

@@ -15,7 +15,7 @@ ALLOWED = {
     "questions": {"schema"},
     "codec": {"schema"},
     "numerals": set(),
-    "draft": {"schema", "sources", "numerals"},
+    "drafting": {"schema", "sources", "numerals"},
     "sources": {"schema", "codec"},
     "privacy": {"questions", "privacy"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
@@ -27,7 +27,7 @@ ALLOWED = {
     "card": {"schema", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "serve": set(),
 }  # fmt: skip
-SEAMS = {"pipeline", "request", "plan", "bundle"}  # may import all of the above and each other
+SEAMS = {"pipeline", "request", "planning", "bundle"}  # may import all of the above and each other
 
 
 def imports(path: Path) -> set[str]:
@@ -83,7 +83,8 @@ def test_the_app_uses_public_names_only():
     for path in (ROOT / "app").rglob("*.py"):
         for name in imports(path):
             parts = name.split(".")
-            assert parts[0] in public and (len(parts) == 1 or parts[0] in ("jobs", "errors")), (path, name)
+            assert parts[0] in public | {"errors"}, (path, name)
+            assert len(parts) == 1 or parts[0] in ("jobs", "errors"), (path, name)
 
 
 def random_calls(path: Path) -> list[str]:

@@ -16,8 +16,8 @@ def composite(lines: Iterable[Entry]) -> float | None:
     spends = [e for e in lines if e.kind == "spend"]
     if not spends or len({(e.relation, e.unit) for e in spends}) > 1:
         return None
-    mus = [e.question.get("mu") for e in spends]
-    if any(not isinstance(mu, int | float) for mu in mus):
+    mus = [mu for e in spends if isinstance(mu := e.question.get("mu"), int | float)]
+    if len(mus) < len(spends):
         return None
     return min(derived_epsilon(sqrt(sum(m * m for m in mus)), min(1.0, sum(e.delta for e in spends))),
                sum(e.epsilon for e in spends))  # fmt: skip

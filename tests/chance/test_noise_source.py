@@ -15,7 +15,7 @@ def test_two_sources_never_agree():
 def test_numpys_global_seed_has_no_hold_on_it():
     draws = []
     for _ in range(2):
-        np.random.seed(0)  # noqa: NPY002
+        np.random.seed(0)
         draws.append(SystemNoise().gaussian_counts((64,), sigma=1e6))
     assert not np.array_equal(*draws)
 

@@ -40,7 +40,11 @@ def columns(draw):
         facts["categories"] = tuple(c for c in found if canonical(c) not in taken) or ("only",)
     elif kind == "datetime":
         low, high = sorted(draw(st.tuples(st.dates(dt.date(1900, 1, 1)), st.dates(dt.date(1900, 1, 1)))))
-        facts |= {"min": str(low), "max": str(high), "resolution": draw(st.sampled_from(["day", "hour", "second"]))}
+        facts |= {
+            "min": str(low),
+            "max": str(high),
+            "resolution": draw(st.sampled_from(["day", "hour", "second"])),
+        }
     else:
         low, high = sorted(draw(st.tuples(*[st.integers(-5000, 5000)] * 2)))
         facts |= {"min": low, "max": high}
@@ -97,7 +101,8 @@ def test_a_readable_row_is_encoded_without_regard_to_the_others(column, texts, r
 
 AGE = Column(type="integer", min=0, max=99)
 CASES = [
-    (AGE, ["3", "3.0", " 3 ", "-5", "1e9", "inf", "-inf"], ["3", "3", "3", "0", "99", "99", "0"]),
+    (AGE, ["3", "3.0", " 3 ", "-5", "1e9", "inf", "-inf", "1e400", "-2.5e999"],
+     ["3", "3", "3", "0", "99", "99", "0", "99", "0"]),
     (Column(type="integer", min=0, max=9, missing=("?",)), ["?", "x", "", "nan"], ["?", "?", "?", "?"]),
     (Column(type="float", min=0, max=1, decimals=2), ["0.126", "1"], ["0.13", "1.00"]),
     (Column(type="boolean", categories=("no", "yes"), missing=("N",)), ["yes", "N", "maybe"], ["yes", "N", "N"]),
@@ -144,7 +149,9 @@ def test_typed_columns_hold_numbers_dates_and_nulls():
     assert typed["n"].type == pa.int64()
 
 
-@pytest.mark.parametrize(("wanted", "places"), [("3", [3]), ("3|5", [3, 5]), ("2..4", [2, 3, 4]), ("97..", [97, 98, 99])])
+@pytest.mark.parametrize(
+    ("wanted", "places"), [("3", [3]), ("3|5", [3, 5]), ("2..4", [2, 3, 4]), ("97..", [97, 98, 99])]
+)
 def test_conditions_name_positions(wanted, places):
     assert codec.places_of(AGE, wanted).tolist() == places
 

@@ -14,7 +14,7 @@ from synth.questions import Bins, Counts, Marginal
 class Silent:
     """No noise at all, so that exact tables can be compared. Exists in this file only."""
 
-    def gaussian_counts(self, shape, *, sigma):
+    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
         return np.zeros(shape, dtype=np.int64)
 
 
@@ -28,7 +28,10 @@ ROWS = [(a, b) for a in range(2) for b in range(3)]
 def tables(marginal, rows):
     """Exact counts of one marginal over a list of rows; an absent row (None) adds nothing."""
     kept = [r for r in rows if r is not None]
-    columns = {"a": np.array([r[0] for r in kept], dtype=np.int64), "b": np.array([r[1] for r in kept], dtype=np.int64)}
+    columns = {
+        "a": np.array([r[0] for r in kept], dtype=np.int64),
+        "b": np.array([r[1] for r in kept], dtype=np.int64),
+    }
     question = Counts(purpose="test", marginals=(Marginal(bins=marginal, sigma=1.0),))
     return counts.answer(question, columns, Silent()).values[0]
 

@@ -1,4 +1,4 @@
-"""Calibration and composition agree with closed forms and with dp_accounting's loss distributions, on the safe side."""
+"""Calibration and composition agree with closed forms and with loss distributions, on the safe side."""
 
 from math import erf, exp, inf, nan, sqrt
 
@@ -59,7 +59,7 @@ def test_count_is_as_many_events():
     assert total_mu([one]) == pytest.approx(total_mu([Event(name="a", sensitivity=2.0, sigma=3.0)] * 5))
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, inf, -inf, nan, True and 0.0])
+@pytest.mark.parametrize("epsilon", [0, -1, inf, -inf, nan])
 def test_senseless_epsilon_is_refused(epsilon):
     with pytest.raises(UsageError, match="epsilon"):
         calibrate(epsilon, 1e-5)

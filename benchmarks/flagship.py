@@ -1,0 +1,149 @@
+"""The flagship's figures on public tables: runs through the command line, scored by the yardstick beside them.
+
+    python benchmarks/flagship.py [--tables acs,adult] [--epsilons 0.2,1,5.1] [--seeds 3] [--method mixture]
+
+Needs the public tables and score.py in ../shared; says so and stops where they are absent. Each run spends in
+a ledger of its own. Prints one line a run and a Markdown table of means (and largest difference from the mean);
+the JSON goes to benchmarks/results/.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+SCORES = ("contsim", "tv", "ks", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
+ACS_CODES = "COW,SCHL,MAR,OCCP,POBP,RELP,SEX,RAC1P,PINCP"
+
+
+def read(name: str) -> pd.DataFrame:
+    return pd.read_csv(SHARED / "data" / name, dtype=str, keep_default_na=False)
+
+
+def acs(folder: Path) -> list[str]:
+    """80 % of the rows to train on, the rest held out; codes named as categories."""
+    rows = read("acs_income_co_2018.csv.gz")
+    order = np.random.default_rng(0).permutation(len(rows))
+    cut = int(0.8 * len(rows))
+    rows.iloc[order[:cut]].to_csv(folder / "train.csv", index=False)
+    rows.iloc[order[cut:]].to_csv(folder / "test.csv", index=False)
+    return ["--categorical", ACS_CODES, "--target", "PINCP"]
+
+
+def adult(folder: Path) -> list[str]:
+    """The published split; the test file's labels lose their dot."""
+    read("adult_train.csv.gz").to_csv(folder / "train.csv", index=False)
+    test = read("adult_test.csv.gz")
+    test["income"] = test["income"].str.rstrip(".")
+    test.to_csv(folder / "test.csv", index=False)
+    return ["--missing", "?", "--target", "income"]
+
+
+def credit(folder: Path) -> list[str]:
+    rows = read("credit_default_taiwan.csv.gz")
+    _halves(rows, folder)
+    codes = "SEX,EDUCATION,MARRIAGE,PAY_0,PAY_2,PAY_3,PAY_4,PAY_5,PAY_6,class"
+    return ["--categorical", codes, "--target", "class"]
+
+
+def nist(folder: Path) -> list[str]:
+    _halves(read("acs_nist_national_2019.csv.gz"), folder)
+    codes = "SEX,MSP,HISP,RAC1P,HOUSING_TYPE,OWN_RENT,INDP,INDP_CAT,EDU,PINCP_DECILE,DVET,DREM,DPHY,DEYE,DEAR"
+    return ["--missing", "N", "--categorical", codes]
+
+
+def diabetes(folder: Path) -> list[str]:
+    rows = read("diabetes_130_hospitals.csv.gz").drop(columns=["encounter_id", "patient_nbr"])
+    _halves(rows, folder)
+    codes = "admission_type_id,discharge_disposition_id,admission_source_id"
+    return ["--missing", "?", "--categorical", codes + ",diag_1,diag_2,diag_3", "--target", "readmitted"]
+
+
+def _halves(rows: pd.DataFrame, folder: Path) -> None:
+    order = np.random.default_rng(0).permutation(len(rows))
+    cut = int(0.8 * len(rows))
+    rows.iloc[order[:cut]].to_csv(folder / "train.csv", index=False)
+    rows.iloc[order[cut:]].to_csv(folder / "test.csv", index=False)
+
+
+TABLES = {"acs": acs, "adult": adult, "credit": credit, "nist": nist, "diabetes": diabetes}
+
+
+def call(*command: object) -> str:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=ROOT)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
+    return done.stdout
+
+
+def one(folder: Path, epsilon: float, method: str, seed: int) -> dict:
+    """One run with fresh noise and its scores."""
+    out = folder / f"{method}-{epsilon}-{seed}"
+    synth = (sys.executable, "-m", "synth")
+    said = call(*synth, "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon", epsilon,
+                "--delta", 1e-5, "--method", method, "--out", out, "--seed", seed, "--ledger", folder / "ledger.sqlite",
+                "--json")  # fmt: skip
+    run = json.loads(said)
+    scored = folder / "scores.json"
+    call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
+         out / "synthetic.csv", "--schema", out / "schema.json", "--test", folder / "test.csv", "--no-reference",
+         "--json", scored)  # fmt: skip
+    kept = ("seconds", "seconds_total", "peak_mib", "epsilon_spent", "epsilon_derived", "num_rows")
+    return {**json.loads(scored.read_text()), **{k: run[k] for k in kept}}
+
+
+def markdown(rows: list[dict]) -> str:
+    names = [*SCORES, "seconds", "peak_mib"]
+    lines = ["| table | epsilon | method | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 3)]
+    frame = pd.DataFrame(rows)
+    for key, group in frame.groupby(["table", "epsilon", "method"], sort=False):
+        cells = []
+        for name in names:
+            if name not in group or group[name].isna().all():
+                cells.append("-")
+            else:
+                values = group[name].astype(float)
+                digits = 1 if name == "seconds" else 0 if name == "peak_mib" else 4
+                cells.append(f"{values.mean():.{digits}f} ± {(values - values.mean()).abs().max():.{digits}f}")
+        lines.append("| " + " | ".join([*map(str, key), *cells]) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", default="acs,adult")
+    parser.add_argument("--epsilons", default="0.2,1,5.1")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--method", default="mixture,independent")
+    parser.add_argument("--json", default=str(ROOT / "benchmarks" / "results" / "flagship.json"))
+    given = parser.parse_args()
+    if not SHARED.exists():
+        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    rows = []
+    for table in given.tables.split(","):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            options = TABLES[table](folder)
+            call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
+                 folder / "schema.json", "--assume-public", *options)  # fmt: skip
+            for epsilon in map(float, given.epsilons.split(",")):
+                for method in given.method.split(","):
+                    for seed in range(given.seeds):
+                        row = {"table": table, "epsilon": epsilon, "method": method, "seed": seed}
+                        row |= one(folder, epsilon, method, seed)
+                        rows.append(row)
+                        print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+    Path(given.json).parent.mkdir(parents=True, exist_ok=True)
+    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+    print(markdown(rows))
+
+
+if __name__ == "__main__":
+    main()

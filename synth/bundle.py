@@ -1,0 +1,134 @@
+"""The files of a release: written whole or not at all, read back with every part checked."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from synth import codec, store
+from synth import schema as schemas
+from synth.errors import InputError, UsageError
+from synth.generators import load_model as rebuild
+from synth.generators.base import Model, Setting
+from synth.questions import CountsRelease
+from synth.schema import Schema
+from synth.sources import files
+
+
+def write(
+    out: Path,
+    *,
+    texts: Mapping[str, pa.Array],
+    method: str,
+    model: Model,
+    releases: Sequence[CountsRelease],
+    setting: Setting,
+    card: Mapping[str, Any],
+) -> dict[str, str]:
+    """Writes synthetic.csv, schema.json, card.json, release.* and model.* into ``out``; returns their paths."""
+    out.mkdir(parents=True, exist_ok=True)
+    schema = json.loads(setting.schema.to_json())
+    packed, arrays = store.pack(releases)
+    about = {"format": "facsimile-release/1", "method": method, "card": dict(card), "schema": schema}
+    given = {"mu": setting.mu, "sensitivity": setting.sensitivity, "public_rows": setting.public_rows}
+    state, weights = model.state()
+    learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}
+    write_table(out / "synthetic.csv", texts, setting.schema)
+    _replace(out / "schema.json", setting.schema.to_json())
+    _replace(out / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+    store.save(out / "release.json", {**about, "setting": given, **packed}, arrays)
+    store.save(out / "model.json", {**learnt, "model": state}, weights)
+    names = ["synthetic.csv", "schema.json", "card.json"]
+    names += [f"{kind}.{ending}" for kind in ("release", "model") for ending in ("json", "safetensors")]
+    return {n.replace(".json", "").replace(".csv", "").replace(".", "_"): str(out / n) for n in names}
+
+
+def write_table(path: Path, texts: Mapping[str, pa.Array], schema: Schema) -> None:
+    """A table file of the kind that its name says: .csv, .csv.gz, or .parquet (with typed numbers and dates)."""
+    is_parquet = path.suffix in (".parquet", ".pq")
+    files.write(path, codec.typed(texts, schema) if is_parquet else dict(texts))
+
+
+def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
+    """Counts of cells outside the schema. Private: for the steward, never beside the output."""
+    found = {"clamped": dict(encoded.clamped), "unreadable": dict(encoded.unreadable)}
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        json.dump({"private": "for the steward only; never release", **found}, file, indent=1)
+
+
+def _replace(path: Path, text: str) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredRelease:
+    """A release as read back."""
+
+    method: str
+    card: dict[str, Any]
+    setting: Setting
+    releases: list[CountsRelease]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredModel:
+    """A model as read back."""
+
+    card: dict[str, Any]
+    schema: Schema
+    model: Model
+
+
+def load_release(path: str | Path) -> StoredRelease:
+    """A stored release (release.json or its folder). Errors: InputError when it is missing or damaged."""
+    plain, arrays = store.load(path, kind="release")
+    schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+    releases = store.unpack(plain, arrays)
+    for release in releases:
+        _check_columns([b for m in release.question.marginals for b in m.bins], schema)
+    try:
+        given = plain["setting"]
+        public = None if given["public_rows"] is None else int(given["public_rows"])
+        sensitivity = float(given["sensitivity"])
+        setting = Setting(schema=schema, mu=float(given["mu"]), sensitivity=sensitivity, public_rows=public)
+        card = plain["card"]
+        card["relation"], card["rows"]["source_count"], card["dataset"]
+        return StoredRelease(method=str(plain["method"]), card=card, setting=setting, releases=releases)
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: the release is damaged; make it again or use another copy") from None
+
+
+def _check_columns(groupings: list, schema: Schema) -> None:
+    for bins in groupings:
+        column = schema.measured().get(bins.column)
+        if column is None or column.cells != bins.cells:
+            raise InputError(f"the release is damaged: its tables do not fit column {bins.column} of its schema")
+
+
+def load_model(path: str | Path) -> StoredModel:
+    """A stored model (model.json or its folder). Errors: InputError when it is missing or damaged."""
+    plain, arrays = store.load(path, kind="model")
+    schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+    try:
+        model = rebuild(plain["model"], arrays)
+        return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None
+
+
+def check_out(out: Path | None) -> None:
+    """Refuses an output folder that cannot be written, before anything is spent. Errors: UsageError."""
+    if out is None:
+        return
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: is a file; name a folder")
+    nearest = next(p for p in (out, *out.resolve().parents) if p.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise UsageError(f"--out {out}: cannot be written; choose a folder you may write to")

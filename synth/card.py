@@ -1,0 +1,96 @@
+"""The release card: what a release claims, in numbers from which the claim can be derived again."""
+
+import hashlib
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from math import exp
+from typing import Any
+
+from synth.privacy.accounting import ACCOUNTANT, DELTA_RESERVE, Event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Relation
+from synth.schema import Schema
+
+LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
+
+
+def odds(epsilon: float) -> float:
+    """The most that a 50:50 guess about one unit can rise to, as a probability.
+
+    Source: the odds form of Nanayakkara et al., arXiv 2303.00738.
+
+    >>> round(odds(1.0), 2)
+    0.73
+    """
+    return 1 / (1 + exp(-epsilon))
+
+
+def meaning(epsilon: float) -> str:
+    """Epsilon in words.
+
+    >>> meaning(1.0)
+    'a guess of 50:50 about one row can rise to at most 73:27'
+    """
+    best = odds(epsilon)
+    if best > 0.9949:
+        return f"a guess of 50:50 about one row can rise to at most {100 * best:.6g} in 100"
+    return f"a guess of 50:50 about one row can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of the libraries that the guarantee and the table rest on."""
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def card(
+    *,
+    schema: Schema,
+    method: str,
+    relation: Relation,
+    epsilon: float,
+    delta: float,
+    epsilon_derived: float,
+    events: Sequence[Event],
+    noise: SystemNoise,
+    num_rows: int,
+    ledger_entry: dict[str, Any],
+    created: str,
+) -> dict[str, Any]:
+    """The card as JSON data; see docs/card.md for every field."""
+    return {
+        "format": "facsimile-card/1",
+        "product": "synthetic table",
+        "created": created,
+        "dataset": schema.dataset,
+        "method": method,
+        "relation": str(relation),
+        "relation_in_words": relation.in_words,
+        "unit": schema.unit or "row",
+        "epsilon": epsilon,
+        "delta": delta,
+        "epsilon_derived": epsilon_derived,
+        "meaning": meaning(epsilon),
+        "mechanisms": [{"mechanism": "rounded Gaussian counts", **e.plain()} for e in events],
+        "accountant": {
+            "name": ACCOUNTANT,
+            "library": "dp-accounting",
+            "version": versions().get("dp-accounting"),
+            "delta_reserved_for_sampler": delta * DELTA_RESERVE,
+        },
+        "noise_source": noise.name,
+        "exportable": noise.exportable,
+        "floating_point": "counts are whole numbers; noise is rounded to whole numbers before it is added",
+        "rows": {"synthetic": num_rows, "source_count": "public" if relation.rows_are_public else "private"},
+        "public_facts": {name: c.source for name, c in schema.columns.items()},
+        "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
+        "post_processing": "everything after the mechanisms uses their outputs and public facts only",
+        "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
+        "ledger_entry": ledger_entry,
+        "versions": versions(),
+    }

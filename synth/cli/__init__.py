@@ -1,0 +1,120 @@
+"""The command line: options in, one call into the library, one answer out. It adds nothing of its own."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import foreign, leave, say
+from synth.cli.ledger import ledger_app
+from synth.cli.options import (
+    DeltaOpt,
+    EpsilonOpt,
+    JsonOpt,
+    MethodOpt,
+    RelationOpt,
+    RowsOpt,
+    SchemaOpt,
+    SeedOpt,
+)
+from synth.cli.run import run
+from synth.cli.schema import schema_app
+from synth.errors import SynthError, UsageError
+
+app = typer.Typer(name="synth", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+                  rich_markup_mode=None, help="Synthetic tables with a differential-privacy guarantee.")  # fmt: skip
+app.command()(run)
+app.add_typer(schema_app, name="schema")
+app.add_typer(ledger_app, name="ledger")
+
+
+def main() -> None:
+    """The entry point: every error is one line on stderr and an exit code, never a traceback."""
+    try:
+        app(standalone_mode=False)
+    except SynthError as error:
+        leave(str(error), error.exit_code)
+    except typer.Exit as error:
+        sys.exit(error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        leave("stopped; nothing more was done", 130)
+    except BrokenPipeError:
+        sys.exit(0)
+    except Exception as error:
+        leave(*foreign(error))
+
+
+@app.command()
+def sample(
+    model: Annotated[Path, typer.Argument(help="model.json, or the folder that holds it.")],
+    num_rows: RowsOpt = None,
+    where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="A .csv, .csv.gz or .parquet file.")] = Path("sample.csv"),
+    seed: SeedOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Draw more rows from a model; free."""
+    from synth import pipeline
+
+    wanted: dict[str, str] = {}
+    for part in where or []:
+        name, sign, value = part.partition("=")
+        if not sign or name in wanted:
+            raise UsageError(f"--where {part}: write COL=VALUE, once for each column")
+        wanted[name] = value
+    frame, probability = pipeline.sample(model, num_rows=num_rows, where=wanted, out=out, seed=seed)
+    plain = {
+        "num_rows": len(frame),
+        "probability": probability,
+        "epsilon_spent": 0.0,
+        "paths": {"sample": str(out)},
+    }
+    text = f"{len(frame)} rows: {out}" + (f" (probability of the condition {probability:.3g})" if wanted else "")
+    say(plain) if as_json else print(text)
+
+
+@app.command()
+def plan(
+    schema: SchemaOpt,
+    rows: Annotated[int, typer.Option("--rows", help="Expected number of rows (public or a guess).")],
+    epsilon: EpsilonOpt = 1.0,
+    delta: DeltaOpt = 1e-5,
+    method: MethodOpt = "mixture",
+    relation: RelationOpt = "add_remove",
+    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Say what a run would cost and how exact it would be, without reading a row."""
+    from synth import planning
+    from synth import schema as schemas
+
+    facts = schemas.load(schema)
+    found = planning.plan(
+        facts, rows=rows, epsilon=epsilon, delta=delta, method=method, relation=relation, target=target
+    )
+    say(found.plain()) if as_json else print(found.in_words())
+
+
+@app.command()
+def methods(as_json: JsonOpt = False) -> None:
+    """List the generators and the relations under which each has a guarantee."""
+    from synth import request
+
+    found = request.methods()
+    if as_json:
+        say(found)
+    else:
+        for g in found:
+            print(f"{g['name']:14s} {g['summary']}\n{'':14s} relations: {', '.join(g['relations'])}")
+
+
+@app.command("app")
+def app_command(
+    port: Annotated[int, typer.Option("--port", help="Port on this machine.")] = 8501,
+    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
+) -> None:
+    """Start the application in a browser on this machine."""
+    from synth import serve
+
+    sys.exit(serve.start(port=port, headless=headless))

@@ -1,0 +1,46 @@
+"""How commands answer: one JSON object or a few lines on stdout, everything else on stderr."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from synth.errors import InputError, UsageError
+
+
+def say(plain: Any) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(plain, ensure_ascii=False))
+
+
+def leave(message: str, code: int) -> NoReturn:
+    """One line on stderr, and the exit code."""
+    print(f"synth: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def foreign(error: Exception) -> tuple[str, int]:
+    """Message and exit code of an error that is not ours; its text is shown only where it cannot quote a cell."""
+    shown = getattr(error, "format_message", None)  # a usage error of the command line parser
+    if shown is not None:
+        return f"{shown()} (see `synth --help`)", UsageError.exit_code
+    if isinstance(error, OSError):
+        return f"{error.filename or 'file'}: {error.strerror or type(error).__name__}", InputError.exit_code
+    return f"internal error {type(error).__name__}; please report it with the command you ran", 1
+
+
+def names(text: str | None) -> list[str]:
+    """The parts of a comma-separated option.
+
+    >>> names("A, B,,C")
+    ['A', 'B', 'C']
+    """
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file. Errors: UsageError when it cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; choose another --out") from None

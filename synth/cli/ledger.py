@@ -1,0 +1,108 @@
+"""`synth ledger`: show, cap and verify what has been spent."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import say
+from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
+from synth.errors import InputError, UsageError
+from synth.privacy.ledger import Total
+
+ledger_app = typer.Typer(no_args_is_help=True, help="Show, cap and verify what has been spent.")
+
+
+def _ledger_name(table: str, dataset: str | None, schema: Path | None) -> str:
+    from synth import schema as schemas
+    from synth.request import dataset_name
+
+    declared = dataset or (schemas.load(schema).dataset if schema is not None else None)
+    return dataset_name(table, declared)
+
+
+@ledger_app.command("policy")
+def ledger_policy(
+    table: Annotated[str, typer.Argument(help="The table, or any name together with --dataset.")] = "",
+    max_epsilon: Annotated[float | None, typer.Option("--max-epsilon", help="Cap on the sum of epsilons.")] = None,
+    max_delta: Annotated[float, typer.Option("--max-delta", help="Cap on the sum of deltas.")] = 1e-3,
+    relation: Annotated[str | None, typer.Option("--relation", help="The only relation allowed.")] = None,
+    approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the policy.")] = None,
+    schema: Annotated[Path | None, typer.Option("--schema", help="Schema that may name the dataset.")] = None,
+    dataset: DatasetOpt = None,
+    ledger: LedgerOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Set or show the budget of a dataset."""
+    from synth.privacy.ledger import Ledger
+
+    if not table and not dataset:
+        raise UsageError("name the table, or the dataset with --dataset")
+    name, book = _ledger_name(table, dataset, schema), Ledger(ledger)
+    if max_epsilon is not None:
+        book.set_policy(name, max_epsilon=max_epsilon, max_delta=max_delta, relation=relation, approved_by=approved_by)
+    found = book.policy(name)
+    if as_json:
+        say({"dataset": name, "policy": asdict(found) if found else None})
+    else:
+        print(f"{name}: no policy, nothing is capped" if found is None else
+              f"{name}: at most epsilon {found.max_epsilon:g} and delta {found.max_delta:g} over all runs")  # fmt: skip
+
+
+@ledger_app.command("show")
+def ledger_show(
+    table: Annotated[str, typer.Argument(help="Only this table's lines.")] = "",
+    schema: Annotated[Path | None, typer.Option("--schema", help="Schema that may name the dataset.")] = None,
+    dataset: DatasetOpt = None,
+    ledger: LedgerOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Show what has been spent, what remains, and every line."""
+    from synth.privacy.composite import composite
+    from synth.privacy.ledger import Ledger
+
+    book = Ledger(ledger)
+    name = _ledger_name(table, dataset, schema) if table or dataset else None
+    lines, totals = book.entries(name), book.summary(name)
+    exact = {t.dataset: composite([e for e in lines if e.dataset == t.dataset]) for t in totals}
+    if as_json:
+        plain = [{**asdict(t), "epsilon_exact": exact[t.dataset]} for t in totals]
+        say({"ledger": str(book.path), "datasets": plain, "entries": [asdict(e) for e in lines]})
+        return
+    for total in totals:
+        print(_total_line(total, exact[total.dataset]))
+    for e in lines:
+        print(f"{e.number:5d}  {e.time}  {e.kind:11s} {e.dataset}  epsilon {e.epsilon:g}  delta {e.delta:g}  "
+              f"{e.relation or ''}  {e.actor or ''}")  # fmt: skip
+
+
+def _total_line(total: Total, exact: float | None) -> str:
+    """One dataset's totals in words."""
+    spent = f"{total.dataset}: {total.runs} runs, epsilon {total.epsilon:g}, delta {total.delta:g} spent"
+    known = f" (composed exactly: epsilon {exact:.4g} at that delta)" if exact is not None else ""
+    if total.remaining_epsilon is None:
+        return f"{spent}{known}; no policy, nothing is capped"
+    return f"{spent}{known}; remaining epsilon {total.remaining_epsilon:g}, delta {total.remaining_delta:g}"
+
+
+@ledger_app.command("verify")
+def ledger_verify(
+    ledger: LedgerOpt = None,
+    head: Annotated[str | None, typer.Option("--head", help="A head hash noted down earlier.")] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Check the hash chain: no line altered, removed or reordered."""
+    from synth.privacy.ledger import Ledger
+
+    if ledger is not None and not ledger.exists():
+        raise InputError(f"ledger {ledger}: no such file")
+    found = Ledger(ledger).verify(head)
+    if as_json:
+        say(asdict(found))
+    if not found.ok:
+        raise InputError(
+            f"the ledger does not verify: {found.problem}; restore it from a backup and find out who wrote"
+        )
+    if not as_json:
+        print(f"{found.lines} lines, the chain holds; head {found.head}")

@@ -1,0 +1,21 @@
+"""The options that several commands share, each with its help text."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file of private rows.")]
+SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
+LedgerOpt = Annotated[Path | None, typer.Option("--ledger", help="Ledger file [default: $SYNTH_LEDGER or the user's].")]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
+EpsilonOpt = Annotated[float, typer.Option("--epsilon", help="Privacy loss of the whole run; smaller is more private.")]
+DeltaOpt = Annotated[float, typer.Option("--delta", help="Probability that epsilon does not bound the loss.")]
+MethodOpt = Annotated[str, typer.Option("--method", help="Generator; `synth methods` lists them.")]
+RelationOpt = Annotated[str, typer.Option("--relation", help="add_remove, replace_one or zero_out.")]
+RowsOpt = Annotated[int | None, typer.Option("--num-rows", help="Rows to make [default: the noisy total].")]
+SeedOpt = Annotated[int | None, typer.Option("--seed", help="Of initialisation and sampling, never of privacy noise.")]
+DatasetOpt = Annotated[
+    str | None, typer.Option("--dataset", help="Name to charge [default: the schema's, else the path].")
+]
+DeviceOpt = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]

@@ -1,0 +1,105 @@
+"""`synth run`: one run inside a job folder, with progress on stderr and the answer on stdout."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from synth.cli.answer import leave, say
+from synth.cli.options import DatasetOpt, DeltaOpt, DeviceOpt, JsonOpt, LedgerOpt, RelationOpt, RowsOpt, SeedOpt
+from synth.errors import SpentError, SynthError, UsageError
+
+
+def run(
+    table: Annotated[Path | None, typer.Argument(help="CSV (also .gz) or Parquet file of private rows.")] = None,
+    schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
+    method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
+    delta: DeltaOpt = 1e-5,
+    relation: RelationOpt = "add_remove",
+    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted; gets more budget.")] = None,
+    num_rows: RowsOpt = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
+    ledger: LedgerOpt = None,
+    dataset: DatasetOpt = None,
+    seed: SeedOpt = None,
+    device: DeviceOpt = "auto",
+    from_release: Annotated[Path | None, typer.Option("--from-release", help="Refit a stored release; free.")] = None,
+    assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+    max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
+    approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
+    job: Annotated[Path | None, typer.Option("--job", help="Job folder for status and cancel file.")] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Make a synthetic table from a private one, and charge the ledger."""
+    shared = {"num_rows": num_rows, "out": str(out), "seed": seed, "device": device}
+    if from_release is not None:
+        if table is not None or epsilon is not None or schema is not None:
+            raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
+        result, folder = _refit(job, {"release": str(from_release), "method": method, **shared})
+    else:
+        for value, name in ((table, "TABLE"), (schema, "--schema"), (epsilon, "--epsilon")):
+            if value is None:
+                raise UsageError(f"{name} is missing; see `synth run --help`")
+        paid = {
+            "table": str(table), "schema": str(schema), "epsilon": epsilon, "delta": delta,
+            "method": method or "mixture", "relation": relation, "target": target, "dataset": dataset,
+            "ledger": str(ledger) if ledger else None, "assume_public": assume_public,
+            "max_categories": max_categories, "approved_by": approved_by,
+        }  # fmt: skip
+        result, folder = _run(job, {**paid, **shared})
+    plain = {**result.plain(), "job": str(folder)}
+    say(plain) if as_json else _summary(plain, result.card)
+
+
+def _refit(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
+    from synth import pipeline
+
+    with _job(job, options, pipeline.STAGES) as (report, folder):
+        return pipeline.refit(**options, reporter=report), folder
+
+
+def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
+    from synth import pipeline
+    from synth import schema as schemas
+
+    with _job(job, options, pipeline.STAGES) as (report, folder):
+        facts = schemas.load(options["schema"])
+        log = folder / "steward.json"
+        return pipeline.run(**{**options, "schema": facts}, reporter=report, steward_log=log), folder
+
+
+@contextmanager
+def _job(folder: Path | None, request: dict[str, Any], stages: dict[str, float]) -> Iterator[tuple[Any, Path]]:
+    """A job folder with status and cancel file around a run; its last status says how the run ended."""
+    from synth import jobs
+
+    known = folder is not None and (folder / "request.json").exists()  # the application made it
+    job = jobs.Job(folder) if folder is not None and known else jobs.create(request, folder=folder)
+    report = jobs.Reporter(job, stages=stages, bar=True)
+    try:
+        with report:
+            yield report, job.path
+        report.finish("done", "done", 0)
+    except SynthError as error:
+        cancelled = isinstance(error, SpentError) and str(error).startswith("cancelled")
+        report.finish("cancelled" if cancelled else "failed", str(error), error.exit_code)
+        raise
+    except (jobs.Cancelled, KeyboardInterrupt):
+        report.finish("cancelled", "cancelled before anything was spent", 130)
+        leave("cancelled before anything was spent", 130)
+    except BaseException as error:
+        report.finish("failed", f"internal error {type(error).__name__}", 1)
+        raise
+
+
+def _summary(plain: dict[str, Any], card: dict[str, Any]) -> None:
+    """What a person wants to know after a run."""
+    print(f"{plain['num_rows']} synthetic rows: {plain['paths'].get('synthetic', 'not written')}")
+    print(f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}")
+    print(f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}" if plain["epsilon_spent"] else
+          "charged: nothing (made from a stored release)")  # fmt: skip
+    print(f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
+          f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}")  # fmt: skip

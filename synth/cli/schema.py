@@ -1,0 +1,70 @@
+"""`synth schema`: draft and check the public facts of a table."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import names, say, write_text
+from synth.cli.options import DatasetOpt, JsonOpt, TableArg
+
+schema_app = typer.Typer(no_args_is_help=True, help="Draft and check a schema, the public facts of a table.")
+
+
+@schema_app.command("init")
+def schema_init(
+    table: TableArg,
+    out: Annotated[Path, typer.Option("--out", help="Where to write the draft; replaced if it exists.")],
+    categorical: Annotated[str | None, typer.Option("--categorical", help="Columns of codes: A,B.")] = None,
+    ordinal: Annotated[str | None, typer.Option("--ordinal", help="Columns of ordered codes: A,B.")] = None,
+    identifier: Annotated[str | None, typer.Option("--identifier", help="Columns of keys: A,B.")] = None,
+    dates: Annotated[str | None, typer.Option("--datetime", help="Columns of dates: A,B.")] = None,
+    missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
+    dataset: DatasetOpt = None,
+    assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+    max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
+) -> None:
+    """Draft a schema from the rows. Every drafted fact waits for somebody to confirm it."""
+    from synth.drafting import draft
+    from synth.sources import files
+
+    files.check_form(table)
+    drafted = draft(
+        files.read(table), categorical=names(categorical), ordinal=names(ordinal), identifier=names(identifier),
+        datetime_=names(dates), missing=names(missing), target=target, dataset=dataset, max_categories=max_categories,
+    )  # fmt: skip
+    facts = drafted.schema
+    for line in drafted.suggestions:
+        print(line, file=sys.stderr)
+    if assume_public:
+        listed = "; ".join(f"{n} ({', '.join(f)})" for n, f in facts.unconfirmed().items())
+        print(f"taken as public on your word: {listed}", file=sys.stderr)
+        facts = facts.assume_public()
+    else:
+        print("every fact is unconfirmed: check each, then set its source, or pass --assume-public", file=sys.stderr)
+    write_text(out, facts.to_json())
+    print(f"{len(facts.columns)} columns drafted: {out}")
+
+
+@schema_app.command("check")
+def schema_check(
+    schema: Annotated[Path, typer.Argument(help="The schema, a JSON file.")],
+    table: Annotated[Path | None, typer.Option("--table", help="Also check that a table has its columns.")] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Check a schema against its rules, and what nobody has confirmed yet."""
+    from synth import schema as schemas
+    from synth.sources import files
+
+    facts = schemas.load(schema)
+    if table is not None:
+        files.check_form(table, columns=list(facts.columns))
+    waiting = facts.unconfirmed()
+    if as_json:
+        say({"columns": len(facts.columns), "unconfirmed": waiting})
+        return
+    print(f"{len(facts.columns)} columns, every rule holds")
+    for name, facts_of in waiting.items():
+        print(f"unconfirmed: {name} ({', '.join(facts_of)})")

@@ -1,0 +1,394 @@
+"""The thin seam that joins the parts: schema -> [curator] -> releases -> model -> rows -> files.
+
+Order of a run: everything that can be refused without reading a row (options, schema, budget, the form of the
+file), then the ledger line, then the rows. From the last answer on, all is post-processing.
+"""
+
+import datetime as dt
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from synth import bundle, codec
+from synth.card import card
+from synth.errors import SpentError, SynthError, UsageError
+from synth.generators.base import Generator, Model, Setting
+from synth.jobs import Cancelled, PeakMemory, uninterrupted
+from synth.mechanisms import counts
+from synth.privacy.curator import Curator
+from synth.privacy.ledger import Entry, Ledger
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import relation_named
+from synth.questions import Counts, CountsRelease
+from synth.request import Job, Request, Source, check_num_rows, generator_named, prepare, resolve_device
+from synth.schema import MAX_CATEGORIES, Schema
+
+NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
+STAGES = {"check": 0.1, "read": 0.1, "measure": 0.2, "fit": 0.45, "sample": 0.05, "write": 0.1}
+
+
+class Reporter(Protocol):
+    """Who is told of progress; ``stage`` and ``progress`` may raise ``jobs.Cancelled``."""
+
+    def stage(self, name: str) -> None: ...
+
+    def progress(self, fraction: float) -> None: ...
+
+    def note(self, message: str) -> None: ...
+
+
+class Quiet:
+    """A reporter that tells nobody."""
+
+    def stage(self, name: str) -> None:
+        """Ignored."""
+
+    def progress(self, fraction: float) -> None:
+        """Ignored."""
+
+    def note(self, message: str) -> None:
+        """Ignored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a run made. Everything in it derives from releases and is as private as the card says."""
+
+    method: str
+    relation: str
+    dataset: str | None
+    epsilon_spent: float
+    epsilon_derived: float
+    delta: float
+    num_rows: int
+    seconds: float
+    seconds_total: float
+    peak_mib: float
+    seed: int
+    device: str
+    paths: dict[str, str] = field(default_factory=dict)
+    card: dict[str, Any] = field(repr=False)
+    model: Model = field(repr=False)
+    schema: Schema = field(repr=False)
+    texts: Mapping[str, pa.Array] = field(repr=False)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The synthetic table, one text column for each column of the schema."""
+        return pd.DataFrame({n: a.to_pandas() for n, a in self.texts.items()})
+
+    def plain(self) -> dict[str, Any]:
+        """The result as JSON data, without the rows."""
+        left_out = ("card", "model", "schema", "texts")
+        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
+
+
+def run(
+    table: Source,
+    *,
+    schema: Schema,
+    epsilon: float,
+    delta: float,
+    method: str = "mixture",
+    relation: str = "add_remove",
+    target: str | None = None,
+    num_rows: int | None = None,
+    out: str | Path | None = None,
+    ledger: str | Path | None = None,
+    dataset: str | None = None,
+    seed: int | None = None,
+    device: str = "auto",
+    assume_public: bool = False,
+    max_categories: int = MAX_CATEGORIES,
+    actor: str | None = None,
+    approved_by: str | None = None,
+    noise: SystemNoise | None = None,
+    reporter: Reporter | None = None,
+    steward_log: str | Path | None = None,
+) -> Result:
+    """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
+
+    ``table``: a CSV (also .gz) or Parquet file, or a frame (then name the ``dataset``). ``num_rows``: default
+    the noisy total, or the public row count. ``seed`` drives initialisation and sampling, never privacy noise.
+    ``out``: a folder for the files of bundle.py; without it nothing is written. ``steward_log``: a private file
+    for the counts of cells outside the schema.
+
+    **Guarantee**: the result is (epsilon, delta)-DP for the relation, with a row as the unit, all that touched
+    the rows included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError
+    afterwards, with the spend recorded.
+    """
+    clock, reporter = time.perf_counter(), reporter or Quiet()
+    request = Request(
+        epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, num_rows=num_rows,
+        dataset=dataset, seed=seed, device=device, assume_public=assume_public, max_categories=max_categories,
+        actor=actor, approved_by=approved_by,
+    )  # fmt: skip
+    with PeakMemory() as peak:
+        reporter.stage("check")
+        bundle.check_out(Path(out) if out is not None else None)
+        job = prepare(table, schema, request, note=reporter.note)
+        paid = _Paid(job, Ledger(ledger), noise or SystemNoise(), reporter, steward_log)
+        paid.book.check(paid.spend)
+        if paid.book.policy(job.dataset) is None:
+            reporter.note(NO_POLICY.format(job.dataset))
+        job.rows.check_form()
+        with paid.charged():
+            started = time.perf_counter()
+            releases, setting = paid.measure()
+            made = _fit_and_sample(job.generator, releases, setting, request, job.device, reporter)
+            seconds = time.perf_counter() - started
+            about = paid.card(made)
+            paths = _write(out, made, releases, setting, about, reporter)
+    return Result(
+        method=job.generator.name,
+        relation=str(job.grant.relation),
+        dataset=job.dataset,
+        epsilon_spent=epsilon,
+        epsilon_derived=about["epsilon_derived"],
+        delta=delta,
+        num_rows=made.num_rows,
+        seconds=seconds,
+        seconds_total=time.perf_counter() - clock,
+        peak_mib=peak.mib,
+        seed=made.seed,
+        device=job.device,
+        paths=paths,
+        card=about,
+        model=made.model,
+        schema=setting.schema,
+        texts=made.texts,
+    )
+
+
+class _Paid:
+    """The part of a run that touches rows: one ledger line, one curator, and what follows a failure."""
+
+    def __init__(self, job: Job, book: Ledger, noise: SystemNoise, reporter: Reporter, log: str | Path | None) -> None:
+        self.job, self.book, self.noise, self.reporter, self.log = job, book, noise, reporter, log
+        self.spend = job.spend(noise_source=noise.name)
+        self.line: Entry | None = None
+        self.curator = Curator(
+            grant=job.grant, commit=self._commit, read=self._read, mechanisms={Counts: counts}, noise=noise
+        )
+
+    def measure(self) -> tuple[list[CountsRelease], Setting]:
+        """All questions of the run, asked and answered; the door is closed afterwards."""
+        self.curator.open()
+        setting = Setting(
+            schema=self.job.schema,
+            mu=self.job.grant.mu,
+            sensitivity=counts.sensitivity(self.job.grant.relation),
+            public_rows=self.curator.public_rows(),
+        )
+        self.reporter.stage("measure")
+        releases = self.job.generator.measure(self.curator.ask, setting, progress=self.reporter.progress)
+        self.curator.close()
+        return releases, setting
+
+    @contextmanager
+    def charged(self) -> Iterator[None]:
+        """Records how the run ended. Errors: SpentError for whatever goes wrong once the spend is committed."""
+        try:
+            yield
+            self._outcome("done", {"epsilon_derived": self.curator.epsilon_derived})
+        except BaseException as error:
+            self.curator.close()
+            if self.line is None:
+                raise
+            cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
+            self._outcome("cancelled" if cancelled else "failed", {})
+            raise SpentError(self._reason(error, cancelled=cancelled)) from error
+
+    def card(self, made: "_Made") -> dict[str, Any]:
+        """The release card of the run."""
+        assert self.line is not None
+        grant = self.job.grant
+        return card(
+            schema=self.job.schema,
+            method=self.job.generator.name,
+            relation=grant.relation,
+            epsilon=grant.epsilon,
+            delta=grant.delta,
+            epsilon_derived=self.curator.epsilon_derived,
+            events=self.curator.events,
+            noise=self.noise,
+            num_rows=made.num_rows,
+            ledger_entry={"number": self.line.number, "hash": self.line.hash},
+            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        )
+
+    def _commit(self) -> None:
+        with uninterrupted():  # or a spend that was committed could be reported as none
+            self.line = self.book.spend(self.spend)
+
+    def _read(self) -> Mapping[str, np.ndarray]:
+        assert self.line is not None
+        self.reporter.stage("read")
+        table = self.job.rows.read()
+        digest = table.fingerprint(self.book.row_key())
+        others = self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest)
+        if others:
+            self.reporter.note(
+                f"warning: the same rows were charged before under another name ({', '.join(others)}); "
+                "tables that share persons should share one --dataset name"
+            )
+        encoded = codec.encode(table, self.job.schema, self.noise)
+        if self.log is not None:
+            bundle.write_steward_log(Path(self.log), encoded)
+        return encoded.positions
+
+    def _outcome(self, state: str, detail: dict[str, Any]) -> None:
+        assert self.line is not None
+        self.book.outcome(self.line.run, state=state, detail=detail)
+
+    def _reason(self, error: BaseException, *, cancelled: bool) -> str:
+        """What a user reads. A foreign exception's text may quote a cell, so only its kind is named."""
+        stands = f"epsilon {self.job.grant.epsilon:g} is spent and stays in the ledger"
+        if cancelled:
+            return f"cancelled; {stands}"
+        if isinstance(error, OSError):
+            reason = f"{error.strerror or type(error).__name__} ({error.filename or 'no file named'})"
+        else:
+            reason = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
+        return f"failed after the budget was committed: {reason}; {stands}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Made:
+    """A model and a table drawn from it."""
+
+    generator: Generator
+    model: Model
+    texts: Mapping[str, pa.Array]
+    num_rows: int
+    seed: int
+
+
+def _fit_and_sample(
+    generator: Generator,
+    releases: Sequence[CountsRelease],
+    setting: Setting,
+    request: Request,
+    device: str,
+    reporter: Reporter,
+) -> _Made:
+    """Pure post-processing of releases."""
+    seed = secrets.randbits(32) if request.seed is None else request.seed
+    rng = np.random.default_rng(seed)
+    reporter.stage("fit")
+    model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
+    reporter.stage("sample")
+    num_rows = request.num_rows or setting.public_rows or max(1, round(model.total))
+    texts = codec.decode(model.sample(num_rows, rng=rng), setting.schema, num_rows=num_rows)
+    return _Made(generator=generator, model=model, texts=texts, num_rows=num_rows, seed=seed)
+
+
+def _write(
+    out: str | Path | None,
+    made: _Made,
+    releases: Sequence[CountsRelease],
+    setting: Setting,
+    about: Mapping[str, Any],
+    reporter: Reporter,
+) -> dict[str, str]:
+    reporter.stage("write")
+    if out is None:
+        return {}
+    return bundle.write(
+        Path(out), texts=made.texts, method=made.generator.name, model=made.model, releases=releases,
+        setting=setting, card=about,
+    )  # fmt: skip
+
+
+def refit(
+    release: str | Path,
+    *,
+    method: str | None = None,
+    num_rows: int | None = None,
+    out: str | Path | None = None,
+    seed: int | None = None,
+    device: str = "auto",
+    reporter: Reporter | None = None,
+) -> Result:
+    """Another model and table from a stored release: free, no rows, no ledger entry.
+
+    **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
+    """
+    clock, reporter = time.perf_counter(), reporter or Quiet()
+    with PeakMemory() as peak:
+        reporter.stage("check")
+        check_num_rows(num_rows)
+        stored = bundle.load_release(release)
+        relation = relation_named(str(stored.card["relation"]))
+        generator = generator_named(method or stored.method, relation)
+        request = Request(epsilon=0, delta=0, num_rows=num_rows, seed=seed)
+        device, started = resolve_device(device), time.perf_counter()
+        made = _fit_and_sample(generator, stored.releases, stored.setting, request, device, reporter)
+        seconds = time.perf_counter() - started
+        about = {**stored.card, "method": generator.name, "refitted": True}
+        about["rows"] = {**about["rows"], "synthetic": made.num_rows}
+        paths = _write(out, made, stored.releases, stored.setting, about, reporter)
+    return Result(
+        method=generator.name,
+        relation=str(relation),
+        dataset=about["dataset"],
+        epsilon_spent=0.0,
+        epsilon_derived=0.0,
+        delta=0.0,
+        num_rows=made.num_rows,
+        seconds=seconds,
+        seconds_total=time.perf_counter() - clock,
+        peak_mib=peak.mib,
+        seed=made.seed,
+        device=device,
+        paths=paths,
+        card=about,
+        model=made.model,
+        schema=stored.setting.schema,
+        texts=made.texts,
+    )
+
+
+def sample(
+    model: str | Path,
+    *,
+    num_rows: int | None = None,
+    where: Mapping[str, str] | None = None,
+    out: str | Path | None = None,
+    seed: int | None = None,
+) -> tuple[pd.DataFrame, float]:
+    """Rows from a stored model: free. Returns the table as text and the model's probability of ``where``.
+
+    ``where``: by column a value, ``a|b``, or ``low..high`` for numbers and dates. ``num_rows``: default the
+    model's total times that probability. ``out``: a .csv, .csv.gz or .parquet file to write as well.
+
+    **Guarantee**: that of the model's release. Errors: InputError for a damaged model, UsageError.
+    """
+    check_num_rows(num_rows)
+    stored = bundle.load_model(model)
+    allowed = {n: _allowed(stored.schema, n, wanted) for n, wanted in (where or {}).items()}
+    probability = float(stored.model.probability(allowed)) if allowed else 1.0
+    size = num_rows or max(1, round(stored.model.total * probability))
+    rng = np.random.default_rng(seed)
+    positions = stored.model.sample(size, rng=rng, where=allowed or None)
+    texts = codec.decode(positions, stored.schema, num_rows=size)
+    if out is not None:
+        bundle.write_table(Path(out), texts, stored.schema)
+    return pd.DataFrame({n: a.to_pandas() for n, a in texts.items()}), probability
+
+
+def _allowed(schema: Schema, name: str, wanted: str) -> np.ndarray:
+    if name not in schema.measured():
+        raise UsageError(f"--where {name}={wanted}: {name} is not a measured column of the model")
+    try:
+        return codec.places_of(schema.columns[name], wanted)
+    except ValueError as error:
+        raise UsageError(f"--where {name}={wanted}: {error}") from None

@@ -1,0 +1,167 @@
+"""What can be said of a run before any row is read: noise, expected error, time, memory.
+
+The generator's questions are asked of a stand-in: a table of the given size in which every column is uniform and
+independent. Questions that adapt to answers (merged bins) may therefore differ in the real run; noise scales
+and costs are close, and exact where nothing adapts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import pi, prod, sqrt
+
+import numpy as np
+
+from synth.card import meaning
+from synth.errors import UsageError
+from synth.generators.base import Setting
+from synth.mechanisms import counts
+from synth.privacy import accounting
+from synth.privacy.relation import relation_named
+from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.request import check_num_rows, generator_named, with_target
+from synth.schema import Schema
+
+# Seconds and bytes, fitted to runs on one core by `make bench-plan`; a forecast, not a promise.
+SECONDS_START = 1.5
+SECONDS_PER_CELL_READ = 4e-7
+SECONDS_PER_ROW_AND_TABLE = 8e-9
+SECONDS_PER_CELL_FITTED = 6e-5
+BYTES_START = 450e6
+BYTES_PER_CELL_READ = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One question of the run: its tables, cells, and the noise (rows) of its most and least exact table."""
+
+    purpose: str
+    tables: int
+    cells: int
+    sigma_least: float
+    sigma_most: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most."""
+
+    method: str
+    relation: str
+    epsilon: float
+    delta: float
+    rows: int
+    mu: float
+    sensitivity: float
+    meaning: str
+    steps: list[Step]
+    error_one_way: float
+    error_two_way: float | None
+    seconds: float
+    peak_mib: float
+
+    def plain(self) -> dict:
+        """The forecast as JSON data."""
+        return asdict(self)
+
+    def in_words(self) -> str:
+        """The forecast as a few lines."""
+        lines = [f"{self.method} on {self.rows} rows, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}",
+                 f"meaning: {self.meaning}"]  # fmt: skip
+        for s in self.steps:
+            lines.append(f"  {s.purpose}: {s.tables} tables, {s.cells} cells, "
+                         f"noise of {s.sigma_least:.3g} to {s.sigma_most:.3g} rows a cell")  # fmt: skip
+        two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
+        lines.append(f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
+                     "(total variation, from noise alone)")  # fmt: skip
+        lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
+        return "\n".join(lines)
+
+
+def plan(
+    schema: Schema,
+    *,
+    rows: int,
+    epsilon: float,
+    delta: float,
+    method: str = "mixture",
+    relation: str = "add_remove",
+    target: str | None = None,
+) -> Plan:
+    """The forecast of a run on about ``rows`` rows. Touches no data. Errors: UsageError."""
+    accounting.check(epsilon, delta)
+    check_num_rows(rows)
+    link = relation_named(relation)
+    generator = generator_named(method, link)
+    facts = with_target(schema, target)
+    if not facts.measured():
+        raise UsageError("every column is an identifier; there is nothing to plan")
+    mu, size = accounting.calibrate(epsilon, delta), counts.sensitivity(link)
+    public = rows if link.rows_are_public else None
+    setting = Setting(schema=facts, mu=mu, sensitivity=size, public_rows=public)
+    asked: list[Counts] = []
+    generator.measure(_stand_in(rows, asked), setting, progress=lambda _: None)
+    marginals = [m for q in asked for m in q.marginals]
+    one, two = (_error([m for m in marginals if len(m.bins) == k], rows) for k in (1, 2))
+    return Plan(
+        method=method,
+        relation=str(link),
+        epsilon=epsilon,
+        delta=delta,
+        rows=rows,
+        mu=mu,
+        sensitivity=size,
+        meaning=meaning(epsilon),
+        steps=[_step(q) for q in asked],
+        error_one_way=one or 0.0,
+        error_two_way=two,
+        seconds=_seconds(marginals, rows, len(facts.measured())),
+        peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
+    )
+
+
+def _stand_in(rows: int, asked: list[Counts]):
+    """Answers questions as a uniform, independent table of that many rows would, and notes them."""
+    rng = np.random.default_rng(0)  # no privacy noise: nothing private is answered
+
+    def ask(question: Counts) -> CountsRelease:
+        asked.append(question)
+        values = tuple(
+            np.rint(_uniform(m, rows) + m.sigma * rng.standard_normal(m.shape)).astype(np.int64)
+            for m in question.marginals
+        )
+        return CountsRelease(question=question, values=values)
+
+    return ask
+
+
+def _uniform(marginal: Marginal, rows: int) -> np.ndarray:
+    table = np.array(float(rows))
+    for bins in marginal.bins:
+        table = np.multiply.outer(table, _shares(bins))
+    return table
+
+
+def _shares(bins: Bins) -> np.ndarray:
+    kept = bins.groups >= 0
+    return np.bincount(bins.groups[kept], bins.widths[kept], minlength=bins.size) / bins.cells
+
+
+def _step(question: Counts) -> Step:
+    sigmas = [m.sigma for m in question.marginals]
+    cells = sum(m.cells for m in question.marginals)
+    return Step(purpose=question.purpose, tables=len(sigmas), cells=cells,
+                sigma_least=min(sigmas), sigma_most=max(sigmas))  # fmt: skip
+
+
+def _error(marginals: Sequence[Marginal], rows: int) -> float | None:
+    """Mean total variation that noise alone puts into these tables: no cell loses more than it holds."""
+    if not marginals:
+        return None
+    each = [0.5 * m.cells * min(m.sigma * sqrt(2 / pi), 2 * rows / m.cells) / rows for m in marginals]
+    return float(np.mean(np.minimum(each, 1.0)))
+
+
+def _seconds(marginals: Sequence[Marginal], rows: int, columns: int) -> float:
+    cells = sum(prod(m.shape) for m in marginals)
+    counting = SECONDS_PER_ROW_AND_TABLE * rows * len(marginals)
+    return SECONDS_START + SECONDS_PER_CELL_READ * rows * columns + counting + SECONDS_PER_CELL_FITTED * cells

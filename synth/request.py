@@ -1,0 +1,204 @@
+"""What is asked for, and everything about it that can be refused before a row is read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from synth.errors import InputError, UsageError
+from synth.generators import GENERATORS
+from synth.generators.base import Generator
+from synth.mechanisms import counts
+from synth.privacy import accounting
+from synth.privacy.curator import Grant
+from synth.privacy.ledger import Spend
+from synth.privacy.relation import Relation, relation_named
+from synth.schema import MAX_CATEGORIES, Schema
+from synth.sources import files
+from synth.sources.frames import Table, from_frame
+
+ENGINE = "numpy"
+Source: TypeAlias = str | Path | pd.DataFrame
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The public options of a run; ``pipeline.run`` says what each means."""
+
+    epsilon: float
+    delta: float
+    method: str = "mixture"
+    relation: str = "add_remove"
+    target: str | None = None
+    num_rows: int | None = None
+    dataset: str | None = None
+    seed: int | None = None
+    device: str = "auto"
+    assume_public: bool = False
+    max_categories: int = MAX_CATEGORIES
+    actor: str | None = None
+    approved_by: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Where the private rows are; nothing is read before it is asked for."""
+
+    table: Source
+    columns: list[str]
+
+    def check_form(self) -> None:
+        """Finds faults of the file's form and keeps no value. Errors: InputError."""
+        if isinstance(self.table, pd.DataFrame):
+            _all_there(self.columns, list(self.table.columns))
+            from_frame(self.table[self.columns])
+        else:
+            files.check_form(self.table, columns=self.columns)
+
+    def read(self) -> Table:
+        """All rows of the measured columns, as text."""
+        if isinstance(self.table, pd.DataFrame):
+            return from_frame(self.table[self.columns])
+        return files.read(self.table, columns=self.columns)
+
+
+def _all_there(wanted: list[str], found: list[str]) -> None:
+    absent = [c for c in wanted if c not in found]
+    if absent:
+        raise InputError(f"the frame has no column {', '.join(absent)}, which the schema names; rename or drop it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A checked request."""
+
+    request: Request
+    rows: Rows
+    schema: Schema
+    generator: Generator
+    grant: Grant
+    dataset: str
+    device: str
+
+    def spend(self, *, noise_source: str) -> Spend:
+        """The ledger line that pays for the whole run."""
+        question = {
+            "method": self.generator.name,
+            "columns": list(self.schema.measured()),
+            "target": self.schema.target,
+            "mu": self.grant.mu,
+            "sensitivity": counts.sensitivity(self.grant.relation),
+        }
+        named = {"actor": self.request.actor} if self.request.actor else {}
+        return Spend(
+            dataset=self.dataset,
+            epsilon=self.grant.epsilon,
+            delta=self.grant.delta,
+            relation=str(self.grant.relation),
+            unit=self.schema.unit or "row",
+            engine=ENGINE,
+            noise_source=noise_source,
+            question=question,
+            approved_by=self.request.approved_by,
+            **named,
+        )
+
+
+def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> Job:
+    """A job, or the reason why not. Opens no table. Errors: UsageError, InputError."""
+    accounting.check(request.epsilon, request.delta)
+    relation = relation_named(request.relation)
+    generator = generator_named(request.method, relation)
+    check_num_rows(request.num_rows)
+    schema = confirmed(with_target(schema, request.target), request, note=note)
+    if not schema.measured():
+        raise InputError("schema: every column is an identifier; there is nothing to learn")
+    mu = accounting.calibrate(request.epsilon, request.delta)
+    return Job(
+        request=request,
+        rows=Rows(table=table, columns=list(schema.measured())),
+        schema=schema,
+        generator=generator,
+        grant=Grant(epsilon=request.epsilon, delta=request.delta, relation=relation, mu=mu),
+        dataset=dataset_name(table, request.dataset or schema.dataset),
+        device=resolve_device(request.device),
+    )
+
+
+def check_num_rows(num_rows: int | None) -> None:
+    """Errors: UsageError below one row."""
+    if num_rows is not None and num_rows < 1:
+        raise UsageError(f"--num-rows {num_rows}: at least 1 row is needed")
+
+
+def methods() -> list[dict[str, Any]]:
+    """The generators: name, one-line summary, barrier, and the relations under which each has a guarantee."""
+    return [
+        {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations)}
+        for g in GENERATORS.values()
+    ]
+
+
+def generator_named(method: str, relation: Relation) -> Generator:
+    """The generator of that name, if it supports the relation. Errors: UsageError."""
+    if method not in GENERATORS:
+        raise UsageError(f"method {method!r} is unknown; choose one of {', '.join(GENERATORS)}")
+    generator = GENERATORS[method]
+    if str(relation) not in generator.relations:
+        names = ", ".join(generator.relations)
+        raise UsageError(f"method {method} has no guarantee under {relation}; it supports {names}")
+    return generator
+
+
+def with_target(schema: Schema, target: str | None) -> Schema:
+    """The schema with its target replaced. Errors: UsageError when it is no column of it."""
+    if target is None or target == schema.target:
+        return schema
+    if target not in schema.measured():
+        raise UsageError(f"--target {target!r} is not a measured column of the schema")
+    return schema.model_copy(update={"target": target, "positive": None})
+
+
+def confirmed(schema: Schema, request: Request, *, note: Note) -> Schema:
+    """The schema if somebody vouches for every fact. Errors: InputError naming what nobody vouches for."""
+    drafted = schema.unconfirmed()
+    listed = "; ".join(f"{name} ({', '.join(names)})" for name, names in drafted.items())
+    if drafted and not request.assume_public:
+        raise InputError(
+            f"schema: drafted facts that nobody has confirmed: {listed}. Facts read off private rows are not "
+            'free: set "source" to "public" or "declared" where you know them from elsewhere, '
+            "or pass --assume-public to vouch for all"
+        )
+    if drafted:
+        note(f"taken as public on your word: {listed}")
+    for name, column in schema.columns.items():
+        many = len(column.categories or ())
+        if many > request.max_categories:
+            raise InputError(
+                f"column {name}: {many} categories, more than {request.max_categories}; "
+                f"make it an identifier or confirm with --max-categories {many}"
+            )
+    return schema.assume_public()
+
+
+def dataset_name(table: Source, declared: str | None) -> str:
+    """The name a table is charged under: declared, else its canonical path. Errors: UsageError for a frame."""
+    if declared:
+        return declared
+    if isinstance(table, pd.DataFrame):
+        raise UsageError("a frame has no name to be charged under; give dataset=... or name it in the schema")
+    return str(Path(table).resolve())
+
+
+def resolve_device(device: str) -> str:
+    """The torch device that a name means. Errors: UsageError when it is not there."""
+    import torch  # costs a second, so only where it is needed
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu" or (device.split(":")[0] == "cuda" and torch.cuda.is_available()):
+        return device
+    raise UsageError(f"device {device!r} is not available here; use auto, cpu or cuda")

@@ -1,0 +1,215 @@
+"""Laws that every generator keeps. A new one is one file and one registry line, and inherits them all."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth import bundle
+from synth.generators import GENERATORS, load_model
+from synth.generators.base import Setting
+from synth.mechanisms import counts
+from synth.privacy.accounting import calibrate, total_mu
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Relation
+from synth.questions import Counts
+from tests.conftest import SMALL, small_frame
+
+SCHEMA = synth.parse(SMALL)
+PAIRS = [(name, relation) for name, g in GENERATORS.items() for relation in g.relations]
+
+
+def made(name, *, frame=None, schema=SCHEMA, epsilon=2.0, **more):
+    frame = small_frame() if frame is None else frame
+    return synth.run(frame, schema=schema, epsilon=epsilon, delta=1e-5, method=name, dataset="d", **more)
+
+
+def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, rows=800):
+    """(releases, setting, curator): the paid half of a run on random positions, the door then closed."""
+    rng = np.random.default_rng(0)
+    places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
+    grant = Grant(epsilon=epsilon, delta=1e-5, relation=relation, mu=calibrate(epsilon, 1e-5))
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms={Counts: counts},
+                      noise=SystemNoise())  # fmt: skip
+    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(relation),
+                      public_rows=rows if relation.rows_are_public else None)  # fmt: skip
+    releases = GENERATORS[name].measure(curator.ask, setting, progress=lambda _: None)
+    curator.close()
+    return releases, setting, curator
+
+
+def fitted(name, releases, setting, seed=0):
+    rng = np.random.default_rng(seed)
+    return GENERATORS[name].fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+
+
+@pytest.mark.parametrize(("name", "relation"), PAIRS)
+def test_the_budget_is_spent_whole_and_not_exceeded(name, relation):
+    """What is asked composes to the grant: nothing over it, little of it wasted, under every relation."""
+    _, _, curator = measured(name, relation=Relation(relation))
+    assert curator.epsilon_derived <= 2.0
+    assert total_mu(curator.events) > 0.99 * calibrate(2.0, 1e-5)
+
+
+@pytest.mark.parametrize(("name", "relation"), PAIRS)
+def test_every_schema_column_in_order_and_every_value_inside(name, relation):
+    result = made(name, relation=relation, num_rows=300)
+    frame = result.frame
+    assert list(frame.columns) == list(SMALL["columns"])
+    assert len(frame) == 300
+    assert set(frame["sex"]) <= {"f", "m"}
+    assert set(frame["region"]) <= {"1", "2", "3", "4", "?"}
+    assert frame["age"].astype(int).between(0, 99).all()
+    income = frame["income"][frame["income"] != ""]
+    assert income.str.fullmatch(r"\d+\.\d\d").all()
+    assert income.astype(float).between(0, 100000).all()
+    seen = pd.to_datetime(frame["seen"][frame["seen"] != ""], format="%Y-%m-%d")
+    assert seen.between("2020-01-01", "2020-12-31").all()
+    assert frame["id"].is_unique
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_model_comes_from_the_release_alone(name):
+    """With the curator closed, fit and sample still work: nothing right of the barrier reaches the rows."""
+    releases, setting, curator = measured(name)
+    model = fitted(name, releases, setting)
+    model.sample(50, rng=np.random.default_rng(1))
+    with pytest.raises(synth.BudgetError):
+        curator.ask(releases[0].question)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_same_release_and_seed_make_the_same_table_and_another_seed_another(name):
+    releases, setting, _ = measured(name)
+    one, two, other = (
+        fitted(name, releases, setting, seed).sample(200, rng=np.random.default_rng(seed)) for seed in (5, 5, 6)
+    )
+    assert all(np.array_equal(one[c], two[c]) for c in one)
+    assert any(not np.array_equal(one[c], other[c]) for c in one)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_seed_never_repeats_the_privacy_noise(name, tmp_path):
+    """Two runs with one seed release different counts: the seed is for initialisation and sampling only."""
+    for folder in ("a", "b"):
+        made(name, seed=1, out=tmp_path / folder, num_rows=50)
+    one, two = (bundle.load_release(tmp_path / folder).releases[0].values[0] for folder in ("a", "b"))
+    assert not np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_saved_model_draws_the_same_rows(name):
+    releases, setting, _ = measured(name)
+    model = fitted(name, releases, setting)
+    about, arrays = model.state()
+    again = load_model(json.loads(json.dumps(about)), arrays)
+    one, two = (m.sample(100, rng=np.random.default_rng(3)) for m in (model, again))
+    assert all(np.array_equal(one[c], two[c]) for c in one)
+    assert again.total == model.total
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_conditions_hold_in_every_row_and_agree_with_the_model(name):
+    """Conditional rows satisfy the condition; its probability is the share of unconditional rows that do."""
+    releases, setting, _ = measured(name)
+    model = fitted(name, releases, setting)
+    where = {"sex": np.array([1]), "age": np.arange(60, 100)}
+    rows = model.sample(400, rng=np.random.default_rng(0), where=where)
+    assert (rows["sex"] == 1).all()
+    assert (rows["age"] >= 60).all()
+    free = model.sample(40_000, rng=np.random.default_rng(0))
+    share = np.mean((free["sex"] == 1) & (free["age"] >= 60))
+    assert model.probability(where) == pytest.approx(share, abs=0.015)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_almost_no_rows_are_enough(name, rows):
+    releases, setting, _ = measured(name, rows=rows, epsilon=0.1)
+    drawn = fitted(name, releases, setting).sample(10, rng=np.random.default_rng(0))
+    for column, places in drawn.items():
+        assert places.min() >= 0
+        assert places.max() < SCHEMA.columns[column].cells
+
+
+ODD = {
+    "one column": {"a": {"type": "integer", "min": 0, "max": 9}},
+    "constant": {"a": {"type": "categorical", "categories": ["x"]}, "b": {"type": "integer", "min": 5, "max": 5}},
+    "huge range": {"a": {"type": "integer", "min": -(10**12), "max": 10**12},
+                   "b": {"type": "boolean", "categories": ["n", "y"]}},
+    "many categories": {"a": {"type": "categorical", "categories": [f"c{i}" for i in range(3000)]},
+                        "b": {"type": "ordinal", "categories": ["l", "h"], "nullable": True}},
+    "many decimals": {"a": {"type": "float", "min": 0, "max": 1, "decimals": 12},
+                      "b": {"type": "float", "min": -1, "max": 1, "decimals": 1}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("epsilon", [0.01, 8.0])
+def test_odd_tables_work_at_any_epsilon(name, kind, epsilon):
+    schema = synth.parse({"target": "a", "columns": ODD[kind]})
+    releases, setting, _ = measured(name, schema=schema, epsilon=epsilon, rows=500)
+    drawn = fitted(name, releases, setting).sample(64, rng=np.random.default_rng(0))
+    for column, places in drawn.items():
+        assert places.min() >= 0
+        assert places.max() < schema.columns[column].cells
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("target", ["age", "income", "region", "seen", None])
+def test_any_column_can_be_the_target(name, target):
+    schema = SCHEMA.model_copy(update={"target": target})
+    releases, setting, _ = measured(name, schema=schema)
+    assert fitted(name, releases, setting).sample(5, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_rows_are_in_random_order(name):
+    """No column is sorted or blocked: neighbouring rows are no more alike than distant ones."""
+    result = made(name, num_rows=4000)
+    age = result.frame["age"].astype(float).to_numpy()
+    assert abs(np.corrcoef(age[:-1], age[1:])[0, 1]) < 0.08
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_row_count_defaults_to_what_may_be_known(name):
+    """The noisy total under add_remove, the public count under replace_one."""
+    public = made(name, relation="replace_one")
+    assert public.num_rows == 1000
+    assert abs(made(name).num_rows - 1000) < 200
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_no_value_of_a_row_outlives_the_run(name, tmp_path):
+    """A sentinel in an identifier and in an unreadable cell appears in no file of the release."""
+    frame = small_frame(300)
+    frame.loc[0, ["id", "region"]] = "SENTINEL_9177"
+    made(name, frame=frame, out=tmp_path / "out", num_rows=50)
+    for path in (tmp_path / "out").iterdir():
+        assert b"SENTINEL_9177" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_one_way_tables_are_kept(name):
+    """At a generous epsilon each column's law is close to the source's (total variation under 0.05)."""
+    frame = small_frame(5000)
+    result = made(name, frame=frame, epsilon=10.0)
+    for column in ("sex", "region", "ill"):
+        real = frame[column].str.replace(".0", "").value_counts(normalize=True)
+        fake = result.frame[column].value_counts(normalize=True)
+        assert real.sub(fake, fill_value=0).abs().sum() / 2 < 0.05, column
+
+
+def test_mixture_keeps_dependencies_that_independent_loses():
+    frame = small_frame(5000)
+    gaps = {}
+    for name in ("mixture", "independent"):
+        table = made(name, frame=frame, epsilon=5.0).frame
+        ages = table.assign(age=table["age"].astype(int)).groupby("ill")["age"].mean()
+        gaps[name] = ages["yes"] - ages["no"]
+    assert gaps["mixture"] > 15
+    assert abs(gaps["independent"]) < 3

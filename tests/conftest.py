@@ -1,0 +1,94 @@
+"""Shared fixtures: a state of one's own for every test, small tables, the command line in this process."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory, monkeypatch):
+    """Ledger and jobs of a test never touch the user's."""
+    home = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("SYNTH_HOME", str(home))
+    monkeypatch.setenv("SYNTH_LEDGER", str(home / "ledger.sqlite"))
+    return home
+
+
+@pytest.fixture(scope="session")
+def public_table():
+    """Path of a real public table by file name; skips where the tables are absent."""
+
+    def find(name: str) -> Path:
+        if not (SHARED / name).exists():
+            pytest.skip(f"the public table {name} is not beside this checkout")
+        return SHARED / name
+
+    return find
+
+
+SMALL = {
+    "target": "ill",
+    "columns": {
+        "id": {"type": "identifier"},
+        "age": {"type": "integer", "min": 0, "max": 99},
+        "sex": {"type": "boolean", "categories": ["f", "m"]},
+        "region": {"type": "categorical", "categories": ["1", "2", "3", "4"], "missing": ["?"]},
+        "income": {"type": "float", "min": 0, "max": 100000, "decimals": 2, "nullable": True},
+        "seen": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31", "nullable": True},
+        "ill": {"type": "boolean", "categories": ["no", "yes"]},
+    },
+}
+
+
+def small_frame(rows: int = 1000) -> pd.DataFrame:
+    """A table of the small schema with dependencies: age drives income and illness, region the visits."""
+    rng = np.random.default_rng(7)
+    age = rng.integers(18, 90, rows)
+    region = rng.choice(["1", "2", "3.0", "4", "?"], rows, p=[0.4, 0.3, 0.2, 0.05, 0.05])
+    income = np.round(np.exp(rng.normal(9 + age / 60, 0.4, rows)).clip(0, 100000), 2)
+    seen = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, rows), unit="D")
+    return pd.DataFrame({
+        "id": [f"P{i:05d}" for i in range(rows)],
+        "age": age.astype(str),
+        "sex": rng.choice(["f", "m"], rows),
+        "region": region,
+        "income": np.where(rng.random(rows) < 0.1, "", income.astype(str)),
+        "seen": np.where(region == "?", "", seen.strftime("%Y-%m-%d")),
+        "ill": np.where(rng.random(rows) < 1 / (1 + np.exp(-(age - 60) / 8)), "yes", "no"),
+    })  # fmt: skip
+
+
+@pytest.fixture
+def small(tmp_path):
+    """(path of a CSV, path of its schema): a thousand rows of every kind of column."""
+    table, schema = tmp_path / "small.csv", tmp_path / "schema.json"
+    small_frame().to_csv(table, index=False)
+    schema.write_text(json.dumps(SMALL))
+    return table, schema
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Runs the command line in this process; returns (exit code, stdout, stderr)."""
+    from synth import cli
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["synth", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as left:
+            code = left.code or 0
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return call
