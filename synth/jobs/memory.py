@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from pathlib import Path
 from typing import Self
 
 import psutil
@@ -77,4 +78,13 @@ def _high_water() -> tuple[int, int]:
         return 0, 0
     scale = 1 if sys.platform == "darwin" else 1024
     own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return own.ru_maxrss * scale, children.ru_maxrss * scale
+    return _own_mark() or own.ru_maxrss * scale, children.ru_maxrss * scale
+
+
+def _own_mark() -> int:
+    """Linux's own mark of this program: getrusage's would start at the size of whoever started it. Else 0."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)

@@ -42,11 +42,11 @@ def test_evil_twins_are_caught(sigma, factor):
     assert abs(z_of_squares(answered(sigma * factor), sigma)) > 4.9
 
 
-@pytest.mark.parametrize("factor", [0.95, 1.0, 1.05])
+@pytest.mark.parametrize("factor", [0.9, 1.0, 1.1])
 def test_shape_is_gaussian_and_only_at_the_true_scale(factor):
     sigma = 3000.0  # so wide that rounding is invisible to the test
     p = stats.kstest(answered(sigma * factor) / sigma, "norm").pvalue
-    assert p > 1e-6 if factor == 1.0 else p < 1e-3
+    assert p > 1e-6 if factor == 1.0 else p < 1e-6
 
 
 def test_small_noise_has_the_law_of_a_rounded_gaussian():
