@@ -2,18 +2,18 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from synth import codec, store
 from synth import schema as schemas
 from synth.errors import InputError, UsageError
-from synth.generators import load_model as rebuild
 from synth.generators.base import Model, Setting
+from synth.generators.product import Product
 from synth.questions import CountsRelease
 from synth.schema import Schema
 from synth.sources import files
@@ -92,7 +92,7 @@ def load_release(path: str | Path) -> StoredRelease:
     schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
     releases = store.unpack(plain, arrays)
     for release in releases:
-        _check_columns([b for m in release.question.marginals for b in m.bins], schema)
+        _check_columns([b for m in release.question.marginals for b in m.bins], schema, what="release")
     try:
         given = plain["setting"]
         public = None if given["public_rows"] is None else int(given["public_rows"])
@@ -105,11 +105,21 @@ def load_release(path: str | Path) -> StoredRelease:
         raise InputError(f"{path}: the release is damaged; make it again or use another copy") from None
 
 
-def _check_columns(groupings: list, schema: Schema) -> None:
-    for bins in groupings:
-        column = schema.measured().get(bins.column)
-        if column is None or column.cells != bins.cells:
-            raise InputError(f"the release is damaged: its tables do not fit column {bins.column} of its schema")
+class _OfColumn(Protocol):
+    """Something that stands on one column's positions."""
+
+    @property
+    def column(self) -> str: ...
+
+    @property
+    def cells(self) -> int: ...
+
+
+def _check_columns(parts: Iterable[_OfColumn], schema: Schema, *, what: str) -> None:
+    for part in parts:
+        column = schema.measured().get(part.column)
+        if column is None or column.cells != part.cells:
+            raise InputError(f"the {what} is damaged: it does not fit column {part.column} of its own schema")
 
 
 def load_model(path: str | Path) -> StoredModel:
@@ -117,7 +127,8 @@ def load_model(path: str | Path) -> StoredModel:
     plain, arrays = store.load(path, kind="model")
     schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
     try:
-        model = rebuild(plain["model"], arrays)
+        model = Product.from_state(plain["model"], arrays)
+        _check_columns(model.axes, schema, what="model")
         return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None

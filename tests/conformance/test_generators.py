@@ -8,8 +8,9 @@ import pytest
 
 import synth
 from synth import bundle
-from synth.generators import GENERATORS, load_model
+from synth.generators import GENERATORS
 from synth.generators.base import Setting
+from synth.generators.product import Product
 from synth.mechanisms import counts
 from synth.privacy.accounting import calibrate, total_mu
 from synth.privacy.curator import Curator, Grant
@@ -105,7 +106,7 @@ def test_a_saved_model_draws_the_same_rows(name):
     releases, setting, _ = measured(name)
     model = fitted(name, releases, setting)
     about, arrays = model.state()
-    again = load_model(json.loads(json.dumps(about)), arrays)
+    again = Product.from_state(json.loads(json.dumps(about)), arrays)
     one, two = (m.sample(100, rng=np.random.default_rng(3)) for m in (model, again))
     assert all(np.array_equal(one[c], two[c]) for c in one)
     assert again.total == model.total

@@ -1,0 +1,95 @@
+"""The documentation tells what is there: README's commands run, every command and generator has its page."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from synth.cli import app
+from synth.generators import GENERATORS
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(text: str) -> list[str]:
+    """Indented code blocks, as one command a line."""
+    return [line.strip() for line in re.findall(r"^    (\S.*)$", text, re.M)]
+
+
+def test_readme_commands_run_in_order(command, tmp_path, monkeypatch):
+    """One after the other in one folder, since later ones use what earlier ones wrote."""
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    lines = [line for line in blocks(README) if line.startswith("synth ")]
+    assert len(lines) >= 5
+    for line in lines:
+        code, _, told = command(*shlex.split(line)[1:])
+        assert code == 0, (line, told)
+
+
+def test_readme_python_example_runs(tmp_path, monkeypatch):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    code = re.search(r"```python\n(.*?)```", README, re.S).group(1)
+    exec(compile(code, "README.md", "exec"), {})  # the README is ours
+    assert (tmp_path / "release" / "synthetic.csv").exists()
+
+
+def test_readmes_first_screen_has_the_two_commands():
+    first = README.splitlines()[:20]
+    assert any("make run" in line for line in first)
+    assert any("make test" in line for line in first)
+
+
+def commands() -> list[tuple[str, object]]:
+    found = []
+    for name, entry in typer.main.get_command(app).commands.items():
+        if hasattr(entry, "commands"):
+            found += [(f"{name} {n}", c) for n, c in entry.commands.items()]
+        else:
+            found.append((name, entry))
+    return found
+
+
+@pytest.mark.parametrize(("name", "entry"), commands(), ids=lambda v: v if isinstance(v, str) else "")
+def test_every_command_has_help_and_stands_in_the_docs(name, entry):
+    assert entry.help
+    assert f"synth {name}" in (ROOT / "docs" / "cli.md").read_text()
+    for option in entry.params:
+        assert option.help, f"synth {name}: {option.name} has no help text"
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_every_generator_has_its_page(name):
+    page = ROOT / "docs" / "generators" / f"{name}.md"
+    assert page.exists()
+    assert name in page.read_text()
+
+
+def test_every_link_of_the_docs_leads_somewhere():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "data").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_schema_fact_is_explained():
+    from synth.schema import Column, Schema
+
+    text = (ROOT / "docs" / "schema.md").read_text()
+    for fact in [*Column.model_fields, *Schema.model_fields]:
+        if fact not in ("columns", "unit"):
+            assert f"`{fact}`" in text, fact
+
+
+def test_no_machine_path_or_host_stands_in_the_repository():
+    """Text speaks of the project alone."""
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "synth").rglob("*.py")]:
+        assert not re.search(r"/(work|root|home)/\w", page.read_text()), page
+
+
+def test_python_is_recent_enough():
+    assert sys.version_info >= (3, 11)

@@ -1,0 +1,61 @@
+"""A plan needs no rows, and its noise and errors are those of the run."""
+
+import numpy as np
+import pytest
+
+import synth
+from synth import bundle
+from tests.conftest import SMALL, small_frame
+
+SCHEMA = synth.parse(SMALL)
+
+
+@pytest.mark.parametrize("method", [m["name"] for m in synth.methods()])
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_planned_noise_is_the_runs_noise(method, relation, tmp_path):
+    """One-way tables adapt to nothing, so their noise is forecast exactly."""
+    plan = synth.plan(SCHEMA, rows=1000, epsilon=1.0, delta=1e-5, method=method, relation=relation)
+    synth.run(small_frame(), schema=SCHEMA, epsilon=1.0, delta=1e-5, method=method, relation=relation, dataset="d",
+              out=tmp_path, num_rows=10)  # fmt: skip
+    first = bundle.load_release(tmp_path).releases[0]
+    sigmas = [m.sigma for m in first.question.marginals]
+    assert plan.steps[0].sigma_least == pytest.approx(min(sigmas))
+    assert plan.steps[0].sigma_most == pytest.approx(max(sigmas))
+
+
+def test_forecast_error_of_one_way_tables_is_about_what_a_run_makes():
+    """Mean total variation between noisy and true one-way shares, within a factor of two of the forecast."""
+    frame = small_frame(4000)
+    plan = synth.plan(SCHEMA, rows=4000, epsilon=1.0, delta=1e-5, method="independent")
+    table = synth.run(frame, schema=SCHEMA, epsilon=1.0, delta=1e-5, method="independent", dataset="d").frame
+    errors = []
+    for column in ("age", "sex", "region", "ill"):
+        real = frame[column].str.replace(".0", "").value_counts(normalize=True)
+        fake = table[column].value_counts(normalize=True)
+        errors.append(real.sub(fake, fill_value=0).abs().sum() / 2)
+    assert np.mean(errors) < 2 * plan.error_one_way + 0.02
+
+
+def test_more_epsilon_or_more_rows_make_a_better_forecast():
+    def errors(**more):
+        plan = synth.plan(SCHEMA, **{"rows": 10_000, "epsilon": 1.0, "delta": 1e-5, **more})
+        return plan.error_one_way
+
+    assert errors(epsilon=5.0) < errors()
+    assert errors(rows=100_000) < errors()
+    assert errors(relation="replace_one") > errors()
+
+
+@pytest.mark.parametrize(
+    "bad", [{"rows": 0}, {"epsilon": 0}, {"delta": 2}, {"method": "x"}, {"relation": "x"}, {"target": "x"}]
+)
+def test_a_senseless_plan_is_refused(bad):
+    with pytest.raises(synth.UsageError):
+        synth.plan(SCHEMA, **{"rows": 100, "epsilon": 1.0, "delta": 1e-5, **bad})
+
+
+def test_a_plan_in_words_names_what_a_steward_asks(command, small):
+    code, said, _ = command("plan", "--schema", small[1], "--rows", "1000", "--epsilon", "1")
+    assert code == 0
+    for word in ("one-way", "two-way", "noise", "MiB", "73:27", "nothing was read"):
+        assert word in said

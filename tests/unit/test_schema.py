@@ -1,0 +1,83 @@
+"""A schema keeps what it was given, leaves out what it was not, and knows its positions."""
+
+import json
+
+import pytest
+
+from synth.errors import InputError
+from synth.schema import Column, canonical, load, parse
+
+SIZES = [
+    ({"type": "categorical", "categories": ["a", "b"], "missing": ["?", "N"]}, 2, 4),
+    ({"type": "boolean", "categories": ["no", "yes"], "nullable": True}, 2, 3),
+    ({"type": "integer", "min": -5, "max": 5}, 11, 11),
+    ({"type": "integer", "min": 0, "max": 100, "resolution": 10}, 11, 11),
+    ({"type": "float", "min": 0, "max": 1, "decimals": 1}, 11, 11),
+    ({"type": "float", "min": -0.5, "max": 0.5, "resolution": 0.25}, 5, 5),
+    ({"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"}, 366, 366),
+    ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02", "resolution": "hour"}, 25, 25),
+    ({"type": "identifier"}, 0, 0),
+]
+
+
+@pytest.mark.parametrize(("facts", "size", "cells"), SIZES)
+def test_positions_follow_from_the_facts(facts, size, cells):
+    column = Column(**facts)
+    assert (column.size, column.cells) == (size, cells)
+
+
+def test_absent_facts_are_left_out_and_never_null(tmp_path):
+    plain = {"target": "b", "columns": {"a": {"type": "integer", "min": 0, "max": 9}, "b": {"type": "boolean",
+             "categories": ["n", "y"], "missing": ["?"], "source": "public"}}}  # fmt: skip
+    written = json.loads(parse(plain).to_json())
+    assert written["columns"]["a"] == {"type": "integer", "min": 0, "max": 9, "source": "declared"}
+    assert written["columns"]["b"] == plain["columns"]["b"]
+    assert "null" not in json.dumps(written)
+    file = tmp_path / "s.json"
+    file.write_text(parse(plain).to_json())
+    assert load(file).to_json() == parse(plain).to_json()
+
+
+def test_columns_keep_their_order():
+    names = ["z", "a", "m"]
+    schema = parse({"columns": {n: {"type": "identifier"} for n in names}})
+    assert list(json.loads(schema.to_json())["columns"]) == names
+
+
+def test_numbers_may_stand_for_categories():
+    column = parse({"columns": {"a": {"type": "ordinal", "categories": [1, 2, 3]}}}).columns["a"]
+    assert column.categories == ("1", "2", "3")
+
+
+@pytest.mark.parametrize(("text", "same"), [("3", "3.0"), ("3", " 3.00 "), ("-7", "-7.0"), ("a", "a ")])
+def test_canonical_text_makes_them_one(text, same):
+    assert canonical(text) == canonical(same)
+
+
+@pytest.mark.parametrize(("text", "other"), [("3", "03"), ("3", "3.5"), ("3", "3.01"), ("A", "a")])
+def test_canonical_text_keeps_them_apart(text, other):
+    assert canonical(text) != canonical(other)
+
+
+def test_only_drafted_facts_are_unconfirmed_and_can_be_vouched_for():
+    schema = parse({"columns": {"a": {"type": "integer", "min": 0, "max": 9, "source": "unconfirmed"},
+                                "b": {"type": "integer", "min": 0, "max": 9}}})  # fmt: skip
+    assert schema.unconfirmed() == {"a": ["type", "min", "max"]}
+    sure = schema.assume_public()
+    assert sure.unconfirmed() == {}
+    assert (sure.columns["a"].source, sure.columns["b"].source) == ("public", "declared")
+
+
+@pytest.mark.parametrize("target", ["nobody", "key"])
+def test_a_target_must_be_a_measured_column(target):
+    with pytest.raises(InputError, match=target):
+        parse(
+            {"target": target, "columns": {"key": {"type": "identifier"}, "a": {"type": "integer", "min": 0, "max": 1}}}
+        )
+
+
+def test_a_deeply_nested_schema_is_refused(tmp_path):
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 100_000)
+    with pytest.raises(InputError):
+        load(file)
