@@ -8,7 +8,7 @@ from typing import Any
 
 from synth.privacy.accounting import ACCOUNTANT, DELTA_RESERVE, Event
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Relation
+from synth.privacy.relation import Adjacency
 from synth.schema import Schema
 
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
@@ -25,7 +25,7 @@ def odds(epsilon: float) -> float:
     return 1 / (1 + exp(-epsilon))
 
 
-def meaning(epsilon: float) -> str:
+def meaning(epsilon: float, *, about: str = "row") -> str:
     """Epsilon in words.
 
     >>> meaning(1.0)
@@ -33,8 +33,8 @@ def meaning(epsilon: float) -> str:
     """
     best = odds(epsilon)
     if best > 0.9949:
-        return f"a guess of 50:50 about one row can rise to at most {100 * best:.6g} in 100"
-    return f"a guess of 50:50 about one row can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
+        return f"a guess of 50:50 about one {about} can rise to at most {100 * best:.6g} in 100"
+    return f"a guess of 50:50 about one {about} can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
 
 
 def versions() -> dict[str, str]:
@@ -52,7 +52,7 @@ def card(
     *,
     schema: Schema,
     method: str,
-    relation: Relation,
+    near: Adjacency,
     epsilon: float,
     delta: float,
     epsilon_derived: float,
@@ -69,13 +69,14 @@ def card(
         "created": created,
         "dataset": schema.dataset,
         "method": method,
-        "relation": str(relation),
-        "relation_in_words": relation.in_words,
-        "unit": schema.unit or "row",
+        "relation": str(near.relation),
+        "relation_in_words": near.in_words,
+        "unit": near.unit,
+        "max_rows_of_a_unit": near.max_rows,
         "epsilon": epsilon,
         "delta": delta,
         "epsilon_derived": epsilon_derived,
-        "meaning": meaning(epsilon),
+        "meaning": meaning(epsilon, about="row" if near.by_row else "person"),
         "mechanisms": [{"mechanism": "rounded Gaussian counts", **e.plain()} for e in events],
         "accountant": {
             "name": ACCOUNTANT,
@@ -86,9 +87,10 @@ def card(
         "noise_source": noise.name,
         "exportable": noise.exportable,
         "floating_point": "counts are whole numbers; noise is rounded to whole numbers before it is added",
-        "rows": {"synthetic": num_rows, "source_count": "public" if relation.rows_are_public else "private"},
+        "rows": {"synthetic": num_rows, "source_count": "public" if near.rows_are_public else "private"},
         "public_facts": {name: c.source for name, c in schema.columns.items()},
         "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
+        "linkage": "synthetic rows are not linked to each other: every identifier is a fresh key for its row alone",
         "post_processing": "everything after the mechanisms uses their outputs and public facts only",
         "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
         "ledger_entry": ledger_entry,

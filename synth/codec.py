@@ -56,8 +56,8 @@ class Encoded:
     unreadable: Mapping[str, int]
 
 
-def encode(table: TextTable, schema: Schema, draws: Draws) -> Encoded:
-    """The table's measured columns as positions.
+def encode(table: TextTable, schema: Schema, draws: Draws, *, rows: np.ndarray | None = None) -> Encoded:
+    """The table's measured columns as positions; ``rows``: indices of the rows to keep, all by default.
 
     **Guarantee**: a row's positions depend on that row, the schema and draws of its own alone.
     """
@@ -65,8 +65,9 @@ def encode(table: TextTable, schema: Schema, draws: Draws) -> Encoded:
     for name, column in schema.measured().items():
         text = table.column(name)
         places, outside = _places(column, text.values)
-        codes = places[text.codes]
-        clamped[name] = int(np.count_nonzero(outside[text.codes]))
+        index = text.codes if rows is None else text.codes[rows]
+        codes = places[index]
+        clamped[name] = int(np.count_nonzero(outside[index]))
         lost = np.flatnonzero(codes < 0)
         unreadable[name] = len(lost)
         if len(lost):
@@ -84,7 +85,7 @@ def _replacement(column: Column, size: int, draws: Draws) -> np.ndarray | int:
 
 def _places(column: Column, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each distinct text its position, -1 for none, and whether it had to be clamped."""
-    texts = _canonical(values)
+    texts = canonical_texts(values)
     missing = {canonical(code): column.size + i for i, code in reversed(list(enumerate(column.missing_codes)))}
     if column.type in CATEGORICAL:
         known = {canonical(c): i for i, c in enumerate(column.categories or ())}
@@ -97,7 +98,7 @@ def _places(column: Column, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return places, outside & ~is_code
 
 
-def _canonical(values: np.ndarray) -> pd.Series:
+def canonical_texts(values: np.ndarray) -> pd.Series:
     """``schema.canonical`` of every text, vectorised."""
     trimmed = pa.compute.utf8_trim_whitespace(pa.array(values, type=pa.string()))
     plain = pa.compute.replace_substring_regex(trimmed, r"^(-?[0-9]+)\.0+$", r"\1")

@@ -30,6 +30,7 @@ from synth.privacy.relation import relation_named
 from synth.questions import Counts, CountsRelease
 from synth.request import Job, Request, Source, check_num_rows, generator_named, prepare, resolve_device
 from synth.schema import MAX_CATEGORIES, Schema
+from synth.units import keep
 
 NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
 STAGES = {"check": 0.1, "read": 0.1, "measure": 0.2, "fit": 0.45, "sample": 0.05, "write": 0.1}
@@ -100,6 +101,8 @@ def run(
     method: str = "mixture",
     relation: str = "add_remove",
     target: str | None = None,
+    unit: str | None = None,
+    max_rows: int | None = None,
     num_rows: int | None = None,
     out: str | Path | None = None,
     ledger: str | Path | None = None,
@@ -121,15 +124,18 @@ def run(
     ``out``: a folder for the files of bundle.py; without it nothing is written. ``steward_log``: a private file
     for the counts of cells outside the schema.
 
-    **Guarantee**: the result is (epsilon, delta)-DP for the relation, with a row as the unit, all that touched
-    the rows included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError
-    afterwards, with the spend recorded.
+    ``unit``: the identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random;
+    without it a row is the unit.
+
+    **Guarantee**: the result is (epsilon, delta)-DP for the relation on that unit, all that touched the rows
+    included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards, with the
+    spend recorded.
     """
     clock, reporter = time.perf_counter(), reporter or Quiet()
     request = Request(
-        epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, num_rows=num_rows,
-        dataset=dataset, seed=seed, device=device, assume_public=assume_public, max_categories=max_categories,
-        actor=actor, approved_by=approved_by,
+        epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, unit=unit, max_rows=max_rows,
+        num_rows=num_rows, dataset=dataset, seed=seed, device=device, assume_public=assume_public,
+        max_categories=max_categories, actor=actor, approved_by=approved_by,
     )  # fmt: skip
     with PeakMemory() as peak:
         reporter.stage("check")
@@ -149,7 +155,7 @@ def run(
             paths = _write(out, made, releases, setting, about, reporter)
     return Result(
         method=job.generator.name,
-        relation=str(job.grant.relation),
+        relation=str(job.grant.near.relation),
         dataset=job.dataset,
         epsilon_spent=epsilon,
         epsilon_derived=about["epsilon_derived"],
@@ -185,7 +191,7 @@ class _Paid:
         setting = Setting(
             schema=self.job.schema,
             mu=self.job.grant.mu,
-            sensitivity=counts.sensitivity(self.job.grant.relation),
+            sensitivity=counts.sensitivity(self.job.grant.near),
             public_rows=self.curator.public_rows(),
         )
         self.reporter.stage("measure")
@@ -214,7 +220,7 @@ class _Paid:
         return card(
             schema=self.job.schema,
             method=self.job.generator.name,
-            relation=grant.relation,
+            near=grant.near,
             epsilon=grant.epsilon,
             delta=grant.delta,
             epsilon_derived=self.curator.epsilon_derived,
@@ -240,7 +246,9 @@ class _Paid:
                 f"warning: the same rows were charged before under another name ({', '.join(others)}); "
                 "tables that share persons should share one --dataset name"
             )
-        encoded = codec.encode(table, self.job.schema, self.noise)
+        near = self.job.grant.near
+        kept = None if near.by_row else keep(table.column(near.unit), near.max_rows, self.noise)
+        encoded = codec.encode(table, self.job.schema, self.noise, rows=kept)
         if self.log is not None:
             bundle.write_steward_log(Path(self.log), encoded)
         return encoded.positions

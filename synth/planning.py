@@ -18,7 +18,7 @@ from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.relation import relation_named
 from synth.questions import Bins, Counts, CountsRelease, Marginal
-from synth.request import check_num_rows, generator_named, with_target
+from synth.request import adjacency, check_num_rows, generator_named, with_target
 from synth.schema import Schema
 
 # Seconds and bytes, fitted to runs on one core by `make bench-plan`; a forecast, not a promise.
@@ -95,8 +95,9 @@ def plan(
     facts = with_target(schema, target)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
-    mu, size = accounting.calibrate(epsilon, delta), counts.sensitivity(link)
-    public = rows if link.rows_are_public else None
+    near = adjacency(facts, link)
+    mu, size = accounting.calibrate(epsilon, delta), counts.sensitivity(near)
+    public = rows if near.rows_are_public else None
     setting = Setting(schema=facts, mu=mu, sensitivity=size, public_rows=public)
     asked: list[Counts] = []
     generator.measure(_stand_in(rows, asked), setting, progress=lambda _: None)
@@ -112,7 +113,7 @@ def plan(
         rows=rows,
         mu=mu,
         sensitivity=size,
-        meaning=meaning(epsilon),
+        meaning=meaning(epsilon, about="row" if near.by_row else "person"),
         steps=[_step(q) for q in asked],
         error_one_way=one or 0.0,
         error_two_way=two,

@@ -14,8 +14,8 @@ from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.curator import Grant
 from synth.privacy.ledger import Spend
-from synth.privacy.relation import Relation, relation_named
-from synth.schema import MAX_CATEGORIES, Schema
+from synth.privacy.relation import Adjacency, Relation, relation_named
+from synth.schema import MAX_CATEGORIES, Schema, parse
 from synth.sources import files
 from synth.sources.frames import Table, from_frame
 
@@ -33,6 +33,8 @@ class Request:
     method: str = "mixture"
     relation: str = "add_remove"
     target: str | None = None
+    unit: str | None = None
+    max_rows: int | None = None
     num_rows: int | None = None
     dataset: str | None = None
     seed: int | None = None
@@ -90,15 +92,16 @@ class Job:
             "columns": list(self.schema.measured()),
             "target": self.schema.target,
             "mu": self.grant.mu,
-            "sensitivity": counts.sensitivity(self.grant.relation),
+            "sensitivity": counts.sensitivity(self.grant.near),
+            "max_rows": self.grant.near.max_rows,
         }
         named = {"actor": self.request.actor} if self.request.actor else {}
         return Spend(
             dataset=self.dataset,
             epsilon=self.grant.epsilon,
             delta=self.grant.delta,
-            relation=str(self.grant.relation),
-            unit=self.schema.unit or "row",
+            relation=str(self.grant.near.relation),
+            unit=self.grant.near.unit,
             engine=ENGINE,
             noise_source=noise_source,
             question=question,
@@ -113,16 +116,17 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
     relation = relation_named(request.relation)
     generator = generator_named(request.method, relation)
     check_num_rows(request.num_rows)
-    schema = confirmed(with_target(schema, request.target), request, note=note)
+    schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
+    schema = confirmed(schema, request, note=note)
     if not schema.measured():
         raise InputError("schema: every column is an identifier; there is nothing to learn")
     mu = accounting.calibrate(request.epsilon, request.delta)
     return Job(
         request=request,
-        rows=Rows(table=table, columns=list(schema.measured())),
+        rows=Rows(table=table, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
         schema=schema,
         generator=generator,
-        grant=Grant(epsilon=request.epsilon, delta=request.delta, relation=relation, mu=mu),
+        grant=Grant(epsilon=request.epsilon, delta=request.delta, near=adjacency(schema, relation), mu=mu),
         dataset=dataset_name(table, request.dataset or schema.dataset),
         device=resolve_device(request.device),
     )
@@ -160,6 +164,24 @@ def with_target(schema: Schema, target: str | None) -> Schema:
     if target not in schema.measured():
         raise UsageError(f"--target {target!r} is not a measured column of the schema")
     return schema.model_copy(update={"target": target, "positive": None})
+
+
+def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
+    """The schema with its unit of privacy replaced. Errors: UsageError when unit and max_rows do not fit."""
+    if unit is None and max_rows is None:
+        return schema
+    named = schema.model_copy(update={"unit": unit or schema.unit, "max_rows": max_rows or schema.max_rows})
+    try:
+        return parse(named.model_dump(exclude_none=True), name="--unit, --max-rows")
+    except InputError as error:
+        raise UsageError(str(error)) from None
+
+
+def adjacency(schema: Schema, relation: Relation) -> Adjacency:
+    """The relation on the schema's unit of privacy."""
+    if schema.person is None:
+        return Adjacency(relation=relation)
+    return Adjacency(relation=relation, unit=schema.person, max_rows=schema.max_rows or 1)
 
 
 def confirmed(schema: Schema, request: Request, *, note: Note) -> Schema:

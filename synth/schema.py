@@ -111,7 +111,13 @@ class Schema(BaseModel):
     target: str | None = None
     positive: str | None = None
     unit: str | None = None
+    max_rows: int | None = Field(default=None, ge=1)
     columns: dict[str, Column]
+
+    @property
+    def person(self) -> str | None:
+        """The column that names a person where a person is the unit of privacy; None where a row is."""
+        return None if self.unit in (None, "row") else self.unit
 
     def measured(self) -> dict[str, Column]:
         """The columns that a generator learns: all but the identifiers."""
@@ -207,8 +213,21 @@ def _problems(schema: Schema):
             yield f"column {name}: {rule}"
     if schema.target is not None:
         yield from _target_problems(schema)
-    if schema.unit not in (None, "row"):
-        yield f"unit {schema.unit!r} is not supported yet; leave it out for one row a person"
+    yield from _unit_problems(schema)
+
+
+def _unit_problems(schema: Schema):
+    if schema.person is None:
+        if schema.max_rows is not None:
+            yield "max_rows needs a unit, the column that names a person"
+        return
+    column = schema.columns.get(schema.person)
+    if column is None:
+        yield f"unit {schema.person!r} is not among the columns"
+    elif column.type != "identifier":
+        yield f"unit {schema.person!r} must be an identifier column, since it names a person"
+    elif schema.max_rows is None:
+        yield f"unit {schema.person!r} needs max_rows, how many rows of one person are kept"
 
 
 def _target_problems(schema: Schema):

@@ -23,6 +23,7 @@ ALLOWED = {
     "generators": {"schema", "questions", "generators"},
     "evaluate": {"schema", "codec", "sources", "evaluate"},
     "jobs": {"jobs"},
+    "units": {"codec"},
     "store": {"questions"},
     "card": {"schema", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "serve": set(),

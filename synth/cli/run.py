@@ -20,6 +20,8 @@ def run(
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
     target: Annotated[str | None, typer.Option("--target", help="Column to be predicted; gets more budget.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
     num_rows: RowsOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
     ledger: LedgerOpt = None,
@@ -45,7 +47,8 @@ def run(
                 raise UsageError(f"{name} is missing; see `synth run --help`")
         paid = {
             "table": str(table), "schema": str(schema), "epsilon": epsilon, "delta": delta,
-            "method": method or "mixture", "relation": relation, "target": target, "dataset": dataset,
+            "method": method or "mixture", "relation": relation, "target": target,
+            "unit": unit, "max_rows": max_rows, "dataset": dataset,
             "ledger": str(ledger) if ledger else None, "assume_public": assume_public,
             "max_categories": max_categories, "approved_by": approved_by,
         }  # fmt: skip

@@ -8,40 +8,41 @@ import numpy as np
 
 from synth.privacy.accounting import Event
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Relation
+from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
 CHUNK = 1 << 20  # rows held as bin codes at a time
 LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather than by a lookup table
 
 
-def sensitivity(relation: Relation) -> float:
-    """L2 distance by which one row can move one table of counts.
+def sensitivity(near: Adjacency) -> float:
+    """L2 distance by which one unit can move one table of counts.
 
-    **Guarantee**: 1 where a row comes or goes, sqrt(2) where it moves from one cell to another.
+    **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes, sqrt(2) where it moves from one
+    cell to another. The rows of a unit may be equal, so their moves add up: the factor is max_rows, not its root.
     """
-    match relation:
+    match near.relation:
         case Relation.ADD_REMOVE | Relation.ZERO_OUT:
-            return 1.0
+            return float(near.max_rows)
         case Relation.REPLACE_ONE:
-            return sqrt(2.0)
+            return near.max_rows * sqrt(2.0)
         case _:
-            raise ValueError(f"no sensitivity is proved for relation {relation!r}")
+            raise ValueError(f"no sensitivity is proved for relation {near.relation!r}")
 
 
-def events(question: Counts, relation: Relation) -> list[Event]:
+def events(question: Counts, near: Adjacency) -> list[Event]:
     """What the accountant must count for this question; equal noise is one event with a count."""
     sigmas = sorted(m.sigma for m in question.marginals)
-    size = sensitivity(relation)
+    size = sensitivity(near)
     return [
         Event(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
         for sigma, same in groupby(sigmas)
     ]
 
 
-def changed_cells(relation: Relation) -> int:
+def changed_cells(near: Adjacency) -> int:
     """In how many cells of one table neighbouring tables can differ."""
-    return 2 if relation is Relation.REPLACE_ONE else 1
+    return near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
 
 
 def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> CountsRelease:

@@ -16,7 +16,7 @@ from synth.privacy.accounting import (
     total_mu,
 )
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import Counts, CountsRelease
 
 PRECISION = "the noise generator is not precise enough for this epsilon and delta; lower epsilon or raise delta"
@@ -26,9 +26,9 @@ SLACK = 1e-9  # relative float error that a generator's own sums may carry; cali
 class Mechanism(Protocol):
     """How one kind of question is answered: its sensitivity, its events, its arithmetic."""
 
-    def events(self, question: Counts, relation: Relation, /) -> list[Event]: ...
+    def events(self, question: Counts, near: Adjacency, /) -> list[Event]: ...
 
-    def changed_cells(self, relation: Relation, /) -> int: ...
+    def changed_cells(self, near: Adjacency, /) -> int: ...
 
     def answer(self, question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise, /) -> CountsRelease: ...
 
@@ -39,7 +39,7 @@ class Grant:
 
     epsilon: float
     delta: float
-    relation: Relation
+    near: Adjacency
     mu: float
 
 
@@ -88,14 +88,14 @@ class Curator:
     def public_rows(self) -> int | None:
         """The row count where the relation makes it public, else None."""
         self.open()
-        if not self._grant.relation.rows_are_public or self._rows is None:
+        if not self._grant.near.rows_are_public or self._rows is None:
             return None
         return len(next(iter(self._rows.values())))
 
     def ask(self, question: Counts) -> CountsRelease:
         """Answers within the grant, or refuses and reads nothing. Errors: BudgetError."""
         mechanism = self._mechanisms[type(question)]
-        asked = mechanism.events(question, self._grant.relation)
+        asked = mechanism.events(question, self._grant.near)
         sampler = self._dry_run(asked, mechanism)
         self.open()
         assert self._rows is not None
@@ -117,7 +117,7 @@ class Curator:
             raise BudgetError(f"the question needs mu^2 = {wanted:.6g} of the run's remaining {left:.6g}")
         epsilon, delta = self._sampler
         for event in asked:
-            draws = event.count * mechanism.changed_cells(grant.relation)
+            draws = event.count * mechanism.changed_cells(grant.near)
             more = sampler_cost(grant.epsilon, sigma=event.sigma, draws=draws)
             epsilon, delta = epsilon + more[0], delta + more[1]
         if epsilon > grant.epsilon * EPSILON_RESERVE or delta > grant.delta * DELTA_RESERVE:

@@ -1,5 +1,6 @@
 """The neighbouring relations: between which two tables a release must look alike."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from synth.errors import UsageError
@@ -25,14 +26,42 @@ class Relation(StrEnum):
         """Whether the relation makes the number of rows a public fact."""
         return self is not Relation.ADD_REMOVE
 
+
+@dataclass(frozen=True, kw_only=True)
+class Adjacency:
+    """Between which tables a release must look alike: the relation, and whose rows it moves.
+
+    ``unit``: ``row``, or the column that names a person. ``max_rows``: how many rows of one unit are kept.
+
+    >>> Adjacency(relation=Relation.REPLACE_ONE).rows_are_public
+    True
+    >>> Adjacency(relation=Relation.REPLACE_ONE, unit="patient", max_rows=3).rows_are_public
+    False
+    """
+
+    relation: Relation
+    unit: str = "row"
+    max_rows: int = 1
+
+    @property
+    def by_row(self) -> bool:
+        """Whether every row is a unit of its own."""
+        return self.unit == "row"
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether the number of rows is public. With persons as units it is their number that is, not the rows'."""
+        return self.relation.rows_are_public and self.by_row
+
     @property
     def in_words(self) -> str:
         """The relation for a reader of a card."""
+        one, what = ("row", "rows") if self.by_row else ("person", "persons")
         return {
-            Relation.ADD_REMOVE: "one row more or less; the number of rows is itself protected",
-            Relation.REPLACE_ONE: "one row replaced by any other; the number of rows is public",
-            Relation.ZERO_OUT: "one row blanked out; the number of rows is public",
-        }[self]
+            Relation.ADD_REMOVE: f"one {one} more or less; the number of {what} is itself protected",
+            Relation.REPLACE_ONE: f"one {one} replaced by any other; the number of {what} is public",
+            Relation.ZERO_OUT: f"one {one} blanked out; the number of {what} is public",
+        }[self.relation]
 
 
 def relation_named(name: str) -> Relation:

@@ -15,7 +15,7 @@ from synth.mechanisms import counts
 from synth.privacy.accounting import calibrate, total_mu
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Relation
+from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts
 from tests.conftest import SMALL, small_frame
 
@@ -32,10 +32,10 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
     """(releases, setting, curator): the paid half of a run on random positions, the door then closed."""
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
-    grant = Grant(epsilon=epsilon, delta=1e-5, relation=relation, mu=calibrate(epsilon, 1e-5))
+    grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
     curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms={Counts: counts},
                       noise=SystemNoise())  # fmt: skip
-    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(relation),
+    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(Adjacency(relation=relation)),
                       public_rows=rows if relation.rows_are_public else None)  # fmt: skip
     releases = GENERATORS[name].measure(curator.ask, setting, progress=lambda _: None)
     curator.close()

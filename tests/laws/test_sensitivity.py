@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from synth.mechanisms import counts
-from synth.privacy.relation import Relation
+from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Counts, Marginal
 
 
@@ -55,14 +55,14 @@ def neighbours(relation):
 @pytest.mark.parametrize("marginal", MARGINALS, ids=str)
 def test_stated_sensitivity_is_the_largest_move(relation, marginal):
     moves = [np.linalg.norm(tables(marginal, x) - tables(marginal, y)) for x, y in neighbours(relation)]
-    assert max(moves) <= counts.sensitivity(relation) + 1e-12
-    assert isclose(max(moves), counts.sensitivity(relation))
+    assert max(moves) <= counts.sensitivity(Adjacency(relation=relation)) + 1e-12
+    assert isclose(max(moves), counts.sensitivity(Adjacency(relation=relation)))
 
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_changed_cells_is_the_largest_number(relation):
     cells = [np.count_nonzero(tables(MARGINALS[3], x) != tables(MARGINALS[3], y)) for x, y in neighbours(relation)]
-    assert max(cells) == counts.changed_cells(relation)
+    assert max(cells) == counts.changed_cells(Adjacency(relation=relation))
 
 
 def test_several_tables_move_together_as_their_events_say():
@@ -71,12 +71,43 @@ def test_several_tables_move_together_as_their_events_say():
     parts = tuple(Marginal(bins=m, sigma=s) for m, s in zip(((A,), (A, B)), sigmas, strict=True))
     question = Counts(purpose="test", marginals=parts)
     for relation in Relation:
-        mu2 = sum(e.mu2 for e in counts.events(question, relation))
+        mu2 = sum(e.mu2 for e in counts.events(question, Adjacency(relation=relation)))
         worst = 0.0
         for x, y in neighbours(relation):
             moved = [np.linalg.norm(tables(m.bins, x) - tables(m.bins, y)) / m.sigma for m in parts]
             worst = max(worst, sqrt(sum(v * v for v in moved)))
         assert isclose(worst, sqrt(mu2)), relation
+
+
+def person_neighbours(relation, most):
+    """Every pair of neighbouring tables in which one person has up to ``most`` rows, beside one other row."""
+    mine = [list(rows) for k in range(most + 1) for rows in product(ROWS[:3], repeat=k)]
+    other = [(1, 2)]
+    for rows in mine:
+        match relation:
+            case Relation.ADD_REMOVE:
+                yield other + rows, other
+            case Relation.ZERO_OUT:
+                yield other + rows, other + [None] * len(rows)
+            case Relation.REPLACE_ONE:
+                for instead in mine:
+                    yield other + rows, other + instead
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_persons_rows_add_up(relation, most):
+    """The largest move is max_rows times a row's: not its root, since a person's rows may be equal."""
+    near = Adjacency(relation=relation, unit="person", max_rows=most)
+    moves, cells = zip(
+        *[
+            (np.linalg.norm(d), np.count_nonzero(d))
+            for d in (tables((A, B), x) - tables((A, B), y) for x, y in person_neighbours(relation, most))
+        ],
+        strict=True,
+    )
+    assert isclose(max(moves), counts.sensitivity(near))
+    assert max(cells) <= counts.changed_cells(near)
 
 
 def test_chunks_of_rows_count_as_one(monkeypatch):

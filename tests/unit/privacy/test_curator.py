@@ -8,7 +8,7 @@ from synth.mechanisms import counts
 from synth.privacy.accounting import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Relation
+from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Counts, Marginal
 
 ROWS = {"a": np.array([0, 1, 1], dtype=np.int64)}
@@ -20,7 +20,7 @@ class Door:
     def __init__(self, *, relation=Relation.ADD_REMOVE, epsilon=1.0):
         self.diary: list[str] = []
         self.mu = calibrate(epsilon, 1e-5)
-        grant = Grant(epsilon=epsilon, delta=1e-5, relation=relation, mu=self.mu)
+        grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=self.mu)
         self.curator = Curator(
             grant=grant, commit=lambda: self.diary.append("commit"), read=self._read,
             mechanisms={Counts: counts}, noise=SystemNoise(),
@@ -31,7 +31,7 @@ class Door:
         return ROWS
 
     def ask(self, share, *, tables=1):
-        sigma = counts.sensitivity(Relation.ADD_REMOVE) / (self.mu * share**0.5)
+        sigma = counts.sensitivity(Adjacency(relation=Relation.ADD_REMOVE)) / (self.mu * share**0.5)
         marginals = tuple(Marginal(bins=(Bins.each("a", 2),), sigma=sigma) for _ in range(tables))
         return self.curator.ask(Counts(purpose="test", marginals=marginals))
 
