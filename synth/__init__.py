@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from synth.drafting import draft
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
     from synth.evaluate.fidelity import compare
-    from synth.pipeline import Result, refit, run, sample
+    from synth.pipeline import Result, learn_schema, refit, run, sample
     from synth.planning import plan
     from synth.privacy.ledger import Ledger
     from synth.request import methods
@@ -24,7 +24,8 @@ __version__ = "0.1.0"
 _HOME = {
     "BudgetError": "errors", "InputError": "errors", "SpentError": "errors", "SynthError": "errors",
     "UsageError": "errors", "Schema": "schema", "load": "schema", "parse": "schema", "draft": "drafting",
-    "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "pipeline", "plan": "planning",
+    "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "pipeline",
+    "learn_schema": "pipeline", "plan": "planning",
     "Ledger": "privacy.ledger", "meaning": "card", "odds": "card", "methods": "request",
     "compare": "evaluate.fidelity",
 }  # fmt: skip
@@ -41,6 +42,7 @@ __all__ = [
     "compare",
     "draft",
     "jobs",
+    "learn_schema",
     "load",
     "meaning",
     "methods",

@@ -2,14 +2,15 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from math import exp
 from typing import Any
 
-from synth.privacy.accounting import ACCOUNTANT, DELTA_RESERVE, Event
+from synth.privacy.accounting import ACCOUNTANT, DELTA_RESERVE, Event, derived_epsilon, event, total_mu
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
-from synth.schema import Schema
+from synth.schema import Learnt, Schema
 
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
 
@@ -48,6 +49,31 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _merged(events: Sequence[Event]) -> list[Event]:
+    """Equal events as one with their number, in the order in which they were first asked."""
+    found: dict[tuple, Event] = {}
+    for e in events:
+        key = (e.name, e.sensitivity, e.sigma, e.failure_delta)
+        found[key] = replace(e, count=e.count + (found[key].count if key in found else 0))
+    return list(found.values())
+
+
+def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
+    """The card of a release whose schema was learnt before: both guarantees added, both lists of mechanisms."""
+    before = [event(m) for m in learnt.mechanisms]
+    epsilon, delta = about["epsilon"] + learnt.epsilon, about["delta"] + learnt.delta
+    mechanisms = [{"mechanism": "schema learning", **e.plain()} for e in before]
+    return {
+        **about,
+        "epsilon": epsilon,
+        "delta": delta,
+        "epsilon_derived": min(epsilon, about["epsilon_derived"] + learnt.epsilon),
+        "meaning": meaning(epsilon, about="row" if about["unit"] == "row" else "person"),
+        "mechanisms": [*mechanisms, *about["mechanisms"]],
+        "of_which_schema": {"epsilon": learnt.epsilon, "delta": learnt.delta, "ledger_entry": learnt.ledger_entry},
+    }
+
+
 def card(
     *,
     schema: Schema,
@@ -55,7 +81,7 @@ def card(
     near: Adjacency,
     epsilon: float,
     delta: float,
-    epsilon_derived: float,
+    failure_delta: float,
     events: Sequence[Event],
     noise: SystemNoise,
     num_rows: int,
@@ -75,14 +101,15 @@ def card(
         "max_rows_of_a_unit": near.max_rows,
         "epsilon": epsilon,
         "delta": delta,
-        "epsilon_derived": epsilon_derived,
+        "epsilon_derived": derived_epsilon(total_mu(events), delta - failure_delta),
         "meaning": meaning(epsilon, about="row" if near.by_row else "person"),
-        "mechanisms": [{"mechanism": "rounded Gaussian counts", **e.plain()} for e in events],
+        "mechanisms": [{"mechanism": "rounded Gaussian counts", **e.plain()} for e in _merged(events)],
         "accountant": {
             "name": ACCOUNTANT,
             "library": "dp-accounting",
             "version": versions().get("dp-accounting"),
-            "delta_reserved_for_sampler": delta * DELTA_RESERVE,
+            "delta_reserved_for_sampler": (delta - failure_delta) * DELTA_RESERVE,
+            "delta_reserved_for_thresholds": failure_delta,
         },
         "noise_source": noise.name,
         "exportable": noise.exportable,

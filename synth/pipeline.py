@@ -4,46 +4,32 @@ Order of a run: everything that can be refused without reading a row (options, s
 file), then the ledger line, then the rows. From the last answer on, all is post-processing.
 """
 
-import datetime as dt
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from synth import bundle, codec
-from synth.card import card
-from synth.errors import SpentError, SynthError, UsageError
+from synth.errors import InputError, UsageError
 from synth.generators.base import Generator, Model, Setting
-from synth.jobs import Cancelled, PeakMemory, uninterrupted
-from synth.mechanisms import counts
-from synth.privacy.curator import Curator
-from synth.privacy.ledger import Entry, Ledger
+from synth.jobs import PeakMemory
+from synth.learning import lacking
+from synth.paid import Paid, Reporter
+from synth.privacy.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
-from synth.questions import Counts, CountsRelease
+from synth.questions import CountsRelease
 from synth.request import Job, Request, Source, check_num_rows, generator_named, prepare, resolve_device
 from synth.schema import MAX_CATEGORIES, Schema
-from synth.units import keep
 
 NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
-STAGES = {"check": 0.1, "read": 0.1, "measure": 0.2, "fit": 0.45, "sample": 0.05, "write": 0.1}
-
-
-class Reporter(Protocol):
-    """Who is told of progress; ``stage`` and ``progress`` may raise ``jobs.Cancelled``."""
-
-    def stage(self, name: str) -> None: ...
-
-    def progress(self, fraction: float) -> None: ...
-
-    def note(self, message: str) -> None: ...
+STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
 
 
 class Quiet:
@@ -103,6 +89,7 @@ def run(
     target: str | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
+    learn_share: float | None = None,
     num_rows: int | None = None,
     out: str | Path | None = None,
     ledger: str | Path | None = None,
@@ -125,7 +112,8 @@ def run(
     for the counts of cells outside the schema.
 
     ``unit``: the identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random;
-    without it a row is the unit.
+    without it a row is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out
+    (categories, bounds, presence of missing values); they are marked ``private`` in the result's schema.
 
     **Guarantee**: the result is (epsilon, delta)-DP for the relation on that unit, all that touched the rows
     included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards, with the
@@ -134,31 +122,28 @@ def run(
     clock, reporter = time.perf_counter(), reporter or Quiet()
     request = Request(
         epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, unit=unit, max_rows=max_rows,
-        num_rows=num_rows, dataset=dataset, seed=seed, device=device, assume_public=assume_public,
-        max_categories=max_categories, actor=actor, approved_by=approved_by,
+        learn_share=learn_share, num_rows=num_rows, dataset=dataset, seed=seed, device=device,
+        assume_public=assume_public, max_categories=max_categories, actor=actor, approved_by=approved_by,
     )  # fmt: skip
     with PeakMemory() as peak:
         reporter.stage("check")
         bundle.check_out(Path(out) if out is not None else None)
         job = prepare(table, schema, request, note=reporter.note)
-        paid = _Paid(job, Ledger(ledger), noise or SystemNoise(), reporter, steward_log)
-        paid.book.check(paid.spend)
-        if paid.book.policy(job.dataset) is None:
-            reporter.note(NO_POLICY.format(job.dataset))
-        job.rows.check_form()
+        paid = _door(job, ledger, noise, reporter, steward_log)
         with paid.charged():
             started = time.perf_counter()
+            paid.learn()
             releases, setting = paid.measure()
             made = _fit_and_sample(job.generator, releases, setting, request, job.device, reporter)
             seconds = time.perf_counter() - started
-            about = paid.card(made)
+            about = paid.card(num_rows=made.num_rows)
             paths = _write(out, made, releases, setting, about, reporter)
     return Result(
         method=job.generator.name,
         relation=str(job.grant.near.relation),
         dataset=job.dataset,
         epsilon_spent=epsilon,
-        epsilon_derived=about["epsilon_derived"],
+        epsilon_derived=paid.epsilon_derived,
         delta=delta,
         num_rows=made.num_rows,
         seconds=seconds,
@@ -174,99 +159,57 @@ def run(
     )
 
 
-class _Paid:
-    """The part of a run that touches rows: one ledger line, one curator, and what follows a failure."""
+def _door(
+    job: Job,
+    ledger: str | Path | None,
+    noise: SystemNoise | None,
+    reporter: Reporter,
+    steward_log: str | Path | None,
+) -> Paid:
+    """The last checks before a spend: what the dataset's budget allows, and the form of the file."""
+    paid = Paid(job, Ledger(ledger), noise or SystemNoise(), reporter, steward_log)
+    paid.book.check(paid.spend)
+    if paid.book.policy(job.dataset) is None:
+        reporter.note(NO_POLICY.format(job.dataset))
+    job.rows.check_form()
+    return paid
 
-    def __init__(self, job: Job, book: Ledger, noise: SystemNoise, reporter: Reporter, log: str | Path | None) -> None:
-        self.job, self.book, self.noise, self.reporter, self.log = job, book, noise, reporter, log
-        self.spend = job.spend(noise_source=noise.name)
-        self.line: Entry | None = None
-        self.curator = Curator(
-            grant=job.grant, commit=self._commit, read=self._read, mechanisms={Counts: counts}, noise=noise
-        )
 
-    def measure(self) -> tuple[list[CountsRelease], Setting]:
-        """All questions of the run, asked and answered; the door is closed afterwards."""
-        self.curator.open()
-        setting = Setting(
-            schema=self.job.schema,
-            mu=self.job.grant.mu,
-            sensitivity=counts.sensitivity(self.job.grant.near),
-            public_rows=self.curator.public_rows(),
-        )
-        self.reporter.stage("measure")
-        releases = self.job.generator.measure(self.curator.ask, setting, progress=self.reporter.progress)
-        self.curator.close()
-        return releases, setting
+def learn_schema(
+    table: Source,
+    *,
+    schema: Schema,
+    epsilon: float,
+    delta: float,
+    relation: str = "add_remove",
+    unit: str | None = None,
+    max_rows: int | None = None,
+    ledger: str | Path | None = None,
+    dataset: str | None = None,
+    actor: str | None = None,
+    approved_by: str | None = None,
+    noise: SystemNoise | None = None,
+    reporter: Reporter | None = None,
+) -> Schema:
+    """A complete schema from one that states names and kinds, its missing facts learnt for epsilon and delta.
 
-    @contextmanager
-    def charged(self) -> Iterator[None]:
-        """Records how the run ended. Errors: SpentError for whatever goes wrong once the spend is committed."""
-        try:
-            yield
-            self._outcome("done", {"epsilon_derived": self.curator.epsilon_derived})
-        except BaseException as error:
-            self.curator.close()
-            if self.line is None:
-                raise
-            cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
-            self._outcome("cancelled" if cancelled else "failed", {})
-            raise SpentError(self._reason(error, cancelled=cancelled)) from error
+    Facts that the schema states are kept. The learnt ones are marked ``private``; the schema carries their price,
+    which the card of every release made with it adds to its own.
 
-    def card(self, made: "_Made") -> dict[str, Any]:
-        """The release card of the run."""
-        assert self.line is not None
-        grant = self.job.grant
-        return card(
-            schema=self.job.schema,
-            method=self.job.generator.name,
-            near=grant.near,
-            epsilon=grant.epsilon,
-            delta=grant.delta,
-            epsilon_derived=self.curator.epsilon_derived,
-            events=self.curator.events,
-            noise=self.noise,
-            num_rows=made.num_rows,
-            ledger_entry={"number": self.line.number, "hash": self.line.hash},
-            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        )
-
-    def _commit(self) -> None:
-        with uninterrupted():  # or a spend that was committed could be reported as none
-            self.line = self.book.spend(self.spend)
-
-    def _read(self) -> Mapping[str, np.ndarray]:
-        assert self.line is not None
-        self.reporter.stage("read")
-        table = self.job.rows.read()
-        digest = table.fingerprint(self.book.row_key())
-        others = self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest)
-        if others:
-            self.reporter.note(
-                f"warning: the same rows were charged before under another name ({', '.join(others)}); "
-                "tables that share persons should share one --dataset name"
-            )
-        near = self.job.grant.near
-        kept = None if near.by_row else keep(table.column(near.unit), near.max_rows, self.noise)
-        encoded = codec.encode(table, self.job.schema, self.noise, rows=kept)
-        if self.log is not None:
-            bundle.write_steward_log(Path(self.log), encoded)
-        return encoded.positions
-
-    def _outcome(self, state: str, detail: dict[str, Any]) -> None:
-        assert self.line is not None
-        self.book.outcome(self.line.run, state=state, detail=detail)
-
-    def _reason(self, error: BaseException, *, cancelled: bool) -> str:
-        """What a user reads. A foreign exception's text may quote a cell, so only its kind is named."""
-        stands = f"epsilon {self.job.grant.epsilon:g} is spent and stays in the ledger"
-        if cancelled:
-            return f"cancelled; {stands}"
-        if isinstance(error, OSError):
-            reason = f"{error.strerror or type(error).__name__} ({error.filename or 'no file named'})"
-        else:
-            reason = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
-        return f"failed after the budget was committed: {reason}; {stands}"
+    **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit; a ledger entry of its own. Errors: as
+    ``run``; InputError when nothing is missing.
+    """
+    reporter = reporter or Quiet()
+    reporter.stage("check")
+    if not lacking(schema):
+        raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
+    request = Request(
+        epsilon=epsilon, delta=delta, relation=relation, unit=unit, max_rows=max_rows, dataset=dataset, actor=actor,
+        approved_by=approved_by, learn_share=1.0, device="cpu",
+    )  # fmt: skip
+    paid = _door(prepare(table, schema, request, note=reporter.note), ledger, noise, reporter, None)
+    with paid.charged():
+        return paid.learn()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import pandas as pd
 from synth.errors import InputError, UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
+from synth.learning import lacking
 from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.curator import Grant
@@ -35,6 +36,7 @@ class Request:
     target: str | None = None
     unit: str | None = None
     max_rows: int | None = None
+    learn_share: float | None = None
     num_rows: int | None = None
     dataset: str | None = None
     seed: int | None = None
@@ -82,6 +84,7 @@ class Job:
     schema: Schema
     generator: Generator
     grant: Grant
+    learn_share: float
     dataset: str
     device: str
 
@@ -116,17 +119,20 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
     relation = relation_named(request.relation)
     generator = generator_named(request.method, relation)
     check_num_rows(request.num_rows)
+    share = learning_share(schema, request.learn_share)
     schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
     schema = confirmed(schema, request, note=note)
     if not schema.measured():
         raise InputError("schema: every column is an identifier; there is nothing to learn")
-    mu = accounting.calibrate(request.epsilon, request.delta)
+    near = adjacency(schema, relation)
+    check_learnt(schema, near)
     return Job(
         request=request,
         rows=Rows(table=table, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
         schema=schema,
         generator=generator,
-        grant=Grant(epsilon=request.epsilon, delta=request.delta, near=adjacency(schema, relation), mu=mu),
+        grant=granted(request.epsilon, request.delta, near, learning=share > 0),
+        learn_share=share,
         dataset=dataset_name(table, request.dataset or schema.dataset),
         device=resolve_device(request.device),
     )
@@ -166,13 +172,40 @@ def with_target(schema: Schema, target: str | None) -> Schema:
     return schema.model_copy(update={"target": target, "positive": None})
 
 
+def granted(epsilon: float, delta: float, near: Adjacency, *, learning: bool) -> Grant:
+    """The noise budget of a guarantee; where categories are to be learnt, part of delta goes to their thresholds."""
+    failure = min(0.1 * delta, 0.1 * epsilon * accounting.EPSILON_RESERVE) if learning else 0.0
+    mu = accounting.calibrate(epsilon, delta - failure)
+    return Grant(epsilon=epsilon, delta=delta, near=near, mu=mu, failure_delta=failure)
+
+
+def learning_share(schema: Schema, asked: float | None) -> float:
+    """Share of mu**2 that goes to the schema's missing facts. Errors: InputError when they are missing unasked."""
+    if asked is not None and not 0 < asked <= 1:
+        raise UsageError(f"--learn-share {asked}: must lie between 0 and 1; 0.1 is usual")
+    if asked is None:
+        parse(schema.model_dump(exclude_none=True))
+        return 0.0
+    return asked if lacking(schema) else 0.0
+
+
+def check_learnt(schema: Schema, near: Adjacency) -> None:
+    """Errors: UsageError when the schema was learnt under another relation or unit, whose epsilon does not add up."""
+    was = schema.learnt
+    if was is not None and (was.relation, was.unit) != (str(near.relation), near.unit):
+        raise UsageError(
+            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {near.relation} "
+            f"with unit {near.unit}; their epsilons do not add up: learn it again, or use the same"
+        )
+
+
 def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
     """The schema with its unit of privacy replaced. Errors: UsageError when unit and max_rows do not fit."""
     if unit is None and max_rows is None:
         return schema
     named = schema.model_copy(update={"unit": unit or schema.unit, "max_rows": max_rows or schema.max_rows})
     try:
-        return parse(named.model_dump(exclude_none=True), name="--unit, --max-rows")
+        return parse(named.model_dump(exclude_none=True), name="--unit, --max-rows", complete=False)
     except InputError as error:
         raise UsageError(str(error)) from None
 

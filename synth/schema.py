@@ -21,6 +21,7 @@ CATEGORICAL = ("categorical", "ordinal", "boolean")
 NUMERIC = ("integer", "float")
 UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
 MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
+LEARN = " (or learn it: `synth schema learn`, `synth run --learn-share`)"
 MAX_POSITIONS = 2**53  # beyond, a float no longer tells neighbouring positions apart
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
@@ -97,6 +98,19 @@ class Column(BaseModel):
         return self.size + len(self.missing_codes)
 
 
+class Learnt(BaseModel):
+    """What it cost to learn a schema's ``private`` facts: a guarantee of its own, which every release adds to its."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    delta: float = Field(gt=0, lt=1)
+    relation: str
+    unit: str
+    ledger_entry: int
+    mechanisms: tuple[dict[str, float | int | str], ...]
+
+
 class Schema(BaseModel):
     """The public facts of a table. Columns keep the order of the file.
 
@@ -112,6 +126,7 @@ class Schema(BaseModel):
     positive: str | None = None
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
+    learnt: Learnt | None = None
     columns: dict[str, Column]
 
     @property
@@ -154,8 +169,8 @@ def facts(column: Column) -> list[str]:
     return list(stated)
 
 
-def parse(plain: object, *, name: str = "schema") -> Schema:
-    """A checked schema from plain JSON data.
+def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Schema:
+    """A checked schema from plain JSON data. ``complete=False`` lets categories and bounds be absent (to be learnt).
 
     Errors: InputError naming column, rule and remedy.
     """
@@ -163,13 +178,13 @@ def parse(plain: object, *, name: str = "schema") -> Schema:
         schema = Schema.model_validate(plain)
     except ValidationError as error:
         raise InputError(f"{name}: {_first(error)}") from None
-    for problem in _problems(schema):
+    for problem in _problems(schema, complete):
         raise InputError(f"{name}: {problem}")
     return schema
 
 
-def load(path: str | Path) -> Schema:
-    """The schema in a JSON file. Errors: InputError when it is missing, not JSON, or breaks a rule."""
+def load(path: str | Path, *, complete: bool = True) -> Schema:
+    """The schema in a JSON file, as ``parse`` checks it. Errors: InputError when missing, not JSON, or wrong."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -178,7 +193,7 @@ def load(path: str | Path) -> Schema:
     except UnicodeDecodeError:
         raise InputError(f"schema {path}: not UTF-8 text; save it as UTF-8 JSON") from None
     try:
-        return parse(json.loads(text, object_pairs_hook=_no_twins), name=f"schema {path}")
+        return parse(json.loads(text, object_pairs_hook=_no_twins), name=f"schema {path}", complete=complete)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"schema {path}: not JSON ({error.msg}, {where})") from None
@@ -199,17 +214,18 @@ def _first(error: ValidationError) -> str:
     """The first fault of a validation, as column, fact and rule."""
     fault = error.errors(include_url=False)[0]
     where = [str(p) for p in fault["loc"]]
-    place = f"column {where[1]}: {' '.join(where[2:])}" if where[:1] == ["columns"] and where[1:] else ".".join(where)
+    in_column = where[:1] == ["columns"] and len(where) > 1
+    place = f"column {where[1]}: {' '.join(where[2:])}" if in_column else ".".join(where)
     rule = "is no fact of a schema; remove it" if fault["type"] == "extra_forbidden" else fault["msg"]
     return f"{place}: {rule}" if place else f"{rule}"
 
 
-def _problems(schema: Schema):
+def _problems(schema: Schema, complete: bool):
     """Yields a sentence for each rule that the schema breaks."""
     if not schema.columns:
         yield "it names no column; add at least one"
     for name, column in schema.columns.items():
-        for rule in _column_problems(column):
+        for rule in _column_problems(column, complete):
             yield f"column {name}: {rule}"
     if schema.target is not None:
         yield from _target_problems(schema)
@@ -242,10 +258,10 @@ def _target_problems(schema: Schema):
             yield f"positive {schema.positive!r} is not a category of {schema.target}"
 
 
-def _column_problems(column: Column):
-    if column.type in CATEGORICAL:
+def _column_problems(column: Column, complete: bool):
+    if column.type in CATEGORICAL and (complete or column.categories is not None):
         yield from _category_problems(column)
-    elif column.type != "identifier":
+    elif column.is_numeric and (complete or (column.min is not None and column.max is not None)):
         yield from _bound_problems(column)
     codes = [canonical(c) for c in column.missing or ()]
     if len(set(codes)) < len(codes):
@@ -254,7 +270,7 @@ def _column_problems(column: Column):
 
 def _category_problems(column: Column):
     if not column.categories:
-        yield f"a {column.type} column needs its categories, a list of every value it can take"
+        yield f"it needs its categories, a list of every value it can take{LEARN}"
         return
     texts = [canonical(c) for c in column.categories]
     if len(set(texts)) < len(texts):
@@ -267,7 +283,7 @@ def _category_problems(column: Column):
 
 def _bound_problems(column: Column):
     if column.min is None or column.max is None:
-        yield f"a {column.type} column needs min and max, the smallest and largest possible value"
+        yield f"it needs min and max, the smallest and largest possible {column.type} value{LEARN}"
         return
     try:
         low, high = column.bounds

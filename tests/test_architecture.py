@@ -28,7 +28,7 @@ ALLOWED = {
     "card": {"schema", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "serve": set(),
 }  # fmt: skip
-SEAMS = {"pipeline", "request", "planning", "bundle"}  # may import all of the above and each other
+SEAMS = {"pipeline", "paid", "request", "planning", "learning", "bundle"}  # may import all of the above and each other
 
 
 def imports(path: Path) -> set[str]:

@@ -1,6 +1,7 @@
 """How commands answer: one JSON object or a few lines on stdout, everything else on stderr."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -36,6 +37,12 @@ def names(text: str | None) -> list[str]:
     ['A', 'B', 'C']
     """
     return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def check_writable(path: Path) -> None:
+    """Refuses a file that could not be written. Errors: UsageError."""
+    if path.is_dir() or not path.absolute().parent.is_dir() or not os.access(path.absolute().parent, os.W_OK):
+        raise UsageError(f"{path}: cannot be written; choose another --out")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -22,6 +22,7 @@ def run(
     target: Annotated[str | None, typer.Option("--target", help="Column to be predicted; gets more budget.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
     max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget part for absent facts.")] = None,
     num_rows: RowsOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
     ledger: LedgerOpt = None,
@@ -48,7 +49,7 @@ def run(
         paid = {
             "table": str(table), "schema": str(schema), "epsilon": epsilon, "delta": delta,
             "method": method or "mixture", "relation": relation, "target": target,
-            "unit": unit, "max_rows": max_rows, "dataset": dataset,
+            "unit": unit, "max_rows": max_rows, "learn_share": learn_share, "dataset": dataset,
             "ledger": str(ledger) if ledger else None, "assume_public": assume_public,
             "max_categories": max_categories, "approved_by": approved_by,
         }  # fmt: skip
@@ -69,7 +70,7 @@ def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
     from synth import schema as schemas
 
     with _job(job, options, pipeline.STAGES) as (report, folder):
-        facts = schemas.load(options["schema"])
+        facts = schemas.load(options["schema"], complete=options["learn_share"] is None)
         log = folder / "steward.json"
         return pipeline.run(**{**options, "schema": facts}, reporter=report, steward_log=log), folder
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from synth.cli.answer import names, say, write_text
-from synth.cli.options import DatasetOpt, JsonOpt, TableArg
+from synth.cli.answer import check_writable, names, say, write_text
+from synth.cli.options import DatasetOpt, DeltaOpt, EpsilonOpt, JsonOpt, LedgerOpt, RelationOpt, SchemaOpt, TableArg
 
 schema_app = typer.Typer(no_args_is_help=True, help="Draft and check a schema, the public facts of a table.")
 
@@ -68,3 +68,49 @@ def schema_check(
     print(f"{len(facts.columns)} columns, every rule holds")
     for name, facts_of in waiting.items():
         print(f"unconfirmed: {name} ({', '.join(facts_of)})")
+
+
+@schema_app.command("learn")
+def schema_learn(
+    table: TableArg,
+    schema: SchemaOpt,
+    epsilon: EpsilonOpt,
+    out: Annotated[Path, typer.Option("--out", help="Where to write the learnt schema.")],
+    delta: DeltaOpt = 1e-6,
+    relation: RelationOpt = "add_remove",
+    unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    ledger: LedgerOpt = None,
+    dataset: DatasetOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Learn a schema's absent categories and bounds privately; charges the ledger."""
+    from synth import pipeline
+    from synth import schema as schemas
+
+    check_writable(out)  # before anything is spent
+    known = schemas.load(schema, complete=False)
+    facts = pipeline.learn_schema(
+        table, schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit, max_rows=max_rows,
+        ledger=ledger, dataset=dataset, reporter=_Notes(),
+    )  # fmt: skip
+    write_text(out, facts.to_json())
+    learnt = [n for n, c in facts.columns.items() if c.source == "private"]
+    if as_json:
+        say({"epsilon_spent": epsilon, "delta": delta, "learnt": learnt, "paths": {"schema": str(out)}})
+    else:
+        print(f"{len(learnt)} columns learnt for epsilon {epsilon:g}, delta {delta:g}: {out}")
+
+
+class _Notes:
+    """A reporter that passes on what should be read, and draws no bar."""
+
+    def stage(self, name: str) -> None:
+        """Ignored: learning takes seconds."""
+
+    def progress(self, fraction: float) -> None:
+        """Ignored."""
+
+    def note(self, message: str) -> None:
+        """One line on stderr."""
+        print(message, file=sys.stderr)

@@ -5,9 +5,10 @@ parameter of Gaussian differential privacy, composes exactly: mu**2 = sum(count 
 Source: Dong, Roth, Su, arXiv 1905.02383, Corollary 3.3; profile: Balle and Wang, arXiv 1805.06530, Theorem 8.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from math import exp, inf, isfinite, sqrt
+from typing import Any
 
 from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
 
@@ -22,12 +23,17 @@ RATIO_FROM = 2.0  # from this epsilon on the sampler is bounded by likelihood ra
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """``count`` Gaussian releases, each of L2 ``sensitivity`` and noise ``sigma``, in the same units."""
+    """``count`` Gaussian releases, each of L2 ``sensitivity`` and noise ``sigma``, in the same units.
+
+    ``failure_delta``: probability that the release is not covered by its Gaussian (a stability threshold's); it adds to
+    the delta of the whole.
+    """
 
     name: str
     sensitivity: float
     sigma: float
     count: int = 1
+    failure_delta: float = 0.0
 
     def __post_init__(self) -> None:
         if not (self.sensitivity > 0 and self.sigma > 0 and self.count >= 1):
@@ -41,8 +47,20 @@ class Event:
         return self.count * (self.sensitivity / self.sigma) ** 2
 
     def plain(self) -> dict:
-        """The event as JSON data."""
-        return asdict(self)
+        """The event as JSON data; a failure probability only where there is one."""
+        stated = asdict(self)
+        return stated if self.failure_delta else {k: v for k, v in stated.items() if k != "failure_delta"}
+
+
+def event(plain: Mapping[str, Any]) -> Event:
+    """The event that ``Event.plain`` described; other entries are passed over."""
+    return Event(
+        name=str(plain["name"]),
+        sensitivity=float(plain["sensitivity"]),
+        sigma=float(plain["sigma"]),
+        count=int(plain.get("count", 1)),
+        failure_delta=float(plain.get("failure_delta", 0.0)),
+    )
 
 
 def check(epsilon: float, delta: float) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from synth.errors import BudgetError
 from synth.privacy.accounting import (
     DELTA_RESERVE,
@@ -17,7 +15,6 @@ from synth.privacy.accounting import (
 )
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
-from synth.questions import Counts, CountsRelease
 
 PRECISION = "the noise generator is not precise enough for this epsilon and delta; lower epsilon or raise delta"
 SLACK = 1e-9  # relative float error that a generator's own sums may carry; calibration rounds down by as much
@@ -26,21 +23,27 @@ SLACK = 1e-9  # relative float error that a generator's own sums may carry; cali
 class Mechanism(Protocol):
     """How one kind of question is answered: its sensitivity, its events, its arithmetic."""
 
-    def events(self, question: Counts, near: Adjacency, /) -> list[Event]: ...
+    def events(self, question: Any, near: Adjacency, /) -> list[Event]: ...
 
     def changed_cells(self, near: Adjacency, /) -> int: ...
 
-    def answer(self, question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise, /) -> CountsRelease: ...
+    def answer(self, question: Any, rows: Mapping[str, Any], noise: SystemNoise, /) -> Any: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What a run may spend: the guarantee it is charged for, and the noise budget mu calibrated to it."""
+    """What a run may spend: the guarantee it is charged for, and the noise budget mu calibrated to it.
+
+    ``failure_delta``: the part of delta that calibration left to stability thresholds. ``reserve``: the share of the
+    noise generator's reserves (accounting.py) that this door may use.
+    """
 
     epsilon: float
     delta: float
     near: Adjacency
     mu: float
+    failure_delta: float = 0.0
+    reserve: float = 1.0
 
 
 class Curator:
@@ -56,13 +59,13 @@ class Curator:
         *,
         grant: Grant,
         commit: Callable[[], Any],
-        read: Callable[[], Mapping[str, np.ndarray]],
+        read: Callable[[], Mapping[str, Any]],
         mechanisms: Mapping[type, Mechanism],
         noise: SystemNoise,
     ) -> None:
         self._grant, self._commit, self._read = grant, commit, read
         self._mechanisms, self._noise = mechanisms, noise
-        self._rows: Mapping[str, np.ndarray] | None = None
+        self._rows: Mapping[str, Any] | None = None
         self._closed = False
         self._events: list[Event] = []
         self._sampler = (0.0, 0.0)
@@ -75,7 +78,7 @@ class Curator:
     @property
     def epsilon_derived(self) -> float:
         """The accountant's epsilon, at the grant's delta, of all that was answered so far."""
-        return derived_epsilon(total_mu(self._events), self._grant.delta)
+        return derived_epsilon(total_mu(self._events), self._grant.delta - self._grant.failure_delta)
 
     def open(self) -> None:
         """Commits the spend, then lets the rows be read. Errors: BudgetError, with nothing read."""
@@ -92,7 +95,7 @@ class Curator:
             return None
         return len(next(iter(self._rows.values())))
 
-    def ask(self, question: Counts) -> CountsRelease:
+    def ask(self, question: Any) -> Any:
         """Answers within the grant, or refuses and reads nothing. Errors: BudgetError."""
         mechanism = self._mechanisms[type(question)]
         asked = mechanism.events(question, self._grant.near)
@@ -120,6 +123,11 @@ class Curator:
             draws = event.count * mechanism.changed_cells(grant.near)
             more = sampler_cost(grant.epsilon, sigma=event.sigma, draws=draws)
             epsilon, delta = epsilon + more[0], delta + more[1]
-        if epsilon > grant.epsilon * EPSILON_RESERVE or delta > grant.delta * DELTA_RESERVE:
+            epsilon += 2 * event.failure_delta  # -ln(1 - f), values.md
+        failures = sum(e.failure_delta for e in [*self._events, *asked])
+        if failures > grant.failure_delta * (1 + SLACK):
+            raise BudgetError("the question's threshold may fail more often than the run set delta aside for")
+        reserve = (grant.delta - grant.failure_delta) * DELTA_RESERVE * grant.reserve
+        if epsilon > grant.epsilon * EPSILON_RESERVE * grant.reserve or delta > reserve:
             raise BudgetError(PRECISION)
         return epsilon, delta

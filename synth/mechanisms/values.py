@@ -1,0 +1,60 @@
+"""Texts that many rows share, by a stability threshold. Proof note: values.md beside this file."""
+
+from collections.abc import Mapping
+from math import nextafter
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from synth.mechanisms.counts import changed_cells, sensitivity
+from synth.privacy.accounting import Event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency
+from synth.questions import Values, ValuesRelease
+
+__all__ = ["answer", "changed_cells", "events", "failure", "threshold"]
+
+
+def threshold(near: Adjacency, *, sigma: float, failure_delta: float) -> float:
+    """The smallest threshold whose failure probability is at most ``failure_delta``, rounded up.
+
+    >>> from synth.privacy.relation import Relation
+    >>> round(threshold(Adjacency(relation=Relation.ADD_REMOVE), sigma=10.0, failure_delta=1e-6), 1)
+    49.0
+    """
+    worst = near.max_rows
+    bound = worst + 0.5 - sigma * float(ndtri(failure_delta / worst))
+    while failure(near, sigma=sigma, threshold=bound) > failure_delta:
+        bound = nextafter(bound * (1 + 1e-9), np.inf)
+    return bound
+
+
+def failure(near: Adjacency, *, sigma: float, threshold: float) -> float:
+    """Probability that one unit alone makes a text appear: its rows on texts that no other row has."""
+    from scipy.special import ndtr
+
+    worst = near.max_rows
+    return float(worst * ndtr(-(threshold - 0.5 - worst) / sigma))
+
+
+def events(question: Values, near: Adjacency) -> list[Event]:
+    """A Gaussian over the texts both tables hold, and the threshold's failure for those that only one holds."""
+    lost = failure(near, sigma=question.sigma, threshold=question.threshold)
+    return [Event(name=question.purpose, sensitivity=sensitivity(near), sigma=question.sigma, failure_delta=lost)]
+
+
+def answer(question: Values, rows: Mapping[str, Any], noise: SystemNoise) -> ValuesRelease:
+    """The column's frequent texts. ``rows`` holds, for the column, distinct ``values`` and ``codes`` (num_rows,).
+
+    **Guarantee**: (epsilon, delta + failure)-DP where the Gaussian of mu = sensitivity / sigma is (epsilon, delta)-DP.
+    """
+    column = rows[question.column]
+    texts = np.asarray(column.values, dtype=object)
+    exact = np.bincount(column.codes, minlength=len(texts))
+    held = np.flatnonzero(exact)
+    noisy = exact[held] + noise.gaussian_counts((len(held),), sigma=question.sigma)
+    told = noisy > question.threshold
+    found = sorted(zip(texts[held[told]], noisy[told], strict=True))
+    counts = np.array([count for _, count in found], dtype=np.int64)
+    return ValuesRelease(question=question, texts=tuple(str(text) for text, _ in found), counts=counts)

@@ -1,0 +1,227 @@
+"""The part of a run that touches rows: one ledger line, a door for each stage, and what follows a failure."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import sqrt
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from synth import bundle, codec
+from synth.card import card, together
+from synth.errors import SpentError, SynthError
+from synth.generators.base import Setting
+from synth.jobs import Cancelled, uninterrupted
+from synth.learning import fineness, finer, grids, lacking, learn
+from synth.mechanisms import counts, values
+from synth.privacy.accounting import Event, derived_epsilon, total_mu
+from synth.privacy.curator import Curator
+from synth.privacy.ledger import Entry, Ledger
+from synth.privacy.noise import SystemNoise
+from synth.questions import Counts, CountsRelease, Values
+from synth.request import Job
+from synth.schema import CATEGORICAL, Learnt, Schema
+from synth.sources.frames import Table
+from synth.units import keep
+
+MECHANISMS: dict[type, Any] = {Counts: counts, Values: values}
+SAME_ROWS = (
+    "warning: the same rows were charged before under another name ({}); "
+    "tables that share persons should share one --dataset name"
+)
+
+
+class Reporter(Protocol):
+    """Who is told of progress; ``stage`` and ``progress`` may raise ``jobs.Cancelled``."""
+
+    def stage(self, name: str) -> None: ...
+
+    def progress(self, fraction: float) -> None: ...
+
+    def note(self, message: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text column of the kept rows: distinct canonical ``values`` and each row's index into them."""
+
+    values: np.ndarray
+    codes: np.ndarray
+
+
+class Paid:
+    """One run's spend and what it buys.
+
+    **Guarantee**: the whole of the job's epsilon and delta is committed to the ledger before the table is read; all
+    that is asked afterwards composes to no more.
+    """
+
+    def __init__(self, job: Job, book: Ledger, noise: SystemNoise, reporter: Reporter, log: str | Path | None) -> None:
+        self.job, self.book, self.noise, self.reporter, self.log = job, book, noise, reporter, log
+        self.spend = job.spend(noise_source=noise.name)
+        self.schema = job.schema
+        self.line: Entry | None = None
+        self._table: Table | None = None
+        self._kept: np.ndarray | None = None
+        self._doors: list[Curator] = []
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All that was answered so far."""
+        return tuple(e for door in self._doors for e in door.events)
+
+    @property
+    def epsilon_derived(self) -> float:
+        """The accountant's epsilon of all that was answered so far, at the job's delta."""
+        grant = self.job.grant
+        return derived_epsilon(total_mu(self.events), grant.delta - grant.failure_delta)
+
+    def learn(self) -> Schema:
+        """Learns the schema's missing facts with their share of the budget; afterwards ``schema`` is complete."""
+        if self.job.learn_share == 0:
+            return self.schema
+        grant, door = self.job.grant, self._door(self.job.learn_share, self._wide_rows, failures=True)
+        self.reporter.stage("learn")
+        mu = grant.mu * sqrt(self.job.learn_share)
+        door.open()
+        found = learn(door.ask, self.schema, grant.near, mu=mu, failure_delta=grant.failure_delta)
+        door.close()
+        self.schema = found.model_copy(update={"learnt": self._price(door)})
+        return self.schema
+
+    def measure(self) -> tuple[list[CountsRelease], Setting]:
+        """All questions of the generator, asked and answered; the door is closed afterwards."""
+        door = self._door(1 - self.job.learn_share, self._rows, failures=False)
+        door.open()
+        grant = self.job.grant
+        setting = Setting(
+            schema=self.schema,
+            mu=grant.mu * sqrt(1 - self.job.learn_share),
+            sensitivity=counts.sensitivity(grant.near),
+            public_rows=door.public_rows(),
+        )
+        self.reporter.stage("measure")
+        releases = self.job.generator.measure(door.ask, setting, progress=self.reporter.progress)
+        door.close()
+        self._table = None
+        return releases, setting
+
+    @contextmanager
+    def charged(self) -> Iterator[None]:
+        """Records how the run ended. Errors: SpentError for whatever goes wrong once the spend is committed."""
+        try:
+            yield
+            self._outcome("done", {"epsilon_derived": self.epsilon_derived})
+        except BaseException as error:
+            for door in self._doors:
+                door.close()
+            if self.line is None:
+                raise
+            cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
+            self._outcome("cancelled" if cancelled else "failed", {})
+            raise SpentError(self._reason(error, cancelled=cancelled)) from error
+
+    def card(self, *, num_rows: int) -> dict[str, Any]:
+        """The release card, with the price of a schema that was learnt before."""
+        assert self.line is not None
+        about = card(
+            schema=self.schema,
+            method=self.job.generator.name,
+            near=self.job.grant.near,
+            epsilon=self.job.grant.epsilon,
+            delta=self.job.grant.delta,
+            failure_delta=self.job.grant.failure_delta,
+            events=self.events,
+            noise=self.noise,
+            num_rows=num_rows,
+            ledger_entry={"number": self.line.number, "hash": self.line.hash},
+            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        )
+        learnt = self.schema.learnt
+        return about if learnt is None or learnt.ledger_entry == self.line.number else together(about, learnt)
+
+    def _door(self, share: float, read: Any, *, failures: bool) -> Curator:
+        """A curator that may spend this share of the job's mu**2."""
+        grant = replace(
+            self.job.grant,
+            mu=self.job.grant.mu * sqrt(share),
+            failure_delta=self.job.grant.failure_delta if failures else 0.0,
+            reserve=1.0 if self.job.learn_share in (0, 1) else 0.5,
+        )
+        door = Curator(grant=grant, commit=self._commit, read=read, mechanisms=MECHANISMS, noise=self.noise)
+        self._doors.append(door)
+        return door
+
+    def _price(self, door: Curator) -> Learnt:
+        """What the learning alone cost; the ledger was charged with the whole run."""
+        assert self.line is not None
+        grant, alone = self.job.grant, self.job.learn_share == 1
+        return Learnt(
+            epsilon=grant.epsilon if alone else door.epsilon_derived,
+            delta=grant.delta,
+            relation=str(grant.near.relation),
+            unit=grant.near.unit,
+            ledger_entry=self.line.number,
+            mechanisms=tuple(e.plain() for e in door.events),
+        )
+
+    def _commit(self) -> None:
+        """Charges the ledger once for all stages."""
+        if self.line is None:
+            with uninterrupted():  # or a spend that was committed could be reported as none
+                self.line = self.book.spend(self.spend)
+
+    def _open_table(self) -> Table:
+        """The private table, read once, after the spend; which rows of a person are kept is decided here."""
+        assert self.line is not None
+        if self._table is None:
+            self.reporter.stage("read")
+            self._table = self.job.rows.read()
+            digest = self._table.fingerprint(self.book.row_key())
+            others = self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest)
+            if others:
+                self.reporter.note(SAME_ROWS.format(", ".join(others)))
+            near = self.job.grant.near
+            if not near.by_row:
+                self._kept = keep(self._table.column(near.unit), near.max_rows, self.noise)
+        return self._table
+
+    def _rows(self) -> Mapping[str, np.ndarray]:
+        encoded = codec.encode(self._open_table(), self.schema, self.noise, rows=self._kept)
+        if self.log is not None:
+            bundle.write_steward_log(Path(self.log), encoded)
+        return encoded.positions
+
+    def _wide_rows(self) -> Mapping[str, Any]:
+        """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids."""
+        table, wide = self._open_table(), grids(self.schema)
+        rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=self._kept).positions)
+        for name in list(rows):
+            rows[finer(name)] = fineness(wide.columns[name], rows[name])
+        for name in lacking(self.schema):
+            if self.schema.columns[name].type in CATEGORICAL:
+                rows[name] = self._words(table.column(name))
+        return rows
+
+    def _words(self, text: codec.TextColumn) -> Words:
+        texts, index = np.unique(codec.canonical_texts(text.values).to_numpy(dtype=str), return_inverse=True)
+        codes = index[text.codes]
+        return Words(texts, codes if self._kept is None else codes[self._kept])
+
+    def _outcome(self, state: str, detail: dict[str, Any]) -> None:
+        assert self.line is not None
+        self.book.outcome(self.line.run, state=state, detail=detail)
+
+    def _reason(self, error: BaseException, *, cancelled: bool) -> str:
+        """What a user reads. A foreign exception's text may quote a cell, so only its kind is named."""
+        stands = f"epsilon {self.job.grant.epsilon:g} is spent and stays in the ledger"
+        if cancelled:
+            return f"cancelled; {stands}"
+        if isinstance(error, OSError):
+            reason = f"{error.strerror or type(error).__name__} ({error.filename or 'no file named'})"
+        else:
+            reason = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
+        return f"failed after the budget was committed: {reason}; {stands}"
