@@ -1,4 +1,4 @@
-"""Reading and writing tables as CSV or Parquet files; the kind follows from the file's name.
+"""Reading and writing tables as CSV, Parquet or Excel files; the kind follows from the file's name.
 
 Only the *form* of a file can be at fault: its encoding, its header, the number of fields in a row. What stands
 in a cell never is, and no message repeats a cell.
@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import InputError
-from synth.sources import delimited, texts
+from synth.sources import delimited, excel, excel_writer, texts
 from synth.sources.frames import Table, check_names
 
-SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
+SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
 
-Kind = Literal["csv", "parquet"]
+Kind = Literal["csv", "parquet", "xlsx"]
 Cells = Iterable[object]  # arrow arrays included
 
 
@@ -35,7 +35,8 @@ def kind(path: str | Path) -> Kind:
     for suffix, found in SUFFIXES.items():
         if name.endswith(suffix):
             return found  # type: ignore[return-value]
-    raise InputError(f"{path}: only .csv, .csv.gz and .parquet files can be read or written; save as CSV or Parquet")
+    known = ".csv, .csv.gz, .parquet and .xlsx"
+    raise InputError(f"{path}: only {known} files can be read or written; save as CSV or Parquet")
 
 
 def header(path: str | Path) -> list[str]:
@@ -47,6 +48,8 @@ def header(path: str | Path) -> list[str]:
     path = Path(path)
     if kind(path) == "csv":
         return delimited.header(path).names
+    if kind(path) == "xlsx":
+        return excel.header(path)
     names: list[str] = list(_parquet(path).schema_arrow.names)
     check_names(names, thing=str(path))
     return names
@@ -62,6 +65,8 @@ def check_form(path: str | Path, *, columns: Iterable[str] | None = None) -> Non
     wanted = _wanted(path, columns)
     if kind(path) == "csv":
         delimited.check(path)
+    elif kind(path) == "xlsx":
+        excel.check(path)
     else:
         _check_parquet(path, wanted)
 
@@ -73,7 +78,8 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None) -> Table:
     """
     path = Path(path)
     wanted = _wanted(path, columns)
-    table = delimited.read(path, wanted) if kind(path) == "csv" else _read_parquet(path, wanted)
+    readers = {"csv": delimited.read, "parquet": _read_parquet, "xlsx": excel.read}
+    table = readers[kind(path)](path, wanted)
     if table.num_rows == 0:
         raise _no_rows(path)
     return Table({name: table.column(name) for name in wanted}, num_rows=table.num_rows)
@@ -83,9 +89,10 @@ def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
     """Writes columns of equal length; the file appears whole or not at all.
 
     In CSV each cell is written as ``Table.column`` gives its text, quoted only where it must be; in Parquet types
-    are kept. Either way ``read`` gives back the same texts. The bytes depend on names and cells alone.
+    are kept, and ``read`` gives back the same texts. In Excel text is kept as text, numbers and dates as such; read
+    back, a whole number has no point and a time at midnight is its date. The bytes depend on names and cells alone.
     Errors: InputError for a name of no known kind, names that are empty or repeated, or a folder that cannot be
-    written to.
+    written to; UsageError for more than an Excel sheet has room for.
     """
     path = Path(path)
     check_names(list(columns), thing=str(path))
@@ -97,6 +104,8 @@ def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
     try:
         if found == "csv":
             delimited.write(part, table, packed=path.name.lower().endswith(".gz"))
+        elif found == "xlsx":
+            excel_writer.write(part, table)
         else:
             pq.write_table(table, part)
         os.replace(part, path)

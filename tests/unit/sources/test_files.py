@@ -115,7 +115,7 @@ def test_damaged_gzip_is_refused(tmp_path, data):
         files.check_form(put(tmp_path, data, "t.csv.gz"))
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "t.txt", "csv", "t.csv.zip", "t.parquet.gz"])
+@pytest.mark.parametrize("name", ["t.xls", "t.txt", "csv", "t.csv.zip", "t.parquet.gz"])
 def test_other_kinds_of_file_are_refused_with_the_remedy(tmp_path, name):
     with pytest.raises(InputError, match="save as CSV or Parquet"):
         files.check_form(put(tmp_path, b"a\n1\n", name))
