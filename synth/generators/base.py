@@ -17,6 +17,7 @@ from synth.schema import Schema
 
 Ask = Callable[[Counts], CountsRelease]
 Positions = dict[str, np.ndarray]
+Mend = Callable[[Positions, Callable[..., np.ndarray]], None]  # changes rows in place (constraints.Redraw)
 Progress = Callable[[float], None]  # share of the phase that is done, 0 to 1; may raise to cancel
 
 
@@ -52,11 +53,17 @@ class Model(Protocol):
         ...
 
     def sample(
-        self, num_rows: int, *, rng: np.random.Generator, where: Mapping[str, np.ndarray] | None = None
+        self,
+        num_rows: int,
+        *,
+        rng: np.random.Generator,
+        where: Mapping[str, np.ndarray] | None = None,
+        mend: Mend | None = None,
     ) -> Positions:
         """Draws rows in random order: one int64 array (num_rows,) of positions for each measured column.
 
-        ``where`` restricts columns to the given positions, exactly (components reweighted, no rejection).
+        ``where`` restricts columns to the given positions, exactly (components reweighted, no rejection). ``mend``
+        is handed the rows and a way to draw a column again for some of them, before they are returned.
         """
         ...
 
@@ -72,10 +79,25 @@ class Model(Protocol):
 class Generator(Protocol):
     """One algorithm: public options as fields, no state."""
 
-    name: str
-    barrier: str
-    summary: str
-    relations: tuple[str, ...]
+    @property
+    def name(self) -> str:
+        """The word that users choose it by."""
+        ...
+
+    @property
+    def barrier(self) -> str:
+        """Where the private rows stop, B1 to B4."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """One line for a list of methods."""
+        ...
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations under which it has a guarantee."""
+        ...
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
         """Asks all questions of a run, within the setting's budget."""

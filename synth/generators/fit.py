@@ -1,0 +1,182 @@
+"""Fit of a mixture of product distributions to noisy tables: batched over an ensemble, gradients by hand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import cos, pi
+
+import numpy as np
+import torch
+
+from synth.generators.base import Progress
+
+BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
+CHECK = 10  # steps between looks at the stopping rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Measured tables laid into one matrix, whose rows and columns are views.
+
+    ``rows`` (R,), ``cols`` (C,): views; ``y`` (R, C): noisy probabilities; ``precision`` (R, C): 1 / their
+    noise variance, zero where nothing was measured.
+    """
+
+    rows: np.ndarray
+    cols: np.ndarray
+    y: np.ndarray
+    precision: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """All that the fit needs.
+
+    ``column`` (G,): the column of each group; ``mass``, ``precision`` (G,): one-ways and 1 / their variance.
+    A view is a bin of one column: group ``member[0, i]`` is part of view ``member[1, i]``. After these come
+    joint views, the product of views ``joint[0, i]`` and ``joint[1, i]`` of two different columns.
+    """
+
+    column: np.ndarray
+    mass: np.ndarray
+    precision: np.ndarray
+    member: np.ndarray
+    joint: np.ndarray
+    blocks: Sequence[Block]
+
+    @property
+    def cells(self) -> int:
+        """Number of measured cells."""
+        return sum(int(np.count_nonzero(b.precision)) for b in self.blocks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """``ensembles`` mixtures of ``components`` each; Adam for at most ``steps`` with a falling ``rate``.
+
+    ``spread``: deviation of the starting logits around the one-ways. ``stop``: the fit ends when its loss
+    falls to this share of the number of measured cells, where it begins to follow the noise.
+    """
+
+    components: int = 64
+    ensembles: int = 8
+    steps: int = 300
+    rate: float = 0.1
+    last_rate: float = 0.01
+    spread: float = 0.5
+    stop: float = 0.8
+
+
+def fit(
+    problem: Problem, options: Options, *, rng: np.random.Generator, device: str, progress: Progress
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (E*B,) and group probabilities (E*B, G) of all the ensemble's mixtures, as one.
+
+    Minimises the sum of squared residuals of the measured tables, each divided by its noise variance.
+    **Source**: discrepancy principle (Morozov 1966) for the end of the fit.
+    """
+    surface = _Surface(problem, device)
+    shape = (options.ensembles, len(problem.column), options.components)
+    start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
+    logits = torch.as_tensor(start, dtype=torch.float32, device=device)
+    weights = torch.zeros((shape[0], shape[2]), dtype=torch.float32, device=device)
+    adam = [_Adam(logits), _Adam(weights)]
+    for step in range(options.steps if problem.blocks else 0):
+        loss, *gradients = surface.gradient(logits, weights)
+        if step % CHECK == 0:
+            progress(step / options.steps)
+            if float(loss) < options.stop * problem.cells:
+                break
+        fall = 0.5 * (1 + cos(pi * step / options.steps))
+        rate = options.last_rate + (options.rate - options.last_rate) * fall
+        for variable, gradient in zip(adam, gradients, strict=True):
+            variable.move(gradient, step=step + 1, rate=rate)
+    share, probs = surface.probabilities(logits, weights)
+    flat = probs.transpose(1, 2).reshape(-1, shape[1])
+    return (share / len(share)).reshape(-1).double().cpu().numpy(), flat.double().cpu().numpy()
+
+
+class _Adam:
+    """Kingma and Ba, arXiv 1412.6980, Algorithm 1; in place, since building torch.optim takes seconds."""
+
+    def __init__(self, x: torch.Tensor):
+        self.x, self.mean, self.square = x, torch.zeros_like(x), torch.zeros_like(x)
+
+    def move(self, gradient: torch.Tensor, *, step: int, rate: float) -> None:
+        self.mean.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
+        self.square.mul_(BETA_SQUARE).addcmul_(gradient, gradient, value=1 - BETA_SQUARE)
+        scale = rate * (1 - BETA_SQUARE**step) ** 0.5 / (1 - BETA_MEAN**step)
+        self.x.addcdiv_(self.mean, self.square.sqrt().add_(1e-12), value=-scale)
+
+
+class _Surface:
+    """The loss of a problem on a device. Logits are (E, G, B): ensembles, groups, components."""
+
+    def __init__(self, problem: Problem, device: str):
+        def index(x: np.ndarray) -> torch.Tensor:
+            return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.int64, device=device)
+
+        def real(x: np.ndarray) -> torch.Tensor:
+            return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.float32, device=device)
+
+        self.column, self.columns = index(problem.column), int(problem.column.max()) + 1
+        self.source, self.view = index(problem.member)
+        self.views = int(problem.member[1].max(initial=-1)) + 1
+        self.left, self.right = index(problem.joint)
+        self.mass, self.precision = real(problem.mass)[:, None], real(problem.precision)[:, None]
+        self.blocks = [(index(b.rows), index(b.cols), real(b.y), real(b.precision)) for b in problem.blocks]
+
+    def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Component weights (E, B) and group probabilities (E, G, B), which sum to one over a column."""
+        grown = torch.exp(logits.clamp(-40, 40))
+        return torch.softmax(weights, -1), grown / self._column_sums(grown)
+
+    def gradient(self, logits: torch.Tensor, weights: torch.Tensor):
+        """The mean loss of the ensemble's tables, and each mixture's own gradient by logits and weights."""
+        share, probs = self.probabilities(logits, weights)
+        w = share[:, None, :]
+        off = ((probs * w).sum(-1, keepdim=True) - self.mass) * self.precision
+        by_probs, by_share = w * off, (probs * off).sum(1)
+        views = self._views(probs)
+        loss, by_views, more = self._tables(views, share)
+        by_probs.index_add_(1, self.source, self._back(views, by_views).index_select(1, self.view))
+        by_share += more
+        by_logits = probs * (by_probs - self._column_sums(probs * by_probs))
+        return loss, by_logits, share * (by_share - (share * by_share).sum(-1, keepdim=True))
+
+    def _tables(self, views: torch.Tensor, share: torch.Tensor):
+        """Loss of all blocks, its gradient by the views (E, V, B) and by the component weights (E, B)."""
+        w = share[:, None, :]
+        by_views, by_share = torch.zeros_like(views), torch.zeros_like(share)
+        loss = views.new_zeros(())
+        for rows, cols, y, precision in self.blocks:
+            a, b = views.index_select(1, rows), views.index_select(1, cols)
+            weighted = a * w
+            residual = weighted @ b.transpose(1, 2) - y
+            force = residual * precision
+            loss += (force * residual).sum() / len(views)
+            pull = force @ b
+            by_share += (a * pull).sum(1)
+            by_views.index_add_(1, rows, w * pull)
+            by_views.index_add_(1, cols, force.transpose(1, 2) @ weighted)
+        return loss, by_views, by_share
+
+    def _views(self, probs: torch.Tensor) -> torch.Tensor:
+        plain = probs.new_zeros((len(probs), self.views, probs.shape[2]))
+        plain.index_add_(1, self.view, probs.index_select(1, self.source))
+        if len(self.left) == 0:
+            return plain
+        return torch.cat([plain, plain.index_select(1, self.left) * plain.index_select(1, self.right)], 1)
+
+    def _back(self, views: torch.Tensor, by_views: torch.Tensor) -> torch.Tensor:
+        """Gradient by the plain views: that of joint views passed on to their two factors."""
+        plain = by_views[:, : self.views]
+        if len(self.left):
+            joint = by_views[:, self.views :]
+            plain = plain.index_add(1, self.left, joint * views.index_select(1, self.right))
+            plain.index_add_(1, self.right, joint * views.index_select(1, self.left))
+        return plain
+
+    def _column_sums(self, x: torch.Tensor) -> torch.Tensor:
+        """Sums over the groups of each column, spread back over its groups, (E, G, B)."""
+        sums = x.new_zeros((len(x), self.columns, x.shape[2])).index_add_(1, self.column, x)
+        return sums.index_select(1, self.column)

@@ -1,0 +1,115 @@
+"""Which tables of two and three columns to ask for, on which bins, and with how much noise each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from synth.generators.base import Setting
+from synth.generators.histogram import Histogram
+from synth.generators.merging import merge, merge_bins
+from synth.questions import Bins, Counts, Marginal
+
+PURPOSE = "tables"
+POWER = 2 / 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How the tables' budget is spread and how fine their bins are; nothing depends on a particular table.
+
+    ``target``: weight of the tables that hold the target, against 1. ``least``: a bin holds this many times
+    the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the nested groupings
+    tried for each column; ``rounds``: of the search for bins that fit the noise. ``triples``: share of the
+    budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
+    target has at most ``target_cells``, so that a triple costs little more than a pair.
+    """
+
+    target: float = 3.0
+    triples: float = 0.0
+    most_triples: int = 120
+    target_cells: int = 3
+    least: float = 1.5
+    ratio: float = 2.5
+    levels: int = 5
+    rounds: int = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """Nested groupings of one column's leaves, finest first: ``groups[i]`` with bins of ``least[i]`` rows."""
+
+    least: np.ndarray
+    groups: Sequence[np.ndarray]
+    sizes: np.ndarray
+
+
+def question(
+    found: Mapping[str, Histogram], total: float, setting: Setting, *, share: float, plan: Plan
+) -> Counts | None:
+    """The tables to ask for within ``share`` of the budget; None where there is only one column to learn."""
+    names = [n for n, h in found.items() if h.cells > 1 and len(h.mass) > 1]
+    if len(names) < 2 or share <= 0:
+        return None
+    pairs = list(combinations(names, 2))
+    target = setting.schema.target
+    boost = np.array([plan.target if target in p else 1.0 for p in pairs])
+    ladders = _ladders(found, names, total, setting.sigma(share) * np.sqrt(len(pairs)), plan)
+    small = target in names and found[target].cells <= plan.target_cells
+    triples = [(*p, target) for p in pairs if small and target not in p]
+    part = plan.triples if 0 < len(triples) <= plan.most_triples else 0.0
+    marginals = _marginals(pairs, boost, ladders, found, setting, share * (1 - part), plan)
+    if part:
+        marginals += _marginals(triples, np.ones(len(triples)), ladders, found, setting, share * part, plan)
+    return Counts(purpose=PURPOSE, marginals=tuple(marginals))
+
+
+def _ladders(found, names, total: float, base: float, plan: Plan) -> dict[str, Ladder]:
+    """Groupings of every column around ``base``, the noise of a cell were all tables alike."""
+    least = np.minimum(base * plan.least * plan.ratio ** np.arange(-1.0, plan.levels - 1), total)
+    out = {}
+    for name in names:
+        groups = [merge(found[name].mass, least=least[0])]
+        for bound in least[1:]:
+            groups.append(merge_bins(found[name].mass, groups[-1], least=bound))
+        out[name] = Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
+    return out
+
+
+def _marginals(tables, boost: np.ndarray, ladders, found, setting: Setting, share: float, plan: Plan) -> list[Marginal]:
+    """The tables with their noise, each column's grouping chosen for the table it stands in.
+
+    A bin adds as many cells as the other columns have bins together; it must hold ``least`` times their
+    noise. Bins and noise depend on each other: a damped fixed point.
+    Noise proportional to cells^(-1/3) makes the tables' mean L1 error least for a given budget.
+    """
+    sizes = np.stack([[ladders[n].sizes for n in t] for t in tables])  # (tables, axes, levels)
+    least = np.log(next(iter(ladders.values())).least)
+    level = np.full(sizes.shape[:2], plan.levels // 2)
+    bound = None
+    for _ in range(plan.rounds):
+        bins, sigma = _noise(sizes, level, boost, setting, share)
+        want = np.log(plan.least * sigma[:, None] * bins.prod(1, keepdims=True) / bins)
+        bound = want if bound is None else (bound + want) / 2
+        level = np.abs(bound[..., None] - least).argmin(-1)
+    _, sigma = _noise(sizes, level, boost, setting, share)
+    return [
+        Marginal(
+            bins=tuple(_bins(found[n], ladders[n].groups[i]) for n, i in zip(t, at, strict=True)),
+            sigma=float(s),
+        )
+        for t, at, s in zip(tables, level, sigma, strict=True)
+    ]
+
+
+def _noise(sizes, level, boost, setting: Setting, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Bins (tables, axes) at these levels, and each table's sigma (tables,), rounded up."""
+    bins = np.take_along_axis(sizes, level[..., None], -1)[..., 0]
+    weight = boost * bins.prod(1) ** POWER
+    part = share * weight / weight.sum()
+    return bins, np.array([setting.sigma(p) for p in part])
+
+
+def _bins(found: Histogram, groups: np.ndarray) -> Bins:
+    return Bins(column=found.column, cells=found.cells, starts=found.starts, groups=groups)

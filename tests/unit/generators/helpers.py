@@ -1,0 +1,39 @@
+"""A stand-in for the curator: exact or noisy counts of positions given in the open, for tests only."""
+
+import numpy as np
+
+from synth.generators.base import Setting
+from synth.questions import Counts, CountsRelease
+
+
+class OpenDoor:
+    """Answers Counts on ``positions`` with rounded Gaussian noise; keeps count of the cost."""
+
+    def __init__(self, positions, setting: Setting, *, seed=0):
+        self.positions, self.setting = positions, setting
+        self.rng = np.random.default_rng(seed)
+        self.spent = 0.0
+        self.asked: list[Counts] = []
+
+    def __call__(self, question: Counts) -> CountsRelease:
+        self.asked.append(question)
+        values = []
+        for marginal in question.marginals:
+            self.spent += (self.setting.sensitivity / marginal.sigma) ** 2
+            noise = self.rng.normal(0, marginal.sigma, marginal.shape)
+            values.append(self.table(marginal) + np.rint(noise).astype(np.int64))
+        assert self.spent <= self.setting.mu**2
+        return CountsRelease(question=question, values=tuple(values))
+
+    def table(self, marginal):
+        flat, inside = np.int64(0), np.bool_(True)
+        for bins in marginal.bins:
+            at = np.searchsorted(bins.starts, self.positions[bins.column], side="right") - 1
+            group = bins.groups[at]
+            inside = inside & (group >= 0)
+            flat = flat * bins.size + group
+        return np.bincount(flat[inside], minlength=marginal.cells).reshape(marginal.shape)
+
+
+def quiet(_share: float) -> None:
+    """Progress that nobody watches."""
