@@ -11,16 +11,20 @@ PUBLIC = {"errors"}  # anything may raise the house's errors
 # module (or package) -> packages of synth that it may import
 ALLOWED = {
     "errors": set(),
-    "schema": set(),
+    "intervals": set(),
+    "constraints": {"intervals"},
+    "schema": {"constraints"},
     "questions": {"schema"},
-    "codec": {"schema"},
+    "codec": {"schema", "intervals"},
     "numerals": set(),
     "drafting": {"schema", "sources", "numerals"},
+    "exchange": {"schema"},
+    "codebook": {"schema", "exchange"},
     "sources": {"schema", "codec"},
     "privacy": {"questions", "privacy"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
                    "privacy.noise"},
-    "generators": {"schema", "questions", "generators"},
+    "generators": {"schema", "questions", "generators", "intervals"},
     "evaluate": {"schema", "codec", "sources", "evaluate"},
     "jobs": {"jobs"},
     "units": {"codec"},
@@ -28,7 +32,7 @@ ALLOWED = {
     "card": {"schema", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "serve": set(),
 }  # fmt: skip
-SEAMS = {"pipeline", "paid", "request", "planning", "learning", "bundle"}  # may import all of the above and each other
+SEAMS = {"pipeline", "paid", "request", "planning", "learning", "rules", "bundle"}  # may import all of the above and each other
 
 
 def imports(path: Path) -> set[str]:

@@ -50,7 +50,7 @@ def sample(
     model: Annotated[Path, typer.Argument(help="model.json, or the folder that holds it.")],
     num_rows: RowsOpt = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
-    out: Annotated[Path, typer.Option("--out", help="A .csv, .csv.gz or .parquet file.")] = Path("sample.csv"),
+    out: Annotated[Path, typer.Option("--out", help="A .csv, .csv.gz, .parquet or .xlsx file.")] = Path("sample.csv"),
     seed: SeedOpt = None,
     as_json: JsonOpt = False,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file of private rows.")]
+TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
 SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
 LedgerOpt = Annotated[Path | None, typer.Option("--ledger", help="Ledger file [default: $SYNTH_LEDGER or the user's].")]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]

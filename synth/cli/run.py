@@ -13,7 +13,7 @@ from synth.errors import SpentError, SynthError, UsageError
 
 
 def run(
-    table: Annotated[Path | None, typer.Argument(help="CSV (also .gz) or Parquet file of private rows.")] = None,
+    table: Annotated[Path | None, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
     method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,

@@ -7,9 +7,13 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import check_writable, names, say, write_text
+from synth.cli.exchange import CodesOpt, code_books, schema_codes, schema_export, schema_import, tell, vouch
 from synth.cli.options import DatasetOpt, DeltaOpt, EpsilonOpt, JsonOpt, LedgerOpt, RelationOpt, SchemaOpt, TableArg
 
 schema_app = typer.Typer(no_args_is_help=True, help="Draft and check a schema, the public facts of a table.")
+schema_app.command("import")(schema_import)
+schema_app.command("export")(schema_export)
+schema_app.command("codes")(schema_codes)
 
 
 @schema_app.command("init")
@@ -20,6 +24,7 @@ def schema_init(
     ordinal: Annotated[str | None, typer.Option("--ordinal", help="Columns of ordered codes: A,B.")] = None,
     identifier: Annotated[str | None, typer.Option("--identifier", help="Columns of keys: A,B.")] = None,
     dates: Annotated[str | None, typer.Option("--datetime", help="Columns of dates: A,B.")] = None,
+    codes: CodesOpt = None,
     missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
     target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
     dataset: DatasetOpt = None,
@@ -27,23 +32,21 @@ def schema_init(
     max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
 ) -> None:
     """Draft a schema from the rows. Every drafted fact waits for somebody to confirm it."""
+    from synth import codebook
     from synth.drafting import draft
     from synth.sources import files
 
-    files.check_form(table)
+    books = code_books(codes)
+    files.check_form(table, columns=list(books) or None)
+    kinds = {"ordinal": names(ordinal), "identifier": names(identifier), "datetime_": names(dates)}
+    coded = [name for name in books if not any(name in named for named in kinds.values())]
     drafted = draft(
-        files.read(table), categorical=names(categorical), ordinal=names(ordinal), identifier=names(identifier),
-        datetime_=names(dates), missing=names(missing), target=target, dataset=dataset, max_categories=max_categories,
+        files.read(table), categorical=[*names(categorical), *coded], **kinds,
+        missing=names(missing), target=target, dataset=dataset, max_categories=max_categories,
     )  # fmt: skip
-    facts = drafted.schema
-    for line in drafted.suggestions:
-        print(line, file=sys.stderr)
-    if assume_public:
-        listed = "; ".join(f"{n} ({', '.join(f)})" for n, f in facts.unconfirmed().items())
-        print(f"taken as public on your word: {listed}", file=sys.stderr)
-        facts = facts.assume_public()
-    else:
-        print("every fact is unconfirmed: check each, then set its source, or pass --assume-public", file=sys.stderr)
+    booked = codebook.with_books(drafted.schema, books, missing=names(missing))
+    tell([*drafted.suggestions, *booked.notes])
+    facts = vouch(booked.schema, assume_public=assume_public)
     write_text(out, facts.to_json())
     print(f"{len(facts.columns)} columns drafted: {out}")
 

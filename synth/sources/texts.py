@@ -1,7 +1,6 @@
 """Arrow arrays as text: the one place that decides how a cell of any type is written."""
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -47,12 +46,16 @@ def encode(array: pa.Array | pa.ChunkedArray, *, name: str) -> tuple[np.ndarray,
 
 
 def _compact(texts: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merges equal texts and leaves out those that no row has."""
+    """Merges equal texts and leaves out those that no row has.
+
+    Arrow compares whole texts. pandas.factorize would stop at a NUL and let the first of two such texts stand for
+    both, so that one row could change how all others are read.
+    """
     used = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
-    merged, values = pd.factorize(texts[used])
+    merged = pa.array(texts[used], type=pa.string()).dictionary_encode()
     lookup = np.zeros(len(texts), dtype=np.int32)
-    lookup[used] = merged
-    return np.asarray(values, dtype=object), lookup[codes]
+    lookup[used] = merged.indices.to_numpy()
+    return merged.dictionary.to_numpy(zero_copy_only=False), lookup[codes]
 
 
 def _texts(values: pa.Array, *, name: str) -> np.ndarray:

@@ -1,0 +1,126 @@
+"""`synth schema import`, `export` and `codes`: facts from and for other programs."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from synth.cli.answer import names, write_text
+from synth.errors import UsageError
+
+if TYPE_CHECKING:
+    from synth.codebook import CodeBook
+    from synth.schema import Schema
+
+CodesOpt = Annotated[list[str] | None, typer.Option("--codes", help="COL=FILE.csv, the column's code book; repeat.")]
+OutOpt = Annotated[Path, typer.Option("--out", help="Where to write the schema; replaced if it exists.")]
+NameOpt = Annotated[str | None, typer.Option("--table-name", help="The table's name in the metadata.")]
+
+
+def code_books(codes: Sequence[str] | None) -> "dict[str, CodeBook]":
+    """The code books that --codes names, by column. Errors: UsageError, InputError."""
+    from synth import codebook
+
+    books: dict[str, CodeBook] = {}
+    for part in codes or ():
+        name, sign, file = part.partition("=")
+        if not (name and sign and file) or name in books:
+            raise UsageError(f"--codes {part}: write COL=FILE.csv, once for each column")
+        books[name] = codebook.load_codes(file)
+    return books
+
+
+def tell(notes: Sequence[str]) -> None:
+    """Lines on stderr."""
+    for line in notes:
+        print(line, file=sys.stderr)
+
+
+def vouch(schema: "Schema", *, assume_public: bool) -> "Schema":
+    """The schema with drafted facts marked public on the caller's word, or as it is; says on stderr which."""
+    waiting = schema.unconfirmed()
+    if assume_public and waiting:
+        listed = "; ".join(f"{n} ({', '.join(f)})" for n, f in waiting.items())
+        tell([f"taken as public on your word: {listed}"])
+        return schema.assume_public()
+    if len(waiting) == len(schema.columns):
+        tell(["every fact is unconfirmed: check each, then set its source, or pass --assume-public"])
+    elif waiting:
+        tell([f"unconfirmed: {', '.join(waiting)}: check each, then set its source, or pass --assume-public"])
+    return schema
+
+
+def schema_import(
+    metadata: Annotated[Path, typer.Argument(help="SDV metadata, a JSON file.")],
+    out: OutOpt,
+    table_name: NameOpt = None,
+    table: Annotated[Path | None, typer.Option("--table", help="Draft absent facts from this table's rows.")] = None,
+    codes: CodesOpt = None,
+    missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
+    assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+) -> None:
+    """Make a schema from SDV metadata; facts that they do not hold stay absent, or are drafted with --table."""
+    from synth import codebook, exchange
+    from synth.learning import lacking
+
+    books, codes_missing = code_books(codes), names(missing)
+    found = exchange.load_sdv(metadata, table_name=table_name)
+    booked = codebook.with_books(found.schema, books, missing=codes_missing)
+    if table is not None:
+        drafted = _drafted(booked.schema, table, codes_missing)
+        booked = codebook.with_books(drafted, books, missing=codes_missing)  # what the book says stands
+    tell([*found.notes, *booked.notes])
+    facts = vouch(booked.schema, assume_public=assume_public)
+    if absent := lacking(facts):
+        tell([f"no bounds or categories yet: {', '.join(absent)}: state them, draft them with --table, or learn them"])
+    write_text(out, facts.to_json())
+    print(f"{len(facts.columns)} columns imported: {out}")
+
+
+def _drafted(stated: "Schema", table: Path, missing: list[str]) -> "Schema":
+    from synth import exchange
+    from synth.drafting import draft
+    from synth.sources import files
+
+    files.check_form(table, columns=list(stated.columns))
+    rows = files.read(table, columns=list(stated.columns))
+    drafted = draft(rows, missing=missing, **exchange.kinds(stated))
+    merged = exchange.merge(stated, drafted.schema)
+    tell([*drafted.suggestions, *merged.notes])
+    return merged.schema
+
+
+def schema_export(
+    schema: Annotated[Path, typer.Argument(help="The schema, a JSON file.")],
+    out: Annotated[Path, typer.Option("--out", help="Where to write the metadata; replaced if it exists.")],
+    sdv: Annotated[bool, typer.Option("--sdv", help="As SDV metadata, version V1.")] = False,
+    table_name: NameOpt = None,
+) -> None:
+    """Write a schema in another program's form."""
+    from synth import exchange
+    from synth import schema as schemas
+
+    if not sdv:
+        raise UsageError("name the form to write: --sdv")
+    plain = exchange.to_sdv(schemas.load(schema, complete=False), table_name=table_name)
+    write_text(out, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+    print(f"SDV metadata written: {out}")
+
+
+def schema_codes(
+    schema: Annotated[Path, typer.Argument(help="The schema, a JSON file.")],
+    column: Annotated[str, typer.Argument(help="The column that the code book describes.")],
+    book: Annotated[Path, typer.Argument(help="CSV file with the header value,label.")],
+    out: OutOpt,
+) -> None:
+    """Take a column's categories and labels from its code book."""
+    from synth import codebook
+    from synth import schema as schemas
+
+    found = codebook.with_codes(schemas.load(schema, complete=False), column, codebook.load_codes(book))
+    tell(found.notes)
+    write_text(out, found.schema.to_json())
+    print(f"{column}: {len(found.schema.columns[column].categories or ())} categories with labels: {out}")
