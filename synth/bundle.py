@@ -48,9 +48,9 @@ def write(
 
 
 def write_table(path: Path, texts: Mapping[str, pa.Array], schema: Schema) -> None:
-    """A table file of the kind that its name says: .csv, .csv.gz, or .parquet (with typed numbers and dates)."""
-    is_parquet = path.suffix in (".parquet", ".pq")
-    files.write(path, codec.typed(texts, schema) if is_parquet else dict(texts))
+    """A table file of the kind that its name says: .csv, .csv.gz, or .parquet and .xlsx (with typed numbers and dates)."""
+    has_types = path.suffix in (".parquet", ".pq", ".xlsx")
+    files.write(path, codec.typed(texts, schema) if has_types else dict(texts))
 
 
 def write_steward_log(path: Path, encoded: codec.Encoded) -> None:

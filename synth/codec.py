@@ -15,9 +15,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
+from synth.intervals import Intervals
 from synth.schema import CATEGORICAL, Column, Schema, canonical
 
 EPOCH = np.datetime64("1970-01-01T00:00:00", "s")
+MOST_PLACES = 2**24
 HUGE = r"[+-]?[0-9]+[.]?[0-9]*[eE][+]?[0-9]{3,}|[+-]?[0-9]{300,}[.]?[0-9]*"
 DATE = (
     r"^(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})"
@@ -199,25 +201,33 @@ def _typed(column: Column, texts: pa.Array) -> pa.Array:
     return kept.cast(pa.timestamp("s")).cast(pa.timestamp("ms"))
 
 
-def places_of(column: Column, wanted: str) -> np.ndarray:
-    """Positions that a condition on one column allows: a value, ``a|b``, or ``low..high`` for numbers.
+def allowed(column: Column, wanted: str) -> Intervals:
+    """Positions that a condition on one column allows: a value, ``a|b``, or ``low..high`` for numbers and dates.
 
     Errors: ValueError with the rule broken.
     """
-    parts = wanted.split("|")
-    found = [_allowed(column, p) for p in parts]
-    return np.unique(np.concatenate(found))
+    return Intervals.of([_span(column, part) for part in wanted.split("|")])
 
 
-def _allowed(column: Column, wanted: str) -> np.ndarray:
+def places_of(column: Column, wanted: str) -> np.ndarray:
+    """The same positions one by one, ascending. Errors: ValueError, also where they are too many to list."""
+    found = allowed(column, wanted)
+    if found.size > MOST_PLACES:
+        raise ValueError(f"allows more than {MOST_PLACES} values; give a narrower range")
+    return found.listed()
+
+
+def _span(column: Column, wanted: str) -> tuple[int, int]:
+    """First position that a part of a condition allows, and one past the last."""
     if column.is_numeric and ".." in wanted:
         low, high = wanted.split("..", 1)
         first = _one(column, low) if low.strip() else 0
         last = _one(column, high) if high.strip() else column.size - 1
         if last < first:
             raise ValueError("the range is empty; write it as low..high")
-        return np.arange(first, last + 1)
-    return np.array([_one(column, wanted)])
+        return first, last + 1
+    place = _one(column, wanted)
+    return place, place + 1
 
 
 def _one(column: Column, wanted: str) -> int:

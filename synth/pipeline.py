@@ -6,7 +6,8 @@ file), then the ledger line, then the rows. From the last answer on, all is post
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
 from synth.questions import CountsRelease
 from synth.request import Job, Request, Source, check_num_rows, generator_named, prepare, resolve_device
+from synth.rules import Rules
 from synth.schema import MAX_CATEGORIES, Schema
 
+MOST_ROWS = 10_000_000  # made unasked: at tiny epsilon the noisy total can be anything
 NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
 STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
 
@@ -107,7 +110,7 @@ def run(
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
     ``table``: a CSV (also .gz) or Parquet file, or a frame (then name the ``dataset``). ``num_rows``: default
-    the noisy total, or the public row count. ``seed`` drives initialisation and sampling, never privacy noise.
+    the noisy total (at most ten million), or the public row count. ``seed`` drives initialisation and sampling, never privacy noise.
     ``out``: a folder for the files of bundle.py; without it nothing is written. ``steward_log``: a private file
     for the counts of cells outside the schema.
 
@@ -136,7 +139,7 @@ def run(
             releases, setting = paid.measure()
             made = _fit_and_sample(job.generator, releases, setting, request, job.device, reporter)
             seconds = time.perf_counter() - started
-            about = paid.card(num_rows=made.num_rows)
+            about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept}
             paths = _write(out, made, releases, setting, about, reporter)
     return Result(
         method=job.generator.name,
@@ -221,6 +224,20 @@ class _Made:
     texts: Mapping[str, pa.Array]
     num_rows: int
     seed: int
+    kept: list[dict[str, Any]]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one processor: its matrices here are so small that more threads only wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _fit_and_sample(
@@ -235,11 +252,14 @@ def _fit_and_sample(
     seed = secrets.randbits(32) if request.seed is None else request.seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
-    model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
+    with one_thread():
+        model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
     reporter.stage("sample")
-    num_rows = request.num_rows or setting.public_rows or max(1, round(model.total))
-    texts = codec.decode(model.sample(num_rows, rng=rng), setting.schema, num_rows=num_rows)
-    return _Made(generator=generator, model=model, texts=texts, num_rows=num_rows, seed=seed)
+    num_rows = request.num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
+    rules = Rules(setting.schema)
+    positions = model.sample(num_rows, rng=rng, mend=rules.mend)
+    texts = codec.decode(positions, setting.schema, num_rows=num_rows)
+    return _Made(generator=generator, model=model, texts=texts, num_rows=num_rows, seed=seed, kept=rules.kept)
 
 
 def _write(
@@ -285,6 +305,7 @@ def refit(
         made = _fit_and_sample(generator, stored.releases, stored.setting, request, device, reporter)
         seconds = time.perf_counter() - started
         about = {**stored.card, "method": generator.name, "refitted": True}
+        about["constraints"] = made.kept
         about["rows"] = {**about["rows"], "synthetic": made.num_rows}
         paths = _write(out, made, stored.releases, stored.setting, about, reporter)
     return Result(
@@ -327,9 +348,10 @@ def sample(
     stored = bundle.load_model(model)
     allowed = {n: _allowed(stored.schema, n, wanted) for n, wanted in (where or {}).items()}
     probability = float(stored.model.probability(allowed)) if allowed else 1.0
-    size = num_rows or max(1, round(stored.model.total * probability))
+    size = num_rows or min(max(1, round(stored.model.total * probability)), MOST_ROWS)
     rng = np.random.default_rng(seed)
-    positions = stored.model.sample(size, rng=rng, where=allowed or None)
+    rules = Rules(stored.schema)
+    positions = stored.model.sample(size, rng=rng, where=allowed or None, mend=rules.mend)
     texts = codec.decode(positions, stored.schema, num_rows=size)
     if out is not None:
         bundle.write_table(Path(out), texts, stored.schema)

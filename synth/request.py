@@ -16,6 +16,7 @@ from synth.privacy import accounting
 from synth.privacy.curator import Grant
 from synth.privacy.ledger import Spend
 from synth.privacy.relation import Adjacency, Relation, relation_named
+from synth.rules import Rules
 from synth.schema import MAX_CATEGORIES, Schema, parse
 from synth.sources import files
 from synth.sources.frames import Table, from_frame
@@ -126,6 +127,8 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
         raise InputError("schema: every column is an identifier; there is nothing to learn")
     near = adjacency(schema, relation)
     check_learnt(schema, near)
+    if share == 0:  # else the conditions can be read only once the facts are learnt
+        Rules(schema)
     return Job(
         request=request,
         rows=Rows(table=table, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),

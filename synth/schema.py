@@ -15,6 +15,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from synth.constraints import Constraint, columns_of, derived
 from synth.errors import InputError
 
 CATEGORICAL = ("categorical", "ordinal", "boolean")
@@ -45,6 +46,7 @@ class Column(BaseModel):
 
     type: Kind
     categories: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
     min: int | float | str | None = Field(default=None, union_mode="left_to_right")
     max: int | float | str | None = Field(default=None, union_mode="left_to_right")
     decimals: int | None = Field(default=None, ge=0, le=15)
@@ -127,6 +129,7 @@ class Schema(BaseModel):
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
     learnt: Learnt | None = None
+    constraints: tuple[Constraint, ...] | None = None
     columns: dict[str, Column]
 
     @property
@@ -135,8 +138,9 @@ class Schema(BaseModel):
         return None if self.unit in (None, "row") else self.unit
 
     def measured(self) -> dict[str, Column]:
-        """The columns that a generator learns: all but the identifiers."""
-        return {n: c for n, c in self.columns.items() if c.type != "identifier"}
+        """The columns that a generator learns: all but identifiers and those that a constraint gives outright."""
+        given = derived(self.constraints or ())
+        return {n: c for n, c in self.columns.items() if c.type != "identifier" and n not in given}
 
     def unconfirmed(self) -> dict[str, list[str]]:
         """Drafted facts that nobody has vouched for, by column."""
@@ -230,6 +234,26 @@ def _problems(schema: Schema, complete: bool):
     if schema.target is not None:
         yield from _target_problems(schema)
     yield from _unit_problems(schema)
+    for number, rule in enumerate(schema.constraints or (), start=1):
+        for problem in _rule_problems(schema, rule):
+            yield f"constraint {number} ({rule.kind}): {problem}"
+
+
+def _rule_problems(schema: Schema, rule: Constraint):
+    names = columns_of(rule)
+    for name in names:
+        if name not in schema.columns:
+            yield f"{name!r} is not among the columns"
+        elif schema.columns[name].type == "identifier":
+            yield f"{name!r} is an identifier, which no rule can concern"
+    if len(set(names)) < len(names):
+        yield "it names a column twice"
+    lines = rule.table if rule.kind == "function" else rule.combinations if rule.kind == "fixed" else ()
+    if any(len(line) != len(names) for line in lines):
+        yield f"each line needs {len(names)} entries, one for each of {', '.join(names)}"
+    given = derived(schema.constraints or ())
+    if rule.kind == "function" and any(n in given for n in rule.of):
+        yield "it rests on a column that another constraint gives; name that one's own columns instead"
 
 
 def _unit_problems(schema: Schema):
@@ -266,6 +290,8 @@ def _column_problems(column: Column, complete: bool):
     codes = [canonical(c) for c in column.missing or ()]
     if len(set(codes)) < len(codes):
         yield "missing names the same code twice"
+    if column.labels is not None and len(column.labels) != len(column.categories or ()):
+        yield "labels must name each category once, in the order of the categories"
 
 
 def _category_problems(column: Column):

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from synth.codec import TextColumn, canonical_texts
 
@@ -23,7 +23,7 @@ def keep(persons: TextColumn, max_rows: int, draws: Keys) -> np.ndarray:
     more or less moves at most ``max_rows`` kept rows.
     """
     texts = canonical_texts(persons.values)
-    person = pd.factorize(texts)[0][persons.codes]
+    person = pa.array(texts, type=pa.string()).dictionary_encode().indices.to_numpy()[persons.codes]
     nameless = (texts == "").to_numpy()[persons.codes]
     keys = draws.uniform_codes(len(person), high=2**63 - 1)
     order = np.lexsort((keys, person))
