@@ -48,7 +48,7 @@ def write(
 
 
 def write_table(path: Path, texts: Mapping[str, pa.Array], schema: Schema) -> None:
-    """A table file of the kind that its name says: .csv, .csv.gz, or .parquet and .xlsx (with typed numbers and dates)."""
+    """A table file of the kind that its name says: .csv, .csv.gz; .parquet and .xlsx with typed numbers and dates."""
     has_types = path.suffix in (".parquet", ".pq", ".xlsx")
     files.write(path, codec.typed(texts, schema) if has_types else dict(texts))
 

@@ -110,7 +110,8 @@ def run(
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
     ``table``: a CSV (also .gz) or Parquet file, or a frame (then name the ``dataset``). ``num_rows``: default
-    the noisy total (at most ten million), or the public row count. ``seed`` drives initialisation and sampling, never privacy noise.
+    the noisy total (at most ten million), or the public row count. ``seed`` drives initialisation and sampling, never
+    privacy noise.
     ``out``: a folder for the files of bundle.py; without it nothing is written. ``steward_log``: a private file
     for the counts of cells outside the schema.
 

@@ -32,7 +32,8 @@ ALLOWED = {
     "card": {"schema", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "serve": set(),
 }  # fmt: skip
-SEAMS = {"pipeline", "paid", "request", "planning", "learning", "rules", "bundle"}  # may import all of the above and each other
+# may import all of the above and each other
+SEAMS = {"pipeline", "paid", "request", "planning", "learning", "rules", "bundle"}
 
 
 def imports(path: Path) -> set[str]:

@@ -27,9 +27,7 @@ HOLDS = {
 
 
 def schema_with(*rules):
-    return synth.parse(
-        {**SMALL, "columns": columns or SMALL["columns"], "target": None or "sex", "constraints": list(rules)}
-    )
+    return synth.parse({**SMALL, "target": "sex", "constraints": list(rules)})
 
 
 def made(schema, method="mixture", **more):

@@ -74,6 +74,7 @@ def test_a_broken_relation_shows_in_its_pair_and_nowhere_else(files):
     by_hand = 0.5 * (joint[0] - joint[1]).abs().to_numpy().sum()
     assert found.pairs[at["city"], at["member"]] == pytest.approx(by_hand, abs=1e-12)
     assert by_hand > 0.3
+    assert found.worst_pair == ("city", "member")
     assert found.pairs[at["age"], at["seen"]] < 0.15
     assert found.pairs[at["city"], at["city"]] < 0.05
 
