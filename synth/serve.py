@@ -1,17 +1,21 @@
 """Starts the application: Streamlit on this machine, bound to the loopback address."""
 
-import subprocess
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 from synth.errors import InputError, UsageError
 
 UPLOAD_MIB = 500
 
 
-def start(*, port: int, headless: bool) -> int:
-    """Serves the application until it is stopped; returns its exit code. Errors: UsageError, InputError."""
+def start(*, port: int, headless: bool) -> NoReturn:
+    """Becomes the application's server, so that whoever stops this process stops the server.
+
+    Errors: UsageError, InputError.
+    """
     if not 1 <= port <= 65535:
         raise UsageError(f"--port {port}: choose a port from 1 to 65535")
     entry = Path(__file__).resolve().parent.parent / "app" / "main.py"
@@ -29,7 +33,5 @@ def start(*, port: int, headless: bool) -> int:
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "streamlit", "run", str(entry), *flags]
-    try:
-        return subprocess.call(command)
-    except KeyboardInterrupt:
-        return 0
+    print(f"Facsimile is at http://127.0.0.1:{port} - stop it with Ctrl-C", file=sys.stderr, flush=True)
+    os.execv(sys.executable, command)

@@ -117,4 +117,4 @@ def app_command(
     """Start the application in a browser on this machine."""
     from synth import serve
 
-    sys.exit(serve.start(port=port, headless=headless))
+    serve.start(port=port, headless=headless)

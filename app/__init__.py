@@ -1,0 +1,1 @@
+"""The application for data stewards: a Streamlit front of the library's public names."""

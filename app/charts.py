@@ -1,0 +1,135 @@
+"""Charts of a comparison. Each bears its own mark, so that a saved picture still says whom it is for."""
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+REAL, SYNTHETIC = "real", "synthetic"
+COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
+MARK = "steward only, not for release"
+LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
+LABEL = 180  # widest label of an axis, pixels
+
+
+def one_way(found: Any) -> Any:
+    """Shares of one column in both tables: bars for categories, overlaid bins for numbers and dates."""
+    chart = _bars(found) if found.kind == "bars" else _bins(found)
+    return chart.properties(title=_title(found.column))
+
+
+def _title(text: str) -> alt.TitleParams:
+    return alt.TitleParams(text=text, subtitle=MARK, anchor="start", subtitleColor="#c4601e")
+
+
+def _bars(found: Any) -> alt.Chart:
+    parts = [
+        pd.DataFrame({"value": found.labels, "table": name, "share": shares})
+        for name, shares in ((REAL, found.real), (SYNTHETIC, found.synthetic))
+    ]
+    return (
+        alt.Chart(pd.concat(parts))
+        .mark_bar()
+        .encode(
+            x=alt.X("share:Q", title="share of rows", axis=alt.Axis(format="%")),
+            y=alt.Y("value:N", title=None, sort=list(found.labels), axis=alt.Axis(labelLimit=LABEL)),
+            yOffset=alt.YOffset("table:N", sort=[REAL, SYNTHETIC]),
+            color=alt.Color("table:N", scale=COLOURS, legend=LEGEND),
+            tooltip=["value:N", "table:N", alt.Tooltip("share:Q", format=".2%")],
+        )
+        .properties(height=max(90, 26 * len(found.labels)))
+    )
+
+
+def _bins(found: Any) -> Any:
+    count = len(found.edges) - 1
+    edges = pd.to_datetime(found.edges, unit="s") if found.kind == "dates" else found.edges
+    bins = pd.DataFrame({
+        "from": edges[:-1], "to": edges[1:], "label": found.labels[:count], REAL: found.real[:count],
+        SYNTHETIC: found.synthetic[:count],
+    })  # fmt: skip
+    scale = "T" if found.kind == "dates" else "Q"
+    tips = [alt.Tooltip("label:N", title="values"), *(alt.Tooltip(f"{t}:Q", format=".2%") for t in (REAL, SYNTHETIC))]
+    x = alt.X(f"from:{scale}", title=None, scale=alt.Scale(zero=False, nice=False))
+    real = alt.Chart(bins).mark_bar(opacity=0.55, binSpacing=0).encode(
+        x=x, x2="to", y=alt.Y(f"{REAL}:Q", title="share of rows", axis=alt.Axis(format="%")), y2=alt.datum(0),
+        color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND), tooltip=tips,
+    ).transform_calculate(kind=f"'{REAL}'")  # fmt: skip
+    ends = pd.DataFrame({
+        "from": edges, SYNTHETIC: np.append(found.synthetic[:count], found.synthetic[count - 1]),
+    })  # fmt: skip
+    line = alt.Chart(ends).mark_line(interpolate="step-after", strokeWidth=2.5).encode(
+        x=x, y=f"{SYNTHETIC}:Q", color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND),
+    ).transform_calculate(kind=f"'{SYNTHETIC}'")  # fmt: skip
+    return alt.layer(real, line).properties(height=300)
+
+
+def missing(found: Any) -> str:
+    """Shares of a number's missing codes, in words; empty where it has none."""
+    if found.edges is None or len(found.labels) == len(found.edges) - 1:
+        return ""
+    first = len(found.edges) - 1
+    parts = [
+        f"{label}: {100 * r:.1f} % of the real rows, {100 * s:.1f} % of the synthetic"
+        for label, r, s in zip(found.labels[first:], found.real[first:], found.synthetic[first:], strict=True)
+    ]
+    return "; ".join(parts)
+
+
+def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
+    """Shares of two columns together in one of the tables, on a scale that both tables share."""
+    shares = found.real if table == REAL else found.synthetic
+    top = float(max(found.real.max(), found.synthetic.max()))
+    cells = _long(shares, found.rows, found.columns)
+    return (
+        alt.Chart(cells)
+        .mark_rect()
+        .encode(
+            x=alt.X("column:N", title=names[1], sort=list(found.columns), axis=_slanted()),
+            y=alt.Y("row:N", title=names[0], sort=list(found.rows), axis=_upright()),
+            color=alt.Color("share:Q", title="share of rows", scale=_heat(top, power=0.5), legend=_ramp("%")),
+            tooltip=[alt.Tooltip("row:N", title=names[0]), alt.Tooltip("column:N", title=names[1]),
+                     alt.Tooltip("share:Q", format=".2%")],
+        )
+        .properties(title=_title(f"{table} table"), height=max(230, 22 * len(found.rows) + 130))
+    )  # fmt: skip
+
+
+def pairs(found: Any) -> alt.Chart:
+    """Distance of each pair of columns; a column's own distance on the diagonal."""
+    cells = _long(found.pairs, found.columns, found.columns)
+    top = max(0.05, float(found.pairs.max()))
+    return (
+        alt.Chart(cells)
+        .mark_rect()
+        .encode(
+            x=alt.X("column:N", title=None, sort=list(found.columns), axis=_slanted()),
+            y=alt.Y("row:N", title=None, sort=list(found.columns), axis=_upright()),
+            color=alt.Color("share:Q", title="rows in the wrong place", scale=_heat(top), legend=_ramp("%")),
+            tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="distance", format=".1%")],
+        )
+        .properties(title=_title("Distance of pairs"), height=26 * len(found.columns) + 150)
+    )
+
+
+def _slanted() -> alt.Axis:
+    return alt.Axis(labelAngle=-45, labelLimit=110, labelOverlap=False)
+
+
+def _upright() -> alt.Axis:
+    return alt.Axis(labelLimit=110, labelOverlap=False)
+
+
+def _heat(top: float, *, power: float = 1.0) -> alt.Scale:
+    return alt.Scale(type="pow", exponent=power, domain=[0, top], range=["#f3f0ea", "#e0762f", "#6d2405"])
+
+
+def _ramp(form: str) -> alt.Legend:
+    return alt.Legend(orient="top", format=form, gradientLength=160, direction="horizontal")
+
+
+def _long(shares: np.ndarray, rows: tuple[str, ...], columns: tuple[str, ...]) -> pd.DataFrame:
+    return pd.DataFrame({
+        "row": np.repeat(rows, len(columns)), "column": np.tile(columns, len(rows)), "share": shares.ravel(),
+    })  # fmt: skip

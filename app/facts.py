@@ -1,0 +1,191 @@
+"""The description of a table as an editable grid, and edits of the grid back to the description.
+
+Only what the steward changed is read back: every other fact keeps the form it had.
+"""
+
+import csv
+import io
+import re
+from typing import Any
+
+import pandas as pd
+
+Plain = dict[str, Any]
+GRID = ("column", "use", "kind", "source", "min", "max", "step", "values", "empty", "missing", "description")
+WORDED = ("categorical", "ordinal", "boolean")
+WHOLE_RANGE = 1000  # whole numbers that may become categories without listing them
+SHOWN_VALUES = 2000  # categories that can be edited in the browser
+
+
+def grid(plain: Plain, left_out: list[str]) -> pd.DataFrame:
+    """The description as one row for each column, all text but ``use``, ``empty`` and the count of values."""
+    rows = [_row(name, column, name not in left_out) for name, column in plain["columns"].items()]
+    return pd.DataFrame(rows, columns=list(GRID))
+
+
+def _row(name: str, column: Plain, use: bool) -> Plain:
+    codes = _codes(column)
+    return {
+        "use": use,
+        "column": name,
+        "kind": column["type"],
+        "min": _text(column.get("min")),
+        "max": _text(column.get("max")),
+        "step": _step(column),
+        "values": _count(column),
+        "empty": "" in codes,
+        "missing": write_codes([c for c in codes if c]),
+        "source": column.get("source", "declared"),
+        "description": column.get("description") or "",
+    }
+
+
+def apply(plain: Plain, before: pd.DataFrame, after: pd.DataFrame) -> tuple[Plain, list[str]]:
+    """The description and the columns left out, after the edits from ``before`` to ``after``."""
+    columns = {}
+    for (name, column), old, new in zip(
+        plain["columns"].items(), before.to_dict("records"), after.to_dict("records"), strict=True
+    ):
+        changed = {str(k): v for k, v in new.items() if not _same(v, old[k])}
+        columns[name] = _edited(column, changed, new) if changed else column
+    left_out = [str(n) for n, use in zip(after["column"], after["use"], strict=True) if not use]
+    return {**plain, "columns": columns}, left_out
+
+
+def _same(a: object, b: object) -> bool:
+    return a == b or (_blank(a) and _blank(b))
+
+
+def _blank(value: object) -> bool:
+    return value is None or value == "" or value != value
+
+
+def _edited(column: Plain, changed: Plain, row: Plain) -> Plain:
+    out = dict(column)
+    if "kind" in changed:
+        out = _as_kind(out, str(row["kind"]))
+    for fact in ("min", "max"):
+        if fact in changed:
+            _set(out, fact, _value(changed[fact], out["type"]))
+    if "step" in changed:
+        _set_step(out, changed["step"])
+    if "empty" in changed or "missing" in changed:
+        codes = [""] * bool(row["empty"]) + read_codes(row["missing"])
+        _set(out, "nullable", True if row["empty"] else None)
+        _set(out, "missing", codes if any(codes) else None)
+    for fact in ("source", "description"):
+        if fact in changed:
+            _set(out, fact, None if _blank(changed[fact]) else changed[fact])
+    return out
+
+
+def _as_kind(column: Plain, kind: str) -> Plain:
+    """The column as another kind, with the facts that still mean something."""
+    out = {**column, "type": kind}
+    if kind in WORDED and column["type"] in ("integer", *WORDED):
+        out["categories"] = column.get("categories") or _whole(column)
+    elif kind not in WORDED:
+        out.pop("categories", None)
+    numbers = kind in ("integer", "float") and column["type"] in ("integer", "float")
+    for fact in ("min", "max", "decimals", "resolution"):
+        if not numbers and kind != column["type"]:
+            out.pop(fact, None)
+    if kind == "integer":
+        out.pop("decimals", None)
+    return out
+
+
+def _whole(column: Plain) -> list[str] | None:
+    low, high = column.get("min"), column.get("max")
+    if isinstance(low, int) and isinstance(high, int) and 0 <= high - low < WHOLE_RANGE:
+        return [str(v) for v in range(low, high + 1)]
+    return None
+
+
+def _set(column: Plain, fact: str, value: object) -> None:
+    if value is None:
+        column.pop(fact, None)
+    else:
+        column[fact] = value
+
+
+def _value(text: object, kind: str) -> object:
+    """A bound as JSON data; what is no number stays text, for the library to refuse."""
+    if _blank(text):
+        return None
+    plain = str(text).strip()
+    if kind == "datetime":
+        return plain
+    for make in (int, float):
+        try:
+            return make(plain)
+        except ValueError:
+            continue
+    return plain
+
+
+def _step(column: Plain) -> str:
+    """The distance of neighbouring values, as the grid shows it."""
+    if column.get("resolution") is not None:
+        return _text(column["resolution"])
+    if column["type"] == "float":
+        decimals = int(column.get("decimals") or 0)
+        return f"0.{'0' * (decimals - 1)}1" if decimals else "1"
+    return {"integer": "1", "datetime": "day"}.get(column["type"], "")
+
+
+def _set_step(column: Plain, text: object) -> None:
+    column.pop("decimals", None)
+    _set(column, "resolution", _value(text, column["type"]))
+    small = re.fullmatch(r"0\.(0*)1", str(text).strip())
+    if small and column["type"] == "float":
+        column.pop("resolution")
+        column["decimals"] = len(small[1]) + 1
+
+
+def _codes(column: Plain) -> list[str]:
+    return list(column.get("missing") or ([""] if column.get("nullable") else []))
+
+
+def _count(column: Plain) -> str:
+    return str(len(column["categories"])) if column.get("categories") else ""
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+def write_codes(codes: list[str]) -> str:
+    """Codes on one line, parted by commas; one that holds a comma is quoted.
+
+    >>> write_codes(["N", "a,b"]), read_codes('N, "a,b"')
+    ('N,"a,b"', ['N', 'a,b'])
+    """
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(codes)
+    return out.getvalue()
+
+
+def read_codes(text: object) -> list[str]:
+    """The inverse of ``write_codes``."""
+    if _blank(text):
+        return []
+    return [c.strip() for c in next(csv.reader([str(text)], skipinitialspace=True)) if c.strip()]
+
+
+def confirm(plain: Plain, names: list[str], *, source: str = "declared") -> Plain:
+    """The description with these columns vouched for, where nobody did before."""
+    columns = {
+        n: {**c, "source": source} if n in names and c.get("source") == "unconfirmed" else c
+        for n, c in plain["columns"].items()
+    }
+    return {**plain, "columns": columns}
+
+
+def with_values(plain: Plain, name: str, text: str) -> Plain:
+    """The description with a column's categories replaced by the lines of a text."""
+    lines = [line.strip() for line in text.splitlines()]
+    column = {**plain["columns"][name], "categories": [line for line in lines if line]}
+    return {**plain, "columns": {**plain["columns"], name: column}}

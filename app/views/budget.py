@@ -1,0 +1,168 @@
+"""Step 3: how much privacy to give up, and what one gets for it."""
+
+from math import exp, log
+
+import streamlit as st
+
+import synth
+from app import frame, words
+from app.forecast import budget, forecast, short_by
+from app.state import dataset, wizard
+
+LOW, HIGH, STOPS = 0.05, 10.0, 54
+DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
+
+
+def _grid() -> list[float]:
+    """Stops of the slider, at equal ratios and of two digits."""
+    raw = [LOW * exp(log(HIGH / LOW) * i / (STOPS - 1)) for i in range(STOPS)]
+    return sorted({float(f"{v:.2g}") for v in raw} | {0.1, 0.5, 1.0, 2.0, 3.0, 5.0})
+
+
+GRID = _grid()
+
+
+def page() -> None:
+    """Epsilon, what it means, what is left, and what to expect."""
+    frame.head(
+        "budget",
+        "Every look at private rows gives something away. Here you decide how much at most. "
+        "**Nothing on this page reads the table or spends anything.**",
+    )
+    if not frame.needs("budget", "Finish the description first: every column needs somebody to vouch.", "describe"):
+        return
+    _epsilon()
+    _meaning()
+    _details()
+    _left()
+    blocked = _expected() or short_by(wizard())
+    frame.onward("budget", blocked=frame.escape(blocked))
+
+
+def _epsilon() -> None:
+    w = wizard()
+    if "epsilon_number" not in st.session_state:
+        st.session_state["epsilon_number"] = w.epsilon
+        st.session_state["epsilon_slider"] = _nearest(w.epsilon)
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    left.select_slider("Privacy loss (epsilon)", GRID, key="epsilon_slider", format_func=lambda e: f"{e:g}",
+                       on_change=_from_slider, help=words.EPSILON_HELP)  # fmt: skip
+    right.number_input("Exact epsilon", step=0.1, format="%.4g", key="epsilon_number", on_change=_from_number,
+                       help="The same figure, to be typed in. Usual values lie between 0.1 and 10.")  # fmt: skip
+    with left.container(horizontal=True, horizontal_alignment="distribute"):
+        st.caption("◀ more private", width="content")
+        st.caption("more accurate ▶", width="content")
+
+
+def _nearest(epsilon: float) -> float:
+    return min(GRID, key=lambda e: abs(log(e / max(epsilon, LOW))))
+
+
+def _from_slider() -> None:
+    wizard().epsilon = st.session_state["epsilon_number"] = st.session_state["epsilon_slider"]
+
+
+def _from_number() -> None:
+    wizard().epsilon = float(st.session_state["epsilon_number"])
+    st.session_state["epsilon_slider"] = _nearest(wizard().epsilon)
+
+
+def _meaning() -> None:
+    w = wizard()
+    if not 0 < w.epsilon < 1000:
+        return  # the forecast says what is wrong
+    level, text = words.caution(w.epsilon)
+    sure = 100 * synth.odds(w.epsilon)
+    said = (
+        f"**What epsilon {w.epsilon:g} means:** {frame.escape(synth.meaning(w.epsilon))}. In other words: somebody who "
+        f"wonders whether a statement about one person is true, and sees no reason for either side, can be at most "
+        f"{sure:.{0 if sure < 99.5 else 4}f} % sure after seeing the result. {text}"
+    )
+    show = {"none": st.info, "note": st.info, "careful": st.warning, "strong": st.error}[level]
+    icons = {"none": "shield", "note": "info", "careful": "warning", "strong": "dangerous"}
+    show(said, icon=f":material/{icons[level]}:")
+
+
+def _details() -> None:
+    w = wizard()
+    found = synth.methods()
+    names = [m["name"] for m in found]
+    about = {m["name"]: m for m in found}
+    left, right = st.columns(2)
+    w.method = left.selectbox(
+        "Method", names, index=names.index(w.method) if w.method in names else 0, key="method",
+        help="How the synthetic table is made. The privacy promise is the same for all.",
+    )  # fmt: skip
+    left.caption(frame.escape(about[w.method]["summary"]))
+    choices = list(about[w.method]["relations"])
+    w.relation = right.selectbox(
+        "What is hidden", choices, index=choices.index(w.relation) if w.relation in choices else 0, key="relation",
+        format_func=lambda r: words.RELATIONS.get(r, r), help=words.RELATION_HELP,
+    )  # fmt: skip
+    right.caption(words.RELATION_NOTES.get(w.relation, ""))
+    w.delta = left.selectbox("Allowance (delta)", DELTAS, index=DELTAS.index(w.delta), key="delta",
+                             format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
+    w.rows = int(right.number_input(
+        "About how many rows are there?", min_value=1, value=w.rows, step=1000, key="rows",
+        help="A public figure or a guess, for the forecast only. It is not read from the table.",
+    ))  # fmt: skip
+
+
+def _left() -> None:
+    w = wizard()
+    total = budget(w)
+    st.subheader("Budget of this dataset", anchor=False)
+    name = frame.escape(dataset(w))
+    if total is None or total.remaining_epsilon is None:
+        spent = (
+            f"epsilon {total.epsilon:g} spent in {words.runs(total.runs)} so far" if total else "nothing spent so far"
+        )
+        st.markdown(f"**{name}**: {spent}. There is **no cap**, so nothing stops a run.")
+        _cap(total.epsilon if total else 0.0)
+        return
+    cap = total.policy.max_epsilon
+    st.progress(min(1.0, total.epsilon / cap), text=(
+        f"{name}: epsilon {total.epsilon:g} of {cap:g} spent in {words.runs(total.runs)}, "
+        f"**{total.remaining_epsilon:g} left**; delta {words.small(total.remaining_delta)} left"))  # fmt: skip
+    if reason := short_by(w):
+        st.error(reason, icon=":material/block:")
+
+
+def _cap(spent: float) -> None:
+    left, right, _ = st.columns([2, 2, 2], vertical_alignment="bottom")
+    cap = left.number_input(
+        "Cap on epsilon over all runs", min_value=0.1, value=max(3.0, spent), step=0.5, key="cap",
+        help="Set a cap and the ledger refuses any run beyond it, whoever starts it. All runs on this dataset "
+        "count together, also those whose results you did not like.",
+    )  # fmt: skip
+    if right.button("Set this cap", key="set_cap"):
+        synth.Ledger().set_policy(dataset(wizard()), max_epsilon=float(cap))
+        st.rerun()
+
+
+def _expected() -> str:
+    """The forecast as figures; returns why there is none."""
+    w = wizard()
+    st.subheader("What to expect", anchor=False)
+    try:
+        with st.spinner("Working it out"):
+            plan = forecast(w)
+    except synth.SynthError as error:
+        frame.tell(error)
+        return "First mend what the red box says."
+    noise = f"{min(s.sigma_least for s in plan.steps):.0f} to {max(s.sigma_most for s in plan.steps):.0f}"
+    one, two = (f"{100 * e:.3g} %" if e is not None else "-" for e in (plan.error_one_way, plan.error_two_way))
+    time_help = f"On this computer, in about {plan.peak_mib:.0f} MiB of memory. A forecast, no promise."
+    with st.container(horizontal=True):
+        for label, value, explained in (
+            ("Error, columns", one, "Share of rows that noise alone misplaces, on average, at most."),
+            ("Error, pairs", two, "The same for tables of two columns: what relations between columns suffer."),
+            ("Noise, rows", noise, "Each count of rows is first changed by about this much."),
+            ("Time", words.short_seconds(plan.seconds), time_help),
+        ):
+            st.metric(label, value, border=True, width=170, help=explained)
+    st.caption("From a made-up table of the size you gave, without looking at yours. Uneven tables usually do better.")
+    return ""
+
+
+page()

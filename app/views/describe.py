@@ -1,0 +1,211 @@
+"""Step 2: what is publicly known of the table, and who vouches for it."""
+
+import json
+
+import streamlit as st
+
+import synth
+from app import facts, frame, stored, words, work
+from app.state import Wizard, dataset, effective, schema, wizard
+
+HEIGHT = 35
+COLUMNS = {
+    "use": st.column_config.CheckboxColumn("Use", help="Untick a column to leave it out of the result.", width=60),
+    "column": st.column_config.TextColumn("Column", disabled=True, pinned=True),
+    "kind": st.column_config.SelectboxColumn(
+        "Kind", width=165, options=list(words.KINDS), format_func=lambda k: words.KINDS[str(k)], required=True,
+        help="What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) "
+        "is never learnt: the result counts from 1.",
+    ),
+    "min": st.column_config.TextColumn("Smallest", help="The smallest value possible, not the smallest in the table."),
+    "max": st.column_config.TextColumn("Largest", help="The largest value possible. Larger ones count as this one."),
+    "step": st.column_config.TextColumn(
+        "Step", help="Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day."
+    ),
+    "values": st.column_config.TextColumn("Values", disabled=True, help="How many categories; edit them below."),
+    "empty": st.column_config.CheckboxColumn("May be empty", width=110, help="Whether an empty cell means missing."),
+    "missing": st.column_config.TextColumn(
+        "Missing codes", help="Other texts that mean a missing value, with commas between: N, ?, -9."
+    ),
+    "source": st.column_config.SelectboxColumn(
+        "Who vouches", width=125, options=list(words.SOURCES), required=True,
+        format_func=lambda s: words.SOURCES[str(s)],
+        help="Somebody must answer for each column's facts being public knowledge.",
+    ),
+    "description": st.column_config.TextColumn("Note", help="For readers of the result. Optional."),
+}  # fmt: skip
+
+
+def page() -> None:
+    """The grid, one column's values, who vouches, target and name."""
+    frame.head(
+        "describe",
+        "What anyone may know about the table **without looking at its rows**: kinds of columns, possible values, "
+        "codes. The result is built on these facts, so they must be right and public.",
+    )
+    if not frame.needs("describe", "Choose a table first: the description belongs to one.", "data"):
+        return
+    w = wizard()
+    _whole_table()
+    _grid()
+    _problems()
+    _vouch()
+    _values()
+    if w.suggestions or w.uploaded:
+        _again()
+    stored.remember(w)
+    plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"
+    st.download_button("Save this description", plain, "schema.json", "application/json", key="save_schema",
+                       icon=":material/download:", on_click="ignore",
+                       help="A JSON file that holds no rows. Upload it next time.")  # fmt: skip
+    frame.onward("describe", blocked=_blocked())
+
+
+def _whole_table() -> None:
+    w = wizard()
+    left, right = st.columns(2)
+    name = left.text_input(
+        "Name of the dataset", value=dataset(w), key="dataset", max_chars=200,
+        help="The privacy budget is kept under this name. Tables about the same people (other years, versions, parts) "
+        "must share one name: what is learnt from each adds up.",
+    )  # fmt: skip
+    w.plain["dataset"] = name.strip() or None
+    choices = [None, *(n for n, c in w.plain["columns"].items() if c["type"] != "identifier" and n not in w.left_out)]
+    current = w.plain.get("target")
+    target = right.selectbox(
+        "Column to predict (optional)", choices, index=choices.index(current) if current in choices else 0,
+        format_func=lambda n: "none" if n is None else n, key="target",
+        help="If the table will be used to predict one column, more care is given to how others relate to it.",
+    )  # fmt: skip
+    if target != current:
+        w.plain["target"] = target
+        w.plain.pop("positive", None)
+
+
+def _grid() -> None:
+    """The editor works on a fixed copy; what it returns is the description from now on."""
+    w = wizard()
+    held = st.session_state.get("grid_base")
+    if held is None or held[0] != w.edition:
+        held = (w.edition, dict(w.plain), facts.grid(w.plain, w.left_out))
+        st.session_state["grid_base"] = held
+    _, plain, base = held
+    st.caption("Click a cell to change it. Point at a heading to see what it means.")
+    edited = st.data_editor(
+        base, column_config=COLUMNS, hide_index=True, key=f"grid_{w.edition}",
+        height=min(620, HEIGHT * (len(base) + 1) + 3), placeholder="",
+    )  # fmt: skip
+    found, w.left_out = facts.apply(plain, base, edited)
+    w.plain["columns"] = found["columns"]
+
+
+def _problems() -> None:
+    found, problem = schema(wizard())
+    if found is None:
+        st.error(frame.escape(words.plain(problem)), icon=":material/error:")
+
+
+def _open(w: Wizard) -> list[str]:
+    return [n for n, c in effective(w)["columns"].items() if c.get("source") == "unconfirmed"]
+
+
+def _vouch() -> None:
+    w = wizard()
+    waiting = _open(w)
+    if not waiting:
+        return
+    with st.container(border=True):
+        st.markdown(f"**{len(waiting)} of {len(effective(w)['columns'])} columns are waiting for somebody to vouch.**")
+        st.markdown(words.NOT_FREE)
+        st.caption("Waiting: " + frame.escape(", ".join(waiting[:12])) + (" …" if len(waiting) > 12 else ""))
+        mine = st.checkbox("I have checked them, and I vouch that these are public facts", key=f"mine_{w.edition}")
+        if st.button("Confirm all columns", key="confirm_all", disabled=not mine, type="primary"):
+            _replace(facts.confirm(w.plain, waiting), "All columns are confirmed on your word.")
+
+
+def _values() -> None:
+    """One column's categories as lines, and its own confirmation."""
+    w = wizard()
+    names = list(effective(w)["columns"])
+    if not names:
+        return
+    with st.expander("One column: its list of values, and confirming it alone"):
+        index = names.index(w.editing) if w.editing in names else 0
+        name = st.selectbox("Column", names, index=index, key="editing", help="The column to look at.")
+        w.editing = name
+        column = w.plain["columns"][name]
+        if column["type"] in facts.WORDED:
+            _lines(name, column)
+        else:
+            st.caption(f"{words.KINDS[column['type']].capitalize()}: it has no list of values.")
+        if column.get("source") == "unconfirmed":
+            if st.button("I vouch for this column", key="confirm_one"):
+                _replace(facts.confirm(w.plain, [name]), f"{frame.escape(name)} is confirmed on your word.")
+        else:
+            st.caption(f"Who vouches: {words.SOURCES[column.get('source', 'declared')]}.")
+
+
+def _lines(name: str, column: dict) -> None:
+    values = list(column.get("categories") or ())
+    if len(values) > facts.SHOWN_VALUES or any("\n" in v for v in values):
+        st.caption(f"{len(values)} values: too many to edit here. Save the description, edit the file and upload it.")
+        return
+    text = st.text_area(
+        "Possible values, one a line", "\n".join(values), height=240, key=f"lines_{wizard().edition}_{name}",
+        help="Every value the column can take. For an ordered category, from lowest to highest.",
+    )  # fmt: skip
+    if st.button("Keep these values", key="keep_values"):
+        _replace(facts.with_values(wizard().plain, name, text), f"The values of {frame.escape(name)} are changed.")
+
+
+def _again() -> None:
+    """A new draft with what the steward knows about the codes."""
+    w = wizard()
+    with st.expander("Draft again from the table, with hints", expanded=bool(w.suggestions)):
+        for line in w.suggestions:
+            st.markdown(f"- {frame.escape(words.plain(line))}")
+        st.caption("A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
+                   "stays with you, and only confirmed facts are used.")  # fmt: skip
+        names = list(w.plain["columns"])
+        missing = st.text_input("Missing codes", key="hint_missing", placeholder="N, ?, -9",
+                                help="Texts that mean a missing value anywhere in the table.")  # fmt: skip
+        hints = {
+            "categorical": st.multiselect("Columns of codes", names, key="hint_categorical",
+                                          help="Whole numbers that stand for categories."),
+            "ordinal": st.multiselect("Columns of ordered codes", names, key="hint_ordinal",
+                                      help="Categories with an order, such as school grades."),
+            "identifier": st.multiselect("Identifiers", names, key="hint_identifier",
+                                         help="Names, numbers, keys: never learnt."),
+            "missing": facts.read_codes(missing),
+        }  # fmt: skip
+        if st.button("Draft again", key="draft_again") and w.table is not None:
+            with st.spinner("Reading the table"):
+                plain, w.suggestions = work.draft(w.table, hints)
+            plain["dataset"] = dataset(w)
+            w.left_out = []
+            _replace(plain, "A new draft is made. Nobody has vouched for it yet.")
+
+
+def _replace(plain: dict, notice: str) -> None:
+    w = wizard()
+    w.plain, w.notice = plain, notice
+    w.edition += 1
+    st.rerun()
+
+
+def _blocked() -> str:
+    w = wizard()
+    if schema(w)[0] is None:
+        return "First mend what the red box says."
+    if _open(w):
+        return "First confirm the columns that are waiting."
+    if not dataset(w):
+        return "First give the dataset a name."
+    try:
+        synth.Ledger().summary(dataset(w))
+    except synth.SynthError as error:
+        return frame.told(error)
+    return ""
+
+
+page()

@@ -1,0 +1,125 @@
+"""The ledger: what has been spent on each dataset, line by line."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import synth
+from app import frame, words
+
+KINDS = {
+    "spend": "charged",
+    "policy": "cap set",
+    "refusal": "refused",
+    "outcome": "run ended",
+    "fingerprint": "table marked",
+}
+
+
+def page() -> None:
+    """Totals, lines, verification."""
+    frame.head(
+        "ledger",
+        "Every charge is written here before any row is read, and never altered. What is learnt about the same people "
+        "adds up, so this list is what a dataset's protection rests on.",
+    )
+    book = synth.Ledger()
+    totals = book.summary()
+    if not totals:
+        st.info("Nothing has been spent yet. The first run writes the first line.", icon=":material/info:")
+        return
+    for total in totals:
+        _total(total)
+    _cap(book, [t.dataset for t in totals])
+    _lines(book, [t.dataset for t in totals])
+    _verify(book)
+
+
+def _total(total: Any) -> None:
+    name = frame.escape(total.dataset)
+    runs = words.runs(total.runs)
+    if total.remaining_epsilon is None:
+        st.markdown(
+            f"**{name}**: epsilon {total.epsilon:g} and delta {words.small(total.delta)} spent in {runs}; no cap."
+        )
+        return
+    cap = total.policy.max_epsilon
+    text = f"**{name}**: epsilon {total.epsilon:g} of {cap:g} spent in {runs}, **{total.remaining_epsilon:g} left**"
+    st.progress(min(1.0, total.epsilon / cap), text=text)
+
+
+def _cap(book: synth.Ledger, names: list[str]) -> None:
+    with st.expander("Set or change a cap"):
+        name = st.selectbox("Dataset", names, key="cap_dataset", help="The dataset that the cap is for.")
+        cap = st.number_input("Cap on epsilon over all runs", min_value=0.01, value=3.0, step=0.5, key="cap_epsilon",
+                              help="Runs beyond it are refused. Earlier runs count.")  # fmt: skip
+        approved = st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written down.")
+        if st.button("Set this cap", key="cap_set"):
+            book.set_policy(name, max_epsilon=float(cap), approved_by=approved.strip() or None)
+            st.rerun()
+
+
+def _lines(book: synth.Ledger, names: list[str]) -> None:
+    st.subheader("Lines", anchor=False)
+    chosen = st.selectbox("Show", [None, *names], key="lines_of", help="One dataset's lines, or all.",
+                          format_func=lambda n: "all datasets" if n is None else n)  # fmt: skip
+    rows = [_row(entry) for entry in reversed(book.entries(chosen))]
+    config = {
+        "Epsilon": st.column_config.NumberColumn(format="%.4g"),
+        "Delta": st.column_config.NumberColumn(format="%.1e"),
+    }
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=config, placeholder="")
+
+
+def _row(entry: Any) -> dict[str, Any]:
+    charged = entry.kind == "spend"
+    return {
+        "Line": entry.number,
+        "Time": entry.time[:19].replace("T", " "),
+        "Dataset": entry.dataset,
+        "What": KINDS.get(entry.kind, entry.kind),
+        "Epsilon": entry.epsilon if charged else None,
+        "Delta": entry.delta if charged else None,
+        "Details": _details(entry),
+        "By": entry.actor or "",
+    }
+
+
+def _details(entry: Any) -> str:
+    told = entry.question
+    if entry.kind == "spend":
+        return f"{told.get('method', '')}, {len(told.get('columns', []))} columns, {entry.relation}"
+    if entry.kind == "policy":
+        by = f", approved by {entry.approved_by}" if entry.approved_by else ""
+        return f"at most epsilon {told['max_epsilon']:g}, delta {words.small(told['max_delta'])}{by}"
+    if entry.kind == "refusal":
+        return words.plain(str(told.get("reason", "")))
+    return str(told.get("state", ""))
+
+
+def _verify(book: synth.Ledger) -> None:
+    st.subheader("Is it intact?", anchor=False)
+    st.markdown(
+        "Each line carries a seal over all lines before it. Checking finds lines that were altered, removed or put in "
+        "another order. Note down the last seal elsewhere: then lines cut off at the end show too."
+    )
+    head = st.text_input("A seal you noted earlier (optional)", key="head", help="64 characters, shown below as the "
+                         "last seal.")  # fmt: skip
+    if not st.button("Check the ledger", key="verify", icon=":material/verified:"):
+        return
+    try:
+        found = book.verify(head.strip() or None)
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    if found.ok:
+        st.success(f"All {found.lines} lines are intact.", icon=":material/verified:")
+        st.caption("Last seal, to be noted down:")
+        st.code(found.head, language=None, wrap_lines=True)
+    else:
+        st.error(f"The ledger is not intact: {frame.escape(str(found.problem))}. Restore it from a backup and find out "
+                 "who wrote to it.", icon=":material/gpp_bad:")  # fmt: skip
+
+
+page()

@@ -1,0 +1,152 @@
+"""The application's longer texts, in plain words, in one place."""
+
+import re
+
+KINDS = {
+    "categorical": "category",
+    "ordinal": "ordered category",
+    "boolean": "two values",
+    "integer": "whole number",
+    "float": "decimal number",
+    "datetime": "date or time",
+    "identifier": "identifier (not learnt)",
+}
+SOURCES = {
+    "declared": "I vouch for it",
+    "public": "published",
+    "private": "learnt with budget",
+    "unconfirmed": "nobody yet",
+}
+RELATIONS = {
+    "add_remove": "One row is in the table or not (recommended)",
+    "replace_one": "One row is replaced by any other",
+    "zero_out": "One row is blanked out",
+}
+RELATION_NOTES = {
+    "add_remove": "Nobody can tell whether a given row was in the table at all. The number of rows is protected too.",
+    "replace_one": "Nobody can tell what a given row says. The number of rows is treated as public.",
+    "zero_out": "Nobody can tell what a given row says. The number of rows is treated as public.",
+}
+RELATION_HELP = (
+    "What is hidden: the promise compares two tables that differ in one row, and this says how they differ. "
+    "All runs on one dataset must use the same choice, because budgets under different choices do not add up."
+)
+EPSILON_HELP = (
+    "Epsilon is the privacy loss of the whole run: how much the result may depend on any single row. "
+    "Small values add more noise and protect better."
+)
+DELTA_HELP = (
+    "A tiny allowance for the noise calculation: the probability that the promise of epsilon does not hold. "
+    "Choose it well below 1 divided by the number of rows."
+)
+NOT_FREE = (
+    "These facts were read off the private rows, and that is not free of risk: a largest age of 103 tells that "
+    "somebody is 103. Confirm a fact only if you know it from elsewhere, such as the questionnaire or a code book. "
+    "Otherwise change it to what is generally possible (age 0 to 120) and then confirm it."
+)
+STAGES = {
+    "": "Starting",
+    "check": "Checking the request (nothing spent yet)",
+    "read": "Reading the table",
+    "measure": "Counting and adding noise",
+    "fit": "Fitting the model to the noisy counts",
+    "sample": "Drawing synthetic rows",
+    "write": "Writing the files",
+}
+ENDS = {
+    0: "done",
+    1: "internal error",
+    2: "the request does not fit",
+    3: "the table or its description cannot be used",
+    4: "the budget does not allow it",
+    5: "it stopped after the budget was charged",
+    130: "cancelled, nothing was spent",
+}
+
+
+def caution(epsilon: float) -> tuple[str, str]:
+    """How to speak of an epsilon: a level (none, note, careful, strong) and a sentence.
+
+    >>> caution(0.5)[0], caution(2)[0], caution(6)[0], caution(12)[0]
+    ('none', 'note', 'careful', 'strong')
+    """
+    if epsilon <= 1:
+        return "none", "A common choice for sensitive tables."
+    if epsilon <= 4:
+        return (
+            "note",
+            "Above 1 the promise is weaker. Many published tables use such values; note down why you need it.",
+        )
+    if epsilon <= 10:
+        return "careful", (
+            "Careful: at this value an attacker who knows almost everything else can become nearly sure about one "
+            "person. Use it only where the table is not very sensitive."
+        )
+    return "strong", (
+        "Strong warning: above 10 the guarantee says almost nothing about a single person. Do not release such a "
+        "table as protected."
+    )
+
+
+_FLAGS = {
+    "list them with --categorical": "list them under “Columns of codes”",
+    "name them with --categorical": "name them under “Columns of codes”",
+    "name them with --identifier": "name them under “Identifiers”",
+    "name it with --identifier": "name it under “Identifiers”",
+    "name those with --missing": "name those under “Missing codes”",
+    ", or pass --assume-public to vouch for all": ", or confirm all on the page Describe",
+    "; draft one with `synth schema init`": "; load the table first",
+}
+
+
+def plain(message: str) -> str:
+    """A library message without the command line's spelling.
+
+    >>> plain("lower --epsilon or have the policy raised")
+    'lower epsilon or have the policy raised'
+    """
+    for flag, words in _FLAGS.items():
+        message = message.replace(flag, words)
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda m: m[1].replace("-", " "), message)
+
+
+def small(value: float) -> str:
+    """A delta as people write it.
+
+    >>> small(1e-5), small(0.001), small(0.0)
+    ('1e-5', '0.001', '0')
+    """
+    return re.sub(r"e-0*", "e-", f"{value:g}")
+
+
+def runs(count: int) -> str:
+    """A number of runs.
+
+    >>> runs(1), runs(2)
+    ('1 run', '2 runs')
+    """
+    return f"{count} run{'' if count == 1 else 's'}"
+
+
+def short_seconds(seconds: float) -> str:
+    """A duration for a narrow place.
+
+    >>> short_seconds(2.4), short_seconds(150), short_seconds(7300)
+    ('2 s', '3 min', '2.0 h')
+    """
+    for word, unit in (("second", "s"), ("minute", "min"), ("hour", "h")):
+        if word in (text := about_seconds(seconds)):
+            return f"{text.split()[1]} {unit}"
+    return about_seconds(seconds)
+
+
+def about_seconds(seconds: float) -> str:
+    """A duration as people say it.
+
+    >>> about_seconds(2.4), about_seconds(150), about_seconds(7300)
+    ('about 2 seconds', 'about 3 minutes', 'about 2.0 hours')
+    """
+    if seconds < 90:
+        whole = max(1, round(seconds))
+        return f"about {whole} second{'s' if whole > 1 else ''}"
+    return f"about {round(seconds / 60 + 0.49)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"

@@ -1,0 +1,1 @@
+"""How close a synthetic table comes to the real one, and how useful it is; for the steward."""

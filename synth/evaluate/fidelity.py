@@ -1,0 +1,203 @@
+"""How close a synthetic table comes to the real one. For the steward alone: every figure here uses real rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import pi, sqrt
+from pathlib import Path
+
+import numpy as np
+
+from synth import codec
+from synth.errors import UsageError
+from synth.evaluate import grouping
+from synth.evaluate.grouping import Groups
+from synth.evaluate.quality import Quality, measure
+from synth.schema import Column, Schema
+from synth.sources import files
+
+STEWARD_ONLY = "For the steward only: compares with the real rows. Not for release."
+Codes = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OneWay:
+    """Shares of one column's groups in both tables, each (m,), and their total variation distance.
+
+    ``kind``: "bars" for categories, "histogram" for numbers, "dates". ``edges``: as in ``grouping.Groups``.
+    """
+
+    column: str
+    kind: str
+    labels: tuple[str, ...] = field(repr=False)
+    edges: np.ndarray | None = field(repr=False)
+    real: np.ndarray = field(repr=False)
+    synthetic: np.ndarray = field(repr=False)
+    distance: float = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TwoWay:
+    """Shares of two columns' groups together, each (len(rows), len(columns)), and their distance."""
+
+    rows: tuple[str, ...] = field(repr=False)
+    columns: tuple[str, ...] = field(repr=False)
+    real: np.ndarray = field(repr=False)
+    synthetic: np.ndarray = field(repr=False)
+    distance: float = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """A comparison with the real rows, for the steward only.
+
+    ``pairs`` (d, d): total variation distance of each two columns' joint tables, the columns' own on the
+    diagonal, all of at most 12 groups a column (and missing codes). ``pairs_by_chance``: the mean
+    distance (off the diagonal) that two independent draws of these sizes from one population would show.
+    """
+
+    columns: tuple[str, ...]
+    real_rows: int = field(repr=False)
+    real_rows_used: int = field(repr=False)
+    synthetic_rows: int = field(repr=False)
+    synthetic_rows_used: int = field(repr=False)
+    one_way: Mapping[str, OneWay] = field(repr=False)
+    pairs: np.ndarray = field(repr=False)
+    pairs_by_chance: float = field(repr=False)
+    quality: Quality | None = field(repr=False)
+    marking: str = STEWARD_ONLY
+    groups: Mapping[str, Groups] = field(repr=False)
+    codes: tuple[Codes, Codes] = field(repr=False)
+
+    @property
+    def one_way_mean(self) -> float:
+        """Mean one-way distance over the columns."""
+        return float(np.mean([o.distance for o in self.one_way.values()]))
+
+    @property
+    def pairs_mean(self) -> float | None:
+        """Mean distance over pairs of columns, None where there is one column only."""
+        above = self.pairs[np.triu_indices(len(self.columns), 1)]
+        return float(above.mean()) if len(above) else None
+
+    @property
+    def worst_pair(self) -> tuple[str, str] | None:
+        """The two columns whose joint table differs most, None where there is one column only."""
+        if len(self.columns) < 2:
+            return None
+        i, j = np.unravel_index(np.argmax(np.triu(self.pairs, 1)), self.pairs.shape)
+        return self.columns[int(i)], self.columns[max(int(j), 1)]
+
+    def two_way(self, first: str, second: str) -> TwoWay:
+        """The joint table of two columns. Errors: UsageError for a name that was not compared."""
+        for name in (first, second):
+            if name not in self.groups:
+                raise UsageError(f"column {name!r} was not compared; choose one of {', '.join(self.columns)}")
+        a, b = self.groups[first], self.groups[second]
+        real, synthetic = (_joint(c[first], c[second], a, b) for c in self.codes)
+        return TwoWay(rows=a.labels, columns=b.labels, real=real, synthetic=synthetic,
+                      distance=_distance(real, synthetic))  # fmt: skip
+
+
+def compare(
+    real: str | Path,
+    synthetic: str | Path,
+    schema: Schema,
+    *,
+    max_rows: int = 50_000,
+    seed: int = 0,
+    quality: bool = True,
+    quality_rows: int = 5_000,
+) -> Comparison:
+    """Compares a synthetic table with the real one, column by column and pair by pair.
+
+    ``real``, ``synthetic``: CSV or Parquet files. At most ``max_rows`` rows of each are used, and
+    ``quality_rows`` for the SDMetrics scores, drawn with ``seed``. Errors: InputError for an unusable
+    file, UsageError for a limit below 1 row or a schema of identifiers.
+
+    **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
+    """
+    for limit, name in ((max_rows, "max_rows"), (quality_rows, "quality_rows")):
+        if limit < 1:
+            raise UsageError(f"{name} {limit}: at least 1 row is needed")
+    measured = schema.measured()
+    if not measured:
+        raise UsageError("every column is an identifier; there is nothing to compare")
+    rng = np.random.default_rng(seed)
+    sizes, tables = zip(*(_positions(p, schema, max_rows, rng) for p in (real, synthetic)), strict=True)
+    one_way = {n: _one_way(n, c, tables[0][n], tables[1][n]) for n, c in measured.items()}
+    groups = {n: grouping.coarse(c, np.concatenate([t[n] for t in tables])) for n, c in measured.items()}
+    codes = tuple({n: groups[n].take(t[n]).astype(np.int32) for n in measured} for t in tables)
+    pairs, chance = _pairs(groups, codes)
+    used = [len(next(iter(t.values()))) for t in tables]
+    return Comparison(
+        columns=tuple(measured),
+        real_rows=sizes[0],
+        real_rows_used=used[0],
+        synthetic_rows=sizes[1],
+        synthetic_rows_used=used[1],
+        one_way=one_way,
+        pairs=pairs,
+        pairs_by_chance=chance,
+        quality=measure(tables[0], tables[1], measured, rows=quality_rows, rng=rng) if quality else None,
+        groups=groups,
+        codes=(codes[0], codes[1]),
+    )
+
+
+class _Seeded:
+    """Replacements of unreadable cells. A comparison has no privacy noise, so they may be seeded."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+
+    def uniform_codes(self, size: int, *, high: int) -> np.ndarray:
+        return self._rng.integers(high, size=size)
+
+
+def _positions(path: str | Path, schema: Schema, limit: int, rng: np.random.Generator) -> tuple[int, Codes]:
+    """A file's number of rows, and the positions of at most ``limit`` of them."""
+    table = files.read(path, columns=list(schema.measured()))
+    encoded = codec.encode(table, schema, _Seeded(rng)).positions
+    if table.num_rows <= limit:
+        return table.num_rows, encoded
+    kept = np.sort(rng.choice(table.num_rows, size=limit, replace=False))
+    return table.num_rows, {n: p[kept] for n, p in encoded.items()}
+
+
+def _one_way(name: str, column: Column, real: np.ndarray, synthetic: np.ndarray) -> OneWay:
+    groups = grouping.fine(column, real if not column.is_numeric else np.concatenate([real, synthetic]))
+    shares = [_shares(groups.take(p), len(groups.labels)) for p in (real, synthetic)]
+    kind = "bars" if groups.edges is None else "dates" if column.type == "datetime" else "histogram"
+    return OneWay(column=name, kind=kind, labels=groups.labels, edges=groups.edges, real=shares[0],
+                  synthetic=shares[1], distance=_distance(*shares))  # fmt: skip
+
+
+def _pairs(groups: Mapping[str, Groups], codes: tuple[Codes, ...]) -> tuple[np.ndarray, float]:
+    """Distances (d, d) of all joint tables, and their mean by chance."""
+    names = list(groups)
+    out, chance = np.zeros((len(names), len(names))), []
+    sizes = [len(next(iter(c.values()))) for c in codes]
+    spread = sqrt(2 / pi * sum(1 / n for n in sizes))
+    for i, name in enumerate(names):
+        out[i, i] = _distance(*(_shares(c[name], len(groups[name].labels)) for c in codes))
+    for i, j in combinations(range(len(names)), 2):
+        a, b = names[i], names[j]
+        real, synthetic = (_joint(c[a], c[b], groups[a], groups[b]) for c in codes)
+        out[i, j] = out[j, i] = _distance(real, synthetic)
+        # Mean absolute difference of two independent draws' shares, cell by cell, normal approximation.
+        chance.append(0.5 * spread * float(np.sqrt(real * (1 - real)).sum()))
+    return out, float(np.mean(chance)) if chance else 0.0
+
+
+def _joint(first: np.ndarray, second: np.ndarray, a: Groups, b: Groups) -> np.ndarray:
+    shape = (len(a.labels), len(b.labels))
+    return _shares(first * shape[1] + second, shape[0] * shape[1]).reshape(shape)
+
+
+def _shares(codes: np.ndarray, size: int) -> np.ndarray:
+    return np.bincount(codes, minlength=size) / len(codes)
+
+
+def _distance(real: np.ndarray, synthetic: np.ndarray) -> float:
+    return float(0.5 * np.abs(real - synthetic).sum())

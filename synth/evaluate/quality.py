@@ -1,0 +1,96 @@
+"""SDMetrics' quality report, on a stated subsample. For the steward alone: it uses real rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.schema import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLE = "table"
+FEW = 500  # categories of a column; with more, tables of pairs no longer fit in a reasonable time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """Scores from 0 to 1, 1 the best.
+
+    ``pairs``: None where there are no two columns to compare. ``by_column``: scores of shape, without columns
+    that are empty in a table. ``rows``: rows used of each table. ``left_out``: columns of too many categories.
+    """
+
+    score: float = field(repr=False)
+    shapes: float = field(repr=False)
+    pairs: float | None = field(repr=False)
+    by_column: Mapping[str, float] = field(repr=False)
+    rows: tuple[int, int] = field(repr=False)
+    left_out: tuple[str, ...]
+
+
+def measure(
+    real: Mapping[str, np.ndarray],
+    synthetic: Mapping[str, np.ndarray],
+    columns: Mapping[str, Column],
+    *,
+    rows: int,
+    rng: np.random.Generator,
+) -> Quality | None:
+    """The report's scores on at most ``rows`` rows of each table, given as positions; None without columns.
+
+    Errors: UsageError when SDMetrics is not installed. **Source**: ``sdmetrics.reports.QualityReport``.
+    """
+    kept = {n: c for n, c in columns.items() if c.cells <= FEW or c.is_numeric}
+    if not kept:
+        return None
+    frames = [_frame(t, kept, rows=rows, rng=rng) for t in (real, synthetic)]
+    report = _report(frames[0], frames[1], kept)
+    properties = dict(zip(*(report.get_properties()[c] for c in ("Property", "Score")), strict=True))
+    shapes = report.get_details("Column Shapes", table_name=TABLE)
+    pairs = float(properties.get("Column Pair Trends", np.nan))
+    return Quality(
+        score=float(report.get_score()),
+        shapes=float(properties["Column Shapes"]),
+        pairs=None if np.isnan(pairs) else pairs,
+        by_column={str(n): float(s) for n, s in zip(shapes["Column"], shapes["Score"], strict=True) if not np.isnan(s)},
+        rows=(len(frames[0]), len(frames[1])),
+        left_out=tuple(n for n in columns if n not in kept),
+    )
+
+
+def _report(real: "pd.DataFrame", synthetic: "pd.DataFrame", columns: Mapping[str, Column]) -> Any:
+    try:
+        from sdmetrics.reports import QualityReport
+    except ImportError:
+        raise UsageError("the quality scores need the extra `report`: pip install 'facsimile-synth[report]'") from None
+    kinds = {n: {"sdtype": "numerical" if c.is_numeric else "categorical"} for n, c in columns.items()}
+    report = QualityReport()
+    report.num_rows_subsample = None  # the subsample was drawn before, with a seed
+    with np.errstate(all="ignore"):
+        report.generate({TABLE: real}, {TABLE: synthetic}, {"tables": {TABLE: {"columns": kinds}}}, verbose=False)
+    return report
+
+
+def _frame(
+    table: Mapping[str, np.ndarray], columns: Mapping[str, Column], *, rows: int, rng: np.random.Generator
+) -> "pd.DataFrame":
+    import pandas as pd
+
+    size = len(table[next(iter(columns))])
+    kept = np.arange(size) if size <= rows else np.sort(rng.choice(size, size=rows, replace=False))
+    return pd.DataFrame({n: _cells(c, table[n][kept]) for n, c in columns.items()})
+
+
+def _cells(column: Column, positions: np.ndarray) -> np.ndarray:
+    """Numbers and dates (in days) as floats, a missing one as NaN; categories as text, codes included."""
+    if not column.is_numeric:
+        names = [*(column.categories or ()), *(f"missing {i}" for i in range(len(column.missing_codes)))]
+        return np.array(names, dtype=object)[positions]
+    scale = Decimal(86400) if column.type == "datetime" else Decimal(1)
+    low, step = float(column.bounds[0] / scale), float(column.step / scale)
+    return np.where(positions < column.size, low + step * positions, np.nan)

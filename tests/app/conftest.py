@@ -1,0 +1,35 @@
+"""The application under test: the entry script itself, with a ledger and a home of its own."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A private home and ledger for the library and the workers that it starts."""
+    monkeypatch.setenv("SYNTH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return tmp_path
+
+
+@pytest.fixture
+def start(home):  # noqa: ARG001 - what it starts must find the home set
+    """Opens the application as a new visitor would."""
+
+    def opened() -> AppTest:
+        return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+
+    return opened
+
+
+@pytest.fixture
+def people() -> bytes:
+    """A table of 240 made-up people as CSV."""
+    rows = [f"{20 + i % 60},{'ab'[i % 2]},{('Rome', 'Oslo', 'Bern')[i % 3]}" for i in range(240)]
+    return ("age,team,city\n" + "\n".join(rows) + "\n").encode()

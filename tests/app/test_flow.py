@@ -1,0 +1,125 @@
+"""The whole way, with real runs in processes of their own."""
+
+import io
+import json
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import synth
+from app import work
+from app.state import view
+from tests.app.test_pages import keys, said, upload
+
+pytestmark = pytest.mark.xdist_group("app")
+SCHEMA = {
+    "dataset": "club",
+    "columns": {
+        "age": {"type": "integer", "min": 0, "max": 99, "source": "public"},
+        "team": {"type": "boolean", "categories": ["a", "b"], "source": "public"},
+        "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "source": "public"},
+    },
+}
+
+
+def ended(at, seconds: float = 90):
+    """The page once the run has ended, looked at again and again as the browser does."""
+    limit = time.monotonic() + seconds
+    while "cancel" in keys(at.run()):
+        assert time.monotonic() < limit, "the run does not end"
+        time.sleep(0.2)
+    return at
+
+
+@pytest.fixture
+def ready(start, people):
+    """The application at its page Run, reached by its buttons, with a small described table."""
+    at = upload(start(), people, SCHEMA)
+    for _ in ("budget", "run"):
+        at.button(key="onward").click().run()
+    return at
+
+
+def test_a_table_goes_from_upload_to_release(ready, start):
+    at = ready
+    assert "Will be charged to club: epsilon 1, delta 1e-5" in said(at)
+    at.button(key="spend").click().run()
+    assert "cancel" in keys(at)
+    ended(at).button(key="to_result").click().run()
+
+    assert at.title[0].value == "Result"
+    assert "73:27" in said(at)
+    assert "in line 1 of the ledger" in said(at)
+    assert synth.Ledger().summary("club")[0].epsilon == 1.0
+    _files_are_the_release_alone(Path(at.session_state["wizard"].job) / "release")
+
+    at.button(key="compare").click().run()
+    assert not at.error
+    assert any("For the steward only" in w.value for w in at.warning)
+    assert "SDMetrics" in said(at)
+    at.selectbox(key="compare_column").set_value("city").run()
+    at.selectbox(key="pair_second").set_value("city").run()
+    assert not at.exception
+    at.number_input(key="more_rows").set_value(500).run()
+    at.button(key="draw").click().run()
+    assert len((Path(at.session_state["wizard"].job) / "more.csv").read_text().splitlines()) == 501
+    assert synth.Ledger().summary("club")[0].epsilon == 1.0  # more rows are free
+
+    at.switch_page(view("ledger")).run()
+    assert list(at.dataframe[0].value["What"])[-1] == "charged"
+    at.button(key="verify").click().run()
+    assert "intact" in at.success[0].value
+
+    again = start()  # a reload: a new session that knows nothing
+    again.button(key="open_latest").click().run()
+    assert again.title[0].value == "Result"
+    assert "73:27" in said(again)
+
+
+def _files_are_the_release_alone(place: Path) -> None:
+    names = set(zipfile.ZipFile(io.BytesIO(work.bundle(place))).namelist())
+    assert names == {"synthetic.csv", "schema.json", "card.json", "release.json", "release.safetensors", "model.json",
+                     "model.safetensors"}  # fmt: skip
+    import pandas as pd
+
+    facts = synth.load(place / "schema.json")
+    typed = pd.read_parquet(io.BytesIO(work.parquet(place / "synthetic.csv", facts)))
+    plain = pd.read_csv(place / "synthetic.csv")
+    assert typed["age"].tolist() == plain["age"].tolist()
+    assert json.loads((place / "card.json").read_text())["epsilon"] == 1.0
+
+
+def test_a_refusal_by_the_ledger_is_told_with_its_remedy(ready):
+    """The cap appears after the page was shown, so that the ledger has the last word."""
+    at = ready
+    assert "spend" in keys(at)
+    synth.Ledger().set_policy("club", max_epsilon=0.25)
+    w = at.session_state["wizard"]
+    w.job = work.start(w).path
+    ended(at)
+    told = "\n".join(e.value for e in at.error).replace("\\", "")
+    assert "requested epsilon 1, remaining 0.25, short by 0.75" in told
+    assert "lower epsilon or have the policy raised" in told
+    assert "Nothing was spent" in said(at)
+    assert synth.Ledger().summary("club")[0].epsilon == 0
+
+
+def test_a_cancelled_run_says_what_was_spent(ready):
+    at = ready
+    at.button(key="spend").click().run()
+    at.button(key="cancel").click().run()
+    ended(at)
+    spent = sum(t.epsilon for t in synth.Ledger().summary("club"))
+    assert at.warning
+    assert ("Nothing was spent" in said(at)) == (spent == 0)
+    assert "spend" in keys(at)  # and it can be run again
+
+
+def test_a_run_under_way_is_found_again_after_a_reload(ready, start):
+    ready.button(key="spend").click().run()
+    again = start()
+    again.button(key="watch").click().run()
+    assert again.title[0].value == "Run"
+    assert "to_result" in keys(ended(again))

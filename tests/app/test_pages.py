@@ -1,0 +1,268 @@
+"""What each page says and refuses, without a run."""
+
+import json
+
+import pytest
+
+import synth
+from app import facts
+from app.state import STEPS, view
+
+CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader")
+pytestmark = pytest.mark.xdist_group("app")
+
+
+def keys(at) -> set:
+    return {b.key for b in at.button}
+
+
+def said(at) -> str:
+    parts = [
+        e.value for kind in ("markdown", "caption", "info", "success", "warning", "error") for e in getattr(at, kind)
+    ]
+    return "\n".join(parts).replace("\\", "")
+
+
+def sample(start):
+    at = start()
+    return at.button(key="use_sample").click().run()
+
+
+def upload(at, content: bytes, schema: dict | None = None, name: str = "people.csv"):
+    at.file_uploader[0].set_value((name, content, "text/csv"))
+    if schema is not None:
+        at.file_uploader[1].set_value(("people.schema.json", json.dumps(schema).encode(), "application/json"))
+    at.run()
+    return at.button(key="load").click().run()
+
+
+@pytest.mark.parametrize("name", ["describe", "budget", "run", "result", "ledger"])
+def test_a_page_whose_needs_are_not_met_says_what_to_do(start, name):
+    at = start().switch_page(view(name)).run()
+    assert not at.exception
+    assert not at.error
+    assert at.info
+
+
+def test_one_click_takes_the_sample_table_to_the_description(start):
+    at = sample(start)
+    assert at.title[0].value == "Describe"
+    assert list(at.data_editor[0].value["column"])[1] == "age"
+    assert "onward" in keys(at)
+
+
+def test_every_control_has_help_beside_it(start):
+    at = sample(start)
+    for name in ("describe", "budget", "data"):
+        at.switch_page(view(name)).run()
+        for kind in CONTROLS:
+            for control in getattr(at, kind):
+                assert control.help or control.proto.help, (name, control.label)
+
+
+def test_choices_survive_leaving_their_page(start):
+    at = sample(start)
+    at.switch_page(view("budget")).run()
+    at.number_input(key="epsilon_number").set_value(0.7).run()
+    at.selectbox(key="relation").set_value("replace_one").run()
+    at.switch_page(view("describe")).run()
+    at.switch_page(view("budget")).run()
+    assert at.number_input(key="epsilon_number").value == 0.7
+    assert at.selectbox(key="relation").value == "replace_one"
+
+
+def test_slider_and_number_show_the_same_epsilon(start):
+    at = sample(start)
+    at.switch_page(view("budget")).run()
+    at.select_slider(key="epsilon_slider").set_value(0.1).run()
+    assert at.number_input(key="epsilon_number").value == 0.1
+    at.number_input(key="epsilon_number").set_value(2.0).run()
+    assert at.select_slider(key="epsilon_slider").value == 2.0
+
+
+CAUTIONS = [(0.1, "info", ""), (2.0, "info", "weaker"), (8.0, "warning", "Careful"), (20.0, "error", "Strong")]
+
+
+@pytest.mark.parametrize(("epsilon", "kind", "words"), CAUTIONS)
+def test_caution_grows_with_epsilon_in_words(start, epsilon, kind, words):
+    at = sample(start)
+    at.switch_page(view("budget")).run()
+    at.number_input(key="epsilon_number").set_value(epsilon).run()
+    told = [e.value for e in getattr(at, kind) if "What epsilon" in e.value]
+    assert told
+    assert words in told[0]
+    assert "onward" in keys(at)  # caution is no refusal
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0])
+def test_an_impossible_epsilon_is_refused_and_leads_nowhere(start, epsilon):
+    at = sample(start)
+    at.switch_page(view("budget")).run()
+    at.number_input(key="epsilon_number").set_value(epsilon).run()
+    assert "above 0" in at.error[0].value.replace("\\", "")
+    assert "onward" not in keys(at)
+    at.switch_page(view("run")).run()
+    assert at.error
+    assert "spend" not in keys(at)
+
+
+def test_a_run_beyond_the_cap_cannot_be_started(start):
+    synth.Ledger().set_policy("town-survey", max_epsilon=0.5)
+    at = sample(start)
+    at.switch_page(view("budget")).run()
+    assert "leaves epsilon 0.5" in said(at)
+    assert "onward" not in keys(at)
+    at.switch_page(view("run")).run()
+    assert "spend" not in keys(at)
+
+
+def test_a_cap_set_on_the_page_stands_in_the_ledger(start):
+    at = sample(start)
+    at.switch_page(view("budget")).run()
+    assert "no cap" in said(at)
+    at.number_input(key="cap").set_value(1.5).run()
+    at.button(key="set_cap").click().run()
+    assert synth.Ledger().policy("town-survey").max_epsilon == 1.5
+    assert "set_cap" not in keys(at)
+
+
+def test_an_upload_is_drafted_and_waits_for_somebody_to_vouch(start, people, home):
+    at = upload(start(), people)
+    assert at.title[0].value == "Describe"
+    assert "3 of 3 columns are waiting" in said(at)
+    assert "onward" not in keys(at)
+    at.switch_page(view("budget")).run()
+    assert "vouch" in at.info[0].value
+    stored = list((home / "home" / "uploads").glob("*/people.csv"))
+    assert [s.read_bytes() for s in stored] == [people]
+    assert stored[0].stat().st_mode & 0o077 == 0
+    assert stored[0].parent.stat().st_mode & 0o077 == 0
+
+
+def test_confirming_needs_the_steward_s_word_first(start, people):
+    at = upload(start(), people)
+    assert at.button(key="confirm_all").disabled
+    next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
+    at.button(key="confirm_all").click().run()
+    assert "waiting" not in said(at)
+    assert "onward" in keys(at)
+    assert at.session_state["wizard"].plain["columns"]["age"]["source"] != "unconfirmed"
+
+
+def test_one_column_can_be_confirmed_alone(start, people):
+    at = upload(start(), people)
+    at.selectbox(key="editing").set_value("city").run()
+    at.button(key="confirm_one").click().run()
+    assert "2 of 3 columns are waiting" in said(at)
+
+
+def test_edits_of_the_grid_reach_the_description_and_survive_the_page(start, people):
+    at = upload(start(), people)
+    edition = at.session_state["wizard"].edition
+    at.session_state[f"grid_{edition}"] = {
+        "edited_rows": {0: {"max": "120"}, 1: {"use": False}}, "added_rows": [], "deleted_rows": [],
+    }  # fmt: skip
+    at.run()
+    assert at.session_state["wizard"].plain["columns"]["age"]["max"] == 120
+    at.switch_page(view("data")).run()
+    at.switch_page(view("describe")).run()
+    shown = at.data_editor[0].value.set_index("column")
+    assert shown.loc["age", "max"] == "120"
+    assert not shown.loc["team", "use"]
+
+
+def test_a_broken_rule_is_told_in_place(start, people):
+    at = upload(start(), people)
+    edition = at.session_state["wizard"].edition
+    at.session_state[f"grid_{edition}"] = {
+        "edited_rows": {0: {"min": "90", "max": "10"}}, "added_rows": [], "deleted_rows": [],
+    }  # fmt: skip
+    at.run()
+    assert "min 90 is above max 10" in at.error[0].value.replace("\\", "")
+    assert "onward" not in keys(at)
+
+
+def test_values_of_a_category_are_edited_as_lines(start, people):
+    at = upload(start(), people)
+    at.selectbox(key="editing").set_value("city").run()
+    at.text_area[0].set_value("Bern\nOslo\nRome\nParis").run()
+    at.button(key="keep_values").click().run()
+    assert at.session_state["wizard"].plain["columns"]["city"]["categories"] == ["Bern", "Oslo", "Rome", "Paris"]
+
+
+def test_hints_change_the_draft(start):
+    content = b"code,x\n" + b"".join(f"{i % 4},{'?' if i % 9 == 0 else i}\n".encode() for i in range(60))
+    at = upload(start(), content)
+    at.text_input(key="hint_missing").set_value("?").run()
+    at.multiselect(key="hint_categorical").set_value(["code"]).run()
+    at.button(key="draft_again").click().run()
+    columns = at.session_state["wizard"].plain["columns"]
+    assert columns["code"]["type"] == "categorical"
+    assert (columns["x"]["type"], columns["x"]["missing"]) == ("integer", ["?"])
+
+
+def test_an_upload_with_its_description_needs_no_draft(start, people):
+    plain = {"dataset": "club", "columns": {"age": {"type": "integer", "min": 0, "max": 120, "source": "public"}}}
+    at = upload(start(), people, plain)
+    assert at.title[0].value == "Describe"
+    assert "onward" in keys(at)
+    assert at.text_input(key="dataset").value == "club"
+
+
+@pytest.mark.parametrize(("content", "name", "words"), [
+    (b"a,b\n1,2\nSECRET,2,3\n", "bad.csv", "3 fields where the header has 2"),
+    (b"", "empty.csv", "the file is empty"),
+    (b"\x89PNG\r\n", "x.parquet", "not a readable Parquet file"),
+    (b"a\n", "head.csv", "no rows"),
+])  # fmt: skip
+def test_a_faulty_file_is_refused_in_one_line_and_not_kept(start, home, content, name, words):
+    at = upload(start(), content, name=name)
+    told = at.error[0].value.replace("\\", "")
+    assert words in told
+    assert "SECRET" not in told
+    assert str(home) not in told
+    assert not list((home / "home" / "uploads").glob("*/*"))
+
+
+def test_a_description_of_other_columns_is_refused(start, people, home):
+    plain = {"columns": {"height": {"type": "integer", "min": 0, "max": 300}}}
+    at = upload(start(), people, plain)
+    assert "no column 'height'" in at.error[0].value.replace("\\", "")
+    assert not list((home / "home" / "uploads").glob("*/*"))
+
+
+def test_the_stored_copy_can_be_removed(start, people, home):
+    at = upload(start(), people)
+    at.switch_page(view("data")).run()
+    at.button(key="discard").click().run()
+    assert not list((home / "home" / "uploads").glob("*/*"))
+    assert at.session_state["wizard"].table is None
+
+
+def test_a_reload_finds_the_stored_table_with_what_was_vouched_for(start, people):
+    at = upload(start(), people)
+    at.selectbox(key="editing").set_value("city").run()
+    at.button(key="confirm_one").click().run()
+    again = start()
+    assert "people.csv" in said(again)
+    again.button(key="use_0").click().run()
+    assert again.title[0].value == "Describe"
+    assert "2 of 3 columns are waiting" in said(again)
+    again.switch_page(view("data")).run()
+    again.button(key="discard").click().run()
+    assert "use_0" not in keys(again)
+
+
+def test_an_internal_error_is_one_line_without_its_text(start, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("a private cell: 4711")
+
+    monkeypatch.setattr(facts, "grid", broken)
+    at = sample(start)
+    assert not at.exception
+    assert "ZeroDivisionError" in at.error[0].value
+    assert "4711" not in said(at)
+
+
+def test_steps_are_pages_of_their_own():
+    assert STEPS == ("data", "describe", "budget", "run", "result")
