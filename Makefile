@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: setup run test test-slow check format bench clean
+.PHONY: setup run test test-slow check format bench bench-flagship bench-tables bench-plan clean
 
 setup: .venv/ready
 
@@ -31,8 +31,18 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup  ## the figures of docs/benchmarks.md, where the public tables are present
+bench: bench-flagship bench-tables bench-plan  ## every figure of the docs; an hour on two cores
+
+bench-flagship: setup  ## docs/benchmarks.md; needs the public tables beside the checkout
 	$(BIN)/python benchmarks/flagship.py
+
+bench-tables: setup  ## docs/tables.md; needs the public tables beside the checkout
+	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/flagship.py --tables diabetes,nist,credit,acs5yr --epsilons 1 --json benchmarks/results/hard.json
+	$(BIN)/python benchmarks/flagship.py --tables diabetes --epsilons 5.1 --method mixture --json benchmarks/results/wide.json
+
+bench-plan: setup  ## how far forecasts of time and memory are off
+	$(BIN)/python benchmarks/forecast.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache *.egg-info

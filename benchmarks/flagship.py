@@ -66,6 +66,13 @@ def diabetes(folder: Path) -> list[str]:
     return ["--missing", "?", "--categorical", codes + ",diag_1,diag_2,diag_3", "--target", "readmitted"]
 
 
+def acs5yr(folder: Path) -> list[str]:
+    rows = read("acs_5yr_2013_2017_sample100k.csv.gz").drop(columns=["serialno"])
+    rows["high"] = (rows["wagp"].astype(float) > 50_000).map({True: "yes", False: "no"})
+    _halves(rows, folder)
+    return ["--categorical", "sporder,adjinc,mar,sex,incgroup", "--target", "high"]
+
+
 def _halves(rows: pd.DataFrame, folder: Path) -> None:
     order = np.random.default_rng(0).permutation(len(rows))
     cut = int(0.8 * len(rows))
@@ -73,7 +80,7 @@ def _halves(rows: pd.DataFrame, folder: Path) -> None:
     rows.iloc[order[cut:]].to_csv(folder / "test.csv", index=False)
 
 
-TABLES = {"acs": acs, "adult": adult, "credit": credit, "nist": nist, "diabetes": diabetes}
+TABLES = {"acs": acs, "adult": adult, "credit": credit, "nist": nist, "diabetes": diabetes, "acs5yr": acs5yr}
 
 
 def call(*command: object) -> str:

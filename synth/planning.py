@@ -21,7 +21,7 @@ from synth.questions import Bins, Counts, CountsRelease, Marginal
 from synth.request import adjacency, check_num_rows, generator_named, with_target
 from synth.schema import Schema
 
-# Seconds and bytes, fitted to runs on one core by `make bench-plan`; a forecast, not a promise.
+# Seconds and bytes, fitted to runs on one core (`make bench-plan`); a forecast, not a promise.
 SECONDS_START = 1.5
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
