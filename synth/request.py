@@ -127,6 +127,7 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
         raise InputError("schema: every column is an identifier; there is nothing to learn")
     near = adjacency(schema, relation)
     check_learnt(schema, near)
+    check_precision(len(schema.measured()), granted(request.epsilon, request.delta, near, learning=share > 0))
     if share == 0:  # else the conditions can be read only once the facts are learnt
         Rules(schema)
     return Job(
@@ -180,6 +181,23 @@ def granted(epsilon: float, delta: float, near: Adjacency, *, learning: bool) ->
     failure = min(0.1 * delta, 0.1 * epsilon * accounting.EPSILON_RESERVE) if learning else 0.0
     mu = accounting.calibrate(epsilon, delta - failure)
     return Grant(epsilon=epsilon, delta=delta, near=near, mu=mu, failure_delta=failure)
+
+
+def check_precision(columns: int, grant: Grant) -> None:
+    """Refuses what the noise generator's double precision could not keep, were every pair of columns asked about.
+
+    Errors: UsageError. The curator checks again, question by question.
+    """
+    tables = columns + columns * (columns - 1) // 2 + 10
+    sigma = 1.5 * counts.sensitivity(grant.near) / grant.mu * tables**0.5
+    cells = tables * counts.changed_cells(grant.near)
+    delta = grant.delta - grant.failure_delta
+    cost = accounting.sampler_cost(grant.epsilon, delta, sigma=sigma, draws=cells)
+    if accounting.reserve_taken(cost, grant.epsilon, delta) > 1:
+        raise UsageError(
+            f"epsilon {grant.epsilon:g} and delta {grant.delta:g} on {columns} columns are beyond the precision of the "
+            "noise generator; choose a larger delta, another epsilon, or fewer columns"
+        )
 
 
 def learning_share(schema: Schema, asked: float | None) -> float:

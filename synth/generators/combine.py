@@ -59,7 +59,8 @@ def _share_out(value: np.ndarray, parent: np.ndarray, parts: np.ndarray, spare: 
     """``value`` divided over parts in their proportions, or those of ``spare`` where all parts are zero."""
     empty = np.bincount(parent, weights=parts)[parent] <= 0
     parts = np.where(empty, spare, parts)
-    return parts * (value / np.bincount(parent, weights=parts))[parent]
+    whole = np.bincount(parent, weights=parts)
+    return parts * (value / np.where(whole > 0, whole, 1.0))[parent]
 
 
 def _margins(tables: Sequence[CountsRelease]) -> dict[str, list[Margin]]:

@@ -43,9 +43,14 @@ class Mixture:
         progress(0.5)
         total, found = estimate(releases, setting)
         left = SAFE * (1 - oneway.spent(releases, setting))
+        first = left
         question = None if alone else pairs.question(found, total, setting, share=left, plan=self.plan)
         if question is not None:
             releases.append(ask(question))
+            left = SAFE * (1 - oneway.spent(releases, setting))
+            more = pairs.closer(found, releases[-1], total, setting, first=first, share=left, plan=self.plan)
+            if more is not None:
+                releases.append(ask(more))
         progress(1.0)
         return releases
 

@@ -1,7 +1,7 @@
 """Which tables of two and three columns to ask for, on which bins, and with how much noise each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.histogram import Histogram
 from synth.generators.merging import merge, merge_bins
-from synth.questions import Bins, Counts, Marginal
+from synth.questions import Bins, Counts, CountsRelease, Marginal
 
 PURPOSE = "tables"
 POWER = 2 / 3
@@ -23,7 +23,9 @@ class Plan:
     the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the nested groupings
     tried for each column; ``rounds``: of the search for bins that fit the noise. ``triples``: share of the
     budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
-    target has at most ``target_cells``, so that a triple costs little more than a pair.
+    target has at most ``target_cells``, so that a triple costs little more than a pair. ``wide``: with more
+    pairs than this the share ``second`` is kept for finer tables of the ``chosen`` pairs that depend most,
+    with groupings ``finer`` levels below and bins that hold ``closer`` times as much.
     """
 
     target: float = 3.0
@@ -34,6 +36,11 @@ class Plan:
     ratio: float = 2.5
     levels: int = 5
     rounds: int = 12
+    wide: int = 400
+    second: float = 0.4
+    chosen: int = 4
+    finer: int = 4
+    closer: float = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +62,9 @@ def question(
     pairs = list(combinations(names, 2))
     target = setting.schema.target
     boost = np.array([plan.target if target in p else 1.0 for p in pairs])
-    ladders = _ladders(found, names, total, setting.sigma(share) * np.sqrt(len(pairs)), plan)
+    ladders = _ladders(found, names, total, setting.sigma(share) * np.sqrt(len(pairs)), plan, len(pairs))
+    if len(pairs) > plan.wide:
+        share *= 1 - plan.second
     small = target in names and found[target].cells <= plan.target_cells
     triples = [(*p, target) for p in pairs if small and target not in p]
     part = plan.triples if 0 < len(triples) <= plan.most_triples else 0.0
@@ -65,9 +74,66 @@ def question(
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
 
 
-def _ladders(found, names, total: float, base: float, plan: Plan) -> dict[str, Ladder]:
-    """Groupings of every column around ``base``, the noise of a cell were all tables alike."""
-    least = np.minimum(base * plan.least * plan.ratio ** np.arange(-1.0, plan.levels - 1), total)
+def closer(
+    found: Mapping[str, Histogram],
+    asked: CountsRelease,
+    total: float,
+    setting: Setting,
+    *,
+    first: float,
+    share: float,
+    plan: Plan,
+) -> Counts | None:
+    """Finer tables of the pairs that most hides in, by the first tables; for wide tables only.
+
+    ``first``: the share that ``question`` was given, from which the groupings of both follow, so that they nest.
+    """
+    pairs = [m.columns for m in asked.question.marginals]
+    if len(pairs) <= plan.wide or share <= 1e-6:
+        return None
+    tables = zip(asked.question.marginals, asked.values, strict=True)
+    scores = np.array([_dependence(m, v, total) * _merged(m, found) for m, v in tables])
+    best = np.argsort(-scores)[: plan.chosen]
+    chosen = [pairs[i] for i in best if scores[i] > 0]
+    if not chosen:  # single values everywhere, or nothing but noise: the same tables once more
+        return _again(asked.question, setting, share)
+    names = sorted({n for p in chosen for n in p})
+    ladders = _ladders(found, names, total, setting.sigma(first) * np.sqrt(len(pairs)), plan, len(pairs))
+    sharper = replace(plan, least=plan.least * plan.closer)
+    marginals = _marginals(chosen, np.ones(len(chosen)), ladders, found, setting, share, sharper)
+    return Counts(purpose=PURPOSE, marginals=tuple(marginals))
+
+
+def _again(question: Counts, setting: Setting, share: float) -> Counts:
+    """The same tables with noise that costs ``share`` in all."""
+    cost = sum(setting.share(m.sigma) for m in question.marginals)
+    scale = np.sqrt(cost / share) * (1 + 1e-12)
+    marginals = tuple(replace(m, sigma=m.sigma * scale) for m in question.marginals)
+    return Counts(purpose=question.purpose, marginals=marginals)
+
+
+def _dependence(marginal: Marginal, values: np.ndarray, total: float) -> float:
+    """Total variation between a noisy table and the product of its margins, beyond what noise alone makes."""
+    table = values / total
+    alone = np.outer(table.sum(1), table.sum(0)) / max(table.sum(), 1e-9)
+    noise = marginal.sigma / total * np.sqrt(2 / np.pi) * table.size
+    return float(0.5 * (np.abs(table - alone).sum() - noise))
+
+
+def _merged(marginal: Marginal, found: Mapping[str, Histogram]) -> float:
+    """Share of the rows for which a table tells less than single leaves would: what finer bins could still show."""
+    alone = 1.0
+    for bins in marginal.bins:
+        mass = found[bins.column].mass
+        single = np.bincount(bins.groups, minlength=bins.size)[bins.groups] == 1
+        alone *= mass[single].sum() / mass.sum()
+    return 1 - alone
+
+
+def _ladders(found, names, total: float, base: float, plan: Plan, tables: int) -> dict[str, Ladder]:
+    """Groupings of every column around ``base``, the noise of a cell were all tables alike; more for wide tables."""
+    finest = -1.0 - (plan.finer if tables > plan.wide else 0)
+    least = np.minimum(base * plan.least * plan.ratio ** np.arange(finest, plan.levels - 1), total)
     out = {}
     for name in names:
         groups = [merge(found[name].mass, least=least[0])]
@@ -86,7 +152,7 @@ def _marginals(tables, boost: np.ndarray, ladders, found, setting: Setting, shar
     """
     sizes = np.stack([[ladders[n].sizes for n in t] for t in tables])  # (tables, axes, levels)
     least = np.log(next(iter(ladders.values())).least)
-    level = np.full(sizes.shape[:2], plan.levels // 2)
+    level = np.full(sizes.shape[:2], sizes.shape[2] // 2)
     bound = None
     for _ in range(plan.rounds):
         bins, sigma = _noise(sizes, level, boost, setting, share)

@@ -15,10 +15,9 @@ from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
 from synth.errors import UsageError
 
 ACCOUNTANT = "exact Gaussian profile (mu-GDP)"
-DELTA_RESERVE = 0.01  # shares of delta and of epsilon kept for the noise generator's distance
-EPSILON_RESERVE = 1e-5  # from an ideal Gaussian (mechanisms/counts.md, step 4)
+DELTA_RESERVE = 0.02  # shares of delta and of epsilon kept for the noise generator's distance
+EPSILON_RESERVE = 1e-4  # from an ideal Gaussian (mechanisms/counts.md, step 4)
 SAFETY = 1e-9  # relative step towards privacy on every inverted function
-RATIO_FROM = 2.0  # from this epsilon on the sampler is bounded by likelihood ratio, below by total variation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +105,18 @@ def total_mu(events: Iterable[Event]) -> float:
     return sqrt(sum(e.mu2 for e in events))
 
 
-def sampler_cost(epsilon: float, *, sigma: float, draws: int) -> tuple[float, float]:
+def sampler_cost(epsilon: float, delta: float, *, sigma: float, draws: int) -> tuple[float, float]:
     """(epsilon, delta) that the floating-point sampler adds when ``draws`` changed cells carry ``sigma``.
 
-    Proof: mechanisms/counts.md, step 4; the bound by total variation is the smaller one at small epsilon.
+    Of the two bounds of mechanisms/counts.md, step 4, the one that takes less of its reserve: total variation at small
+    epsilon, the likelihood ratio at large.
     """
-    if epsilon < RATIO_FROM:
-        return 0.0, draws * (32 * sigma + 256) * 2.0**-52 * (1 + exp(epsilon))
-    return draws * (sigma + 16) * 2.0**-36, draws * (sigma + 16) * 2.0**-64 * (1 + exp(min(epsilon, 700.0)))
+    grown = 1 + exp(min(epsilon, 700.0))
+    variation = 0.0, draws * (4 * sigma + 256) * 2.0**-52 * grown
+    ratio = draws * (sigma + 16) * 2.0**-36, draws * (sigma + 16) * 2.0**-64 * grown
+    return min(variation, ratio, key=lambda cost: reserve_taken(cost, epsilon, delta))
+
+
+def reserve_taken(cost: tuple[float, float], epsilon: float, delta: float) -> float:
+    """How much of the sampler's reserves a cost takes; above 1 it is more than was set aside."""
+    return max(cost[0] / (epsilon * EPSILON_RESERVE), cost[1] / (delta * DELTA_RESERVE))

@@ -6,10 +6,9 @@ from typing import Any, Protocol
 
 from synth.errors import BudgetError
 from synth.privacy.accounting import (
-    DELTA_RESERVE,
-    EPSILON_RESERVE,
     Event,
     derived_epsilon,
+    reserve_taken,
     sampler_cost,
     total_mu,
 )
@@ -119,15 +118,15 @@ class Curator:
             wanted = sum(e.mu2 for e in asked)
             raise BudgetError(f"the question needs mu^2 = {wanted:.6g} of the run's remaining {left:.6g}")
         epsilon, delta = self._sampler
+        whole = grant.delta - grant.failure_delta
         for event in asked:
             draws = event.count * mechanism.changed_cells(grant.near)
-            more = sampler_cost(grant.epsilon, sigma=event.sigma, draws=draws)
+            more = sampler_cost(grant.epsilon, whole, sigma=event.sigma, draws=draws)
             epsilon, delta = epsilon + more[0], delta + more[1]
             epsilon += 2 * event.failure_delta  # -ln(1 - f), values.md
         failures = sum(e.failure_delta for e in [*self._events, *asked])
         if failures > grant.failure_delta * (1 + SLACK):
             raise BudgetError("the question's threshold may fail more often than the run set delta aside for")
-        reserve = (grant.delta - grant.failure_delta) * DELTA_RESERVE * grant.reserve
-        if epsilon > grant.epsilon * EPSILON_RESERVE * grant.reserve or delta > reserve:
+        if reserve_taken((epsilon, delta), grant.epsilon, whole) > grant.reserve:
             raise BudgetError(PRECISION)
         return epsilon, delta

@@ -1,0 +1,87 @@
+"""Wide tables are measured in two steps; what most hides in is seen again on finer, nested bins."""
+
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from synth.generators.base import Setting
+from synth.generators.mixture import Mixture
+from synth.generators.pairs import Plan
+from synth.schema import Schema
+from tests.unit.generators.helpers import OpenDoor, quiet
+
+
+def wide_setting(columns=8, size=400, mu=1.0):
+    facts = {"type": "categorical", "categories": [str(i) for i in range(size)]}
+    schema = Schema.model_validate({"columns": {f"c{j}": facts for j in range(columns)}})
+    return Setting(schema=schema, mu=mu, sensitivity=1.0)
+
+
+def dependent(columns=8, size=400, rows=20_000):
+    """Independent columns, but c5 follows c2 in a way that coarse bins of neighbours hide in part."""
+    rng = np.random.default_rng(0)
+    places = {f"c{j}": rng.integers(0, size, rows) for j in range(columns)}
+    places["c5"] = np.where(rng.random(rows) < 0.8, (places["c2"] * 7) % size, places["c5"])
+    return places
+
+
+def measured(plan, **more):
+    setting = wide_setting(**more)
+    door = OpenDoor(dependent(), setting)
+    releases = Mixture(plan=plan).measure(door, setting, progress=quiet)
+    return releases, door, setting
+
+
+def test_the_dependent_pair_is_seen_again_and_finer():
+    releases, _, _ = measured(Plan(wide=10, chosen=2))
+    first, second = (r.question.marginals for r in releases[-2:])
+    seen = {m.columns: m for m in second}
+    assert ("c2", "c5") in seen
+    before = next(m for m in first if m.columns == ("c2", "c5"))
+    assert seen["c2", "c5"].cells > 2 * before.cells
+    assert seen["c2", "c5"].sigma < before.sigma
+
+
+def test_groupings_of_both_steps_nest():
+    """A coarser bin is a union of finer ones, for every two groupings of a column."""
+    releases, _, _ = measured(Plan(wide=10, chosen=4))
+    groupings: dict[str, dict[bytes, np.ndarray]] = {}
+    for release in releases[-2:]:
+        for bins in (b for m in release.question.marginals for b in m.bins):
+            groupings.setdefault(bins.column, {})[bins.groups.tobytes()] = bins.groups
+    for found in groupings.values():
+        for fine, coarse in combinations(sorted(found.values(), key=lambda g: -g.max()), 2):
+            assert len(np.unique(np.stack([fine, coarse]), axis=1).T) == fine.max() + 1
+
+
+@pytest.mark.parametrize("plan", [Plan(wide=10), Plan(wide=10, second=0.9, chosen=30), Plan(wide=10_000)])
+def test_the_whole_budget_is_spent_in_either_way(plan):
+    releases, door, setting = measured(plan)
+    assert door.spent <= setting.mu**2
+    assert sqrt(door.spent) > 0.999 * setting.mu
+    assert len(releases) == (2 if plan.wide > 100 else 3)
+
+
+def test_where_nothing_is_left_to_refine_the_tables_are_asked_again():
+    setting = wide_setting(size=3)
+    door = OpenDoor({n: p % 3 for n, p in dependent().items()}, setting)
+    releases = Mixture(plan=Plan(wide=10)).measure(door, setting, progress=quiet)
+    first, second = (r.question.marginals for r in releases[-2:])
+    assert [m.columns for m in first] == [m.columns for m in second]
+    assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
+
+
+def test_finer_tables_lower_the_worst_pairs_error():
+    """Total variation of (c2, c5) between source and model rows, with and without the second step."""
+    errors = {}
+    for name, wide in (("two steps", 10), ("one step", 10_000)):
+        releases, door, setting = measured(Plan(wide=wide, chosen=2), mu=0.5)
+        model = Mixture().fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        rows = model.sample(20_000, rng=np.random.default_rng(1))
+        tables = [
+            np.bincount(p["c2"] // 10 * 40 + p["c5"] // 10, minlength=1600) / 20_000 for p in (rows, door.positions)
+        ]
+        errors[name] = 0.5 * np.abs(tables[0] - tables[1]).sum()
+    assert errors["two steps"] < errors["one step"] - 0.02
