@@ -30,7 +30,7 @@ class Mixture:
     barrier: str = "B1"
     summary: str = "noisy tables of one and two columns, fitted by a mixture of product distributions"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    oneway_share: float = 0.35
+    oneway_share: float = 0.33
     plan: pairs.Plan = field(default_factory=pairs.Plan)
     options: fitting.Options = field(default_factory=fitting.Options)
 

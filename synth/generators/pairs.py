@@ -28,7 +28,7 @@ class Plan:
     with groupings ``finer`` levels below and bins that hold ``closer`` times as much.
     """
 
-    target: float = 3.0
+    target: float = 8.0
     triples: float = 0.0
     most_triples: int = 120
     target_cells: int = 3
