@@ -134,11 +134,16 @@ def _starts(wide: Column) -> np.ndarray:
 
 
 def _occupied(counts: np.ndarray, sigma: float) -> tuple[int, int]:
-    """First and last cell that is clearly occupied, alone or with its neighbours; the fullest cell if none is."""
-    runs = np.convolve(counts, np.ones(PARTS), mode="same")
-    clear = (counts > CLEAR * sigma) | (runs > CLEAR * sigma * sqrt(PARTS)) & (counts > 2.5 * sigma)
-    at = np.flatnonzero(clear) if clear.any() else np.array([int(np.argmax(counts))])
-    return int(at[0]), int(at[-1])
+    """First and last cell that is clearly occupied, alone or with the cells outside it; the fullest if none is."""
+    total = np.append(0, np.cumsum(counts))
+    at = np.arange(len(counts))
+    below = total[at + 1] - total[np.maximum(at + 1 - PARTS, 0)]  # a cell with those before it
+    above = total[np.minimum(at + PARTS, len(counts))] - total[at]  # and with those after it
+    clear, together = counts > CLEAR * sigma, CLEAR * sigma * sqrt(PARTS)
+    first, last = np.flatnonzero(clear | (below > together)), np.flatnonzero(clear | (above > together))
+    if len(first) == 0 or len(last) == 0:
+        return (int(np.argmax(counts)),) * 2
+    return int(first[0]), max(int(last[-1]), int(first[0]))
 
 
 def _stated(wide: Column, low: int, high: int, fine: np.ndarray | None, sigma: float) -> dict:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, pi
+from math import cos, gcd, pi
 
 import numpy as np
 import torch
@@ -10,6 +10,7 @@ import torch
 from synth.generators.base import Progress
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
+JOIN, JOINED = 0.95, 4  # a misfit above this share of the cells joins this many mixtures into one
 CHECK = 10  # steps between looks at the stopping rule
 
 
@@ -54,7 +55,8 @@ class Options:
     """``ensembles`` mixtures of ``components`` each; Adam for at most ``steps`` with a falling ``rate``.
 
     ``spread``: deviation of the starting logits around the one-ways. ``stop``: the fit ends when its loss
-    falls to this share of the number of measured cells, where it begins to follow the noise.
+    falls to this share of the number of measured cells, where it begins to follow the noise. ``second_rate``,
+    ``second_stop``: rate and end of the second part, in which joined mixtures go on where theirs was too few.
     """
 
     components: int = 64
@@ -64,6 +66,8 @@ class Options:
     last_rate: float = 0.01
     spread: float = 0.5
     stop: float = 0.8
+    second_rate: float = 0.05
+    second_stop: float = 0.9
 
 
 def fit(
@@ -71,7 +75,9 @@ def fit(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights (E*B,) and group probabilities (E*B, G) of all the ensemble's mixtures, as one.
 
-    Minimises the sum of squared residuals of the measured tables, each divided by its noise variance.
+    Minimises the sum of squared residuals of the measured tables, each divided by its noise variance. Where the
+    mixtures are too poor for that, as the misfit left tells, they are joined to fewer and richer ones: four mixtures
+    of 64 components are one of 256, at the same cost a step, that is a good start for a further descent.
     **Source**: discrepancy principle (Morozov 1966) for the end of the fit.
     """
     surface = _Surface(problem, device)
@@ -79,20 +85,56 @@ def fit(
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
     logits = torch.as_tensor(start, dtype=torch.float32, device=device)
     weights = torch.zeros((shape[0], shape[2]), dtype=torch.float32, device=device)
-    adam = [_Adam(logits), _Adam(weights)]
-    for step in range(options.steps if problem.blocks else 0):
-        loss, *gradients = surface.gradient(logits, weights)
-        if step % CHECK == 0:
-            progress(step / options.steps)
-            if float(loss) < options.stop * problem.cells:
-                break
-        fall = 0.5 * (1 + cos(pi * step / options.steps))
-        rate = options.last_rate + (options.rate - options.last_rate) * fall
-        for variable, gradient in zip(adam, gradients, strict=True):
-            variable.move(gradient, step=step + 1, rate=rate)
+    if problem.blocks:
+        first = _Descent(rate=options.rate, steps=options.steps, goal=options.stop * problem.cells)
+        loss = first.run(surface, logits, weights, options.last_rate, lambda done: progress(done / 2))
+        many = gcd(options.ensembles, JOINED)
+        if loss > JOIN * problem.cells and many > 1:
+            logits, weights = _joined(logits, weights, many=many)
+            then = _Descent(rate=options.second_rate, steps=options.steps, goal=options.second_stop * problem.cells)
+            then.run(surface, logits, weights, options.last_rate, lambda done: progress(0.5 + done / 2))
     share, probs = surface.probabilities(logits, weights)
     flat = probs.transpose(1, 2).reshape(-1, shape[1])
     return (share / len(share)).reshape(-1).double().cpu().numpy(), flat.double().cpu().numpy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Descent:
+    """Adam for at most ``steps``, ``rate`` falling along a cosine to a last one, until the loss is below ``goal``."""
+
+    rate: float
+    steps: int
+    goal: float
+
+    def run(
+        self, surface: "_Surface", logits: torch.Tensor, weights: torch.Tensor, last_rate: float, progress: Progress
+    ) -> float:
+        """Moves both in place; the loss when last looked at."""
+        adam = [_Adam(logits), _Adam(weights)]
+        seen = 0.0
+        for step in range(self.steps):
+            loss, *gradients = surface.gradient(logits, weights)
+            if step % CHECK == 0:
+                progress(step / self.steps)
+                seen = float(loss)
+                if seen < self.goal:
+                    break
+            fall = 0.5 * (1 + cos(pi * step / self.steps))
+            rate = last_rate + (self.rate - last_rate) * fall
+            for variable, gradient in zip(adam, gradients, strict=True):
+                variable.move(gradient, step=step + 1, rate=rate)
+        return seen
+
+
+def _joined(logits: torch.Tensor, weights: torch.Tensor, *, many: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """An ensemble of fewer mixtures, each the mean of ``many`` of the given ones: its components are all theirs."""
+    ensembles, groups, size = logits.shape
+    grouped = logits.reshape(ensembles // many, many, groups, size).transpose(1, 2)
+    shares = torch.log_softmax(weights, -1)
+    return (
+        grouped.reshape(ensembles // many, groups, many * size).contiguous(),
+        shares.reshape(ensembles // many, many * size).contiguous(),
+    )
 
 
 class _Adam:

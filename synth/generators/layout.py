@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -144,7 +145,7 @@ def _key(bins: tuple[Bins, ...]) -> tuple[str, ...]:
 
 
 def _cells(bins: tuple[Bins, ...]) -> int:
-    return int(np.prod([b.size for b in bins]))
+    return prod(b.size for b in bins)
 
 
 def _length(side: Sides) -> int:

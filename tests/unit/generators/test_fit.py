@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.fit import Block, Options, Problem, _Surface, fit
+from synth.generators.fit import Block, Options, Problem, _joined, _Surface, fit
 from tests.unit.generators.helpers import quiet
 
 SIZES = (4, 3, 2)
@@ -69,3 +69,42 @@ def test_the_fit_ends_where_it_would_follow_the_noise():
         progress=calls.append,
     )
     assert len(calls) <= 2
+
+
+def test_joined_mixtures_are_the_mean_of_their_parts():
+    """Every component keeps its distribution; its weight becomes a share of its mixture's part."""
+    rng = np.random.default_rng(3)
+    laid, _ = problem(rng)
+    surface = _Surface(laid, "cpu")
+    logits = torch.tensor(rng.normal(size=(8, 9, 3)), dtype=torch.float32)
+    weights = torch.tensor(rng.normal(size=(8, 3)), dtype=torch.float32)
+    share, probs = surface.probabilities(logits, weights)
+    joint = torch.einsum("eb,eib,ejb->eij", share, probs, probs).reshape(2, 4, 9, 9).mean(1)
+    joined_share, joined_probs = surface.probabilities(*_joined(logits, weights, many=4))
+    assert joined_share.shape == (2, 12)
+    torch.testing.assert_close(torch.einsum("eb,eib,ejb->eij", joined_share, joined_probs, joined_probs), joint)
+
+
+def identity(size: int) -> Problem:
+    """Two columns that always agree: a table of full rank, which few components cannot make."""
+    at = np.arange(2 * size)
+    table = Block(rows=at[:size], cols=at[size:], y=np.eye(size) / size, precision=np.full((size, size), 1e6))
+    return Problem(column=np.repeat([0, 1], size), mass=np.full(2 * size, 1 / size), precision=np.full(2 * size, 1e3),
+                   member=np.stack([at, at]), joint=np.zeros((2, 0), dtype=np.int64), blocks=[table])  # fmt: skip
+
+
+@pytest.mark.parametrize(("ensembles", "richer"), [(4, True), (1, False)])
+def test_mixtures_too_poor_for_a_table_are_joined_and_meet_it(ensembles, richer):
+    """Four mixtures of six components are at 0.6 or more from an identity of 16; as one of 24 they come near."""
+    options = Options(components=6, ensembles=ensembles, steps=300)
+    weights, probs = fit(identity(16), options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    table = np.einsum("k,ka,kb->ab", weights, probs[:, :16], probs[:, 16:])
+    assert (0.5 * np.abs(table - np.eye(16) / 16).sum() < 0.3) == richer
+
+
+def test_progress_never_falls_and_ends_within_one():
+    calls = []
+    options = Options(components=6, ensembles=4, steps=50)
+    fit(identity(8), options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
+    assert calls == sorted(calls)
+    assert calls[-1] <= 1.0
