@@ -28,6 +28,7 @@ def start(*, port: int, headless: bool) -> NoReturn:
         "server.address": "127.0.0.1",
         "server.headless": str(headless).lower(),
         "server.maxUploadSize": UPLOAD_MIB,
+        "server.showEmailPrompt": "false",  # a first start must ask nothing
         "browser.gatherUsageStats": "false",
         "server.fileWatcherType": "none",
     }

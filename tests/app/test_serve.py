@@ -1,0 +1,43 @@
+"""`synth app` comes up for a user who never started it before, asks nothing, and goes when it is stopped."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@pytest.mark.xdist_group("app")
+@pytest.mark.parametrize("flags", [[], ["--headless"]], ids=["with a browser", "headless"])
+def test_a_first_start_serves_and_stops(tmp_path, flags):
+    port = free_port()
+    home = {**os.environ, "HOME": str(tmp_path), "BROWSER": "true"}  # `true` stands for a browser: it opens nothing
+    server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), *flags], env=home,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+    try:
+        answer = ""
+        for _ in range(300):
+            if server.poll() is not None:
+                break
+            try:
+                answer = urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).read().decode()
+                break
+            except OSError:
+                time.sleep(0.1)
+        assert answer == "ok", server.stdout.read() if server.poll() is not None else "no answer"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        told, _ = server.communicate(timeout=30)
+    assert "mail" not in told
+    with socket.socket() as s:
+        assert s.connect_ex(("127.0.0.1", port)) != 0
