@@ -23,7 +23,8 @@ def test_a_first_start_serves_and_stops(tmp_path, flags):
     port = free_port()
     home = {**os.environ, "HOME": str(tmp_path), "BROWSER": "true"}  # `true` stands for a browser: it opens nothing
     server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), *flags], env=home,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True)  # fmt: skip
     try:
         answer = ""
         for _ in range(300):
