@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from synth.drafting import draft
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
     from synth.evaluate.fidelity import compare
-    from synth.pipeline import Result, learn_schema, refit, run, sample
+    from synth.pipeline import learn_schema, refit, run, sample
     from synth.planning import plan
     from synth.privacy.ledger import Ledger
     from synth.request import methods
+    from synth.result import Result
     from synth.schema import Schema, load, parse
 
 __version__ = "0.1.0"
@@ -24,7 +25,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BudgetError": "errors", "InputError": "errors", "SpentError": "errors", "SynthError": "errors",
     "UsageError": "errors", "Schema": "schema", "load": "schema", "parse": "schema", "draft": "drafting",
-    "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "pipeline",
+    "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "result",
     "learn_schema": "pipeline", "plan": "planning",
     "Ledger": "privacy.ledger", "meaning": "card", "odds": "card", "methods": "request",
     "compare": "evaluate.fidelity",

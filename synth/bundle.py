@@ -12,9 +12,9 @@ import pyarrow as pa
 from synth import codec, store
 from synth import schema as schemas
 from synth.errors import InputError, UsageError
+from synth.generators import load_model as rebuild
 from synth.generators.base import Model, Setting
-from synth.generators.product import Product
-from synth.questions import CountsRelease
+from synth.questions import Release
 from synth.schema import Schema
 from synth.sources import files
 
@@ -25,16 +25,18 @@ def write(
     texts: Mapping[str, pa.Array],
     method: str,
     model: Model,
-    releases: Sequence[CountsRelease],
+    releases: Sequence[Release],
     setting: Setting,
     card: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """Writes synthetic.csv, schema.json, card.json, release.* and model.* into ``out``; returns their paths."""
     out.mkdir(parents=True, exist_ok=True)
     schema = json.loads(setting.schema.to_json())
     packed, arrays = store.pack(releases)
-    about = {"format": "facsimile-release/1", "method": method, "card": dict(card), "schema": schema}
-    given = {"mu": setting.mu, "sensitivity": setting.sensitivity, "public_rows": setting.public_rows}
+    about = {"format": "facsimile-release/1", "method": method, "options": dict(options or {}), "card": dict(card),
+             "schema": schema}  # fmt: skip
+    given = {n: getattr(setting, n) for n in ("mu", "sensitivity", "signed", "public_rows")}
     state, weights = model.state()
     learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}
     write_table(out / "synthetic.csv", texts, setting.schema)
@@ -72,9 +74,10 @@ class StoredRelease:
     """A release as read back."""
 
     method: str
+    options: dict[str, Any]
     card: dict[str, Any]
     setting: Setting
-    releases: list[CountsRelease]
+    releases: list[Release]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,15 +95,21 @@ def load_release(path: str | Path) -> StoredRelease:
     schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
     releases = store.unpack(plain, arrays)
     for release in releases:
-        _check_columns([b for m in release.question.marginals for b in m.bins], schema, what="release")
+        _check_columns(store.bins_of(release), schema, what="release")
     try:
         given = plain["setting"]
         public = None if given["public_rows"] is None else int(given["public_rows"])
-        sensitivity = float(given["sensitivity"])
-        setting = Setting(schema=schema, mu=float(given["mu"]), sensitivity=sensitivity, public_rows=public)
+        numbers: dict[str, Any] = {n: float(given[n]) for n in ("mu", "sensitivity", "signed")}
+        setting = Setting(schema=schema, public_rows=public, **numbers)
         card = plain["card"]
         card["relation"], card["rows"]["source_count"], card["dataset"]
-        return StoredRelease(method=str(plain["method"]), card=card, setting=setting, releases=releases)
+        return StoredRelease(
+            method=str(plain["method"]),
+            options=dict(plain["options"]),
+            card=card,
+            setting=setting,
+            releases=releases,
+        )
     except (KeyError, TypeError, ValueError):
         raise InputError(f"{path}: the release is damaged; make it again or use another copy") from None
 
@@ -127,7 +136,7 @@ def load_model(path: str | Path) -> StoredModel:
     plain, arrays = store.load(path, kind="model")
     schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
     try:
-        model = Product.from_state(plain["model"], arrays)
+        model = rebuild(plain["model"], arrays)
         _check_columns(model.axes, schema, what="model")
         return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):

@@ -1,7 +1,7 @@
 """The part of a run that touches rows: one ledger line, a door for each stage, and what follows a failure."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -11,23 +11,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from synth import bundle, codec
+from synth.answering import mechanisms, slices_within
 from synth.card import card, together
 from synth.errors import SpentError, SynthError
 from synth.generators.base import Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.learning import fineness, finer, grids, lacking, learn
-from synth.mechanisms import counts, values
+from synth.mechanisms import counts
 from synth.privacy.accounting import Event, derived_epsilon, total_mu
 from synth.privacy.curator import Curator
 from synth.privacy.ledger import Entry, Ledger
 from synth.privacy.noise import SystemNoise
-from synth.questions import Counts, CountsRelease, Values
+from synth.questions import Release
 from synth.request import Job
 from synth.schema import CATEGORICAL, Learnt, Schema
 from synth.sources.frames import Table
 from synth.units import keep
 
-MECHANISMS: dict[type, Any] = {Counts: counts, Values: values}
 SAME_ROWS = (
     "warning: the same rows were charged before under another name ({}); "
     "tables that share persons should share one --dataset name"
@@ -92,7 +92,7 @@ class Paid:
         self.schema = found.model_copy(update={"learnt": self._price(door)})
         return self.schema
 
-    def measure(self) -> tuple[list[CountsRelease], Setting]:
+    def measure(self) -> tuple[list[Release], Setting]:
         """All questions of the generator, asked and answered; the door is closed afterwards."""
         door = self._door(1 - self.job.learn_share, self._rows, failures=False)
         door.open()
@@ -101,7 +101,9 @@ class Paid:
             schema=self.schema,
             mu=grant.mu * sqrt(1 - self.job.learn_share),
             sensitivity=counts.sensitivity(grant.near),
+            signed=counts.signed_sensitivity(grant.near),
             public_rows=door.public_rows(),
+            slice_sigma=self._slice_sigma(),
         )
         self.reporter.stage("measure")
         releases = self.job.generator.measure(door.ask, setting, progress=self.reporter.progress)
@@ -151,9 +153,16 @@ class Paid:
             failure_delta=self.job.grant.failure_delta if failures else 0.0,
             reserve=1.0 if self.job.learn_share in (0, 1) else 0.5,
         )
-        door = Curator(grant=grant, commit=self._commit, read=read, mechanisms=MECHANISMS, noise=self.noise)
+        door = Curator(grant=grant, commit=self._commit, read=read, mechanisms=mechanisms(), noise=self.noise)
         self._doors.append(door)
         return door
+
+    def _slice_sigma(self) -> Callable[..., float] | None:
+        """The noise of a question of slices that takes the whole grant; none where part of it was spent before."""
+        grant = self.job.grant
+        if self.job.learn_share > 0:
+            return None
+        return slices_within(grant)
 
     def _price(self, door: Curator) -> Learnt:
         """What the learning alone cost; the ledger was charged with the whole run."""

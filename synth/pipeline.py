@@ -4,33 +4,31 @@ Order of a run: everything that can be refused without reading a row (options, s
 file), then the ledger line, then the rows. From the last answer on, all is post-processing.
 """
 
-import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from synth import bundle, codec
 from synth.errors import InputError, UsageError
-from synth.generators.base import Generator, Model, Setting
+from synth.generators import GENERATORS
+from synth.generators.base import Generator
 from synth.jobs import PeakMemory
 from synth.learning import lacking
+from synth.making import MOST_ROWS, fit_and_sample, write
 from synth.paid import Paid, Reporter
 from synth.privacy.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
-from synth.questions import CountsRelease
+from synth.questions import Release
 from synth.request import Job, Request, Source, check_num_rows, generator_named, prepare, resolve_device
+from synth.result import Result
 from synth.rules import Rules
 from synth.schema import MAX_CATEGORIES, Schema
 
-MOST_ROWS = 10_000_000  # made unasked: at tiny epsilon the noisy total can be anything
 NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
 STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
 
@@ -48,39 +46,6 @@ class Quiet:
         """Ignored."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What a run made. Everything in it derives from releases and is as private as the card says."""
-
-    method: str
-    relation: str
-    dataset: str | None
-    epsilon_spent: float
-    epsilon_derived: float
-    delta: float
-    num_rows: int
-    seconds: float
-    seconds_total: float
-    peak_mib: float
-    seed: int
-    device: str
-    paths: dict[str, str] = field(default_factory=dict)
-    card: dict[str, Any] = field(repr=False)
-    model: Model = field(repr=False)
-    schema: Schema = field(repr=False)
-    texts: Mapping[str, pa.Array] = field(repr=False)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The synthetic table, one text column for each column of the schema."""
-        return pd.DataFrame({n: a.to_pandas() for n, a in self.texts.items()})
-
-    def plain(self) -> dict[str, Any]:
-        """The result as JSON data, without the rows."""
-        left_out = ("card", "model", "schema", "texts")
-        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
-
-
 def run(
     table: Source,
     *,
@@ -93,6 +58,7 @@ def run(
     unit: str | None = None,
     max_rows: int | None = None,
     learn_share: float | None = None,
+    options: Mapping[str, Any] | None = None,
     num_rows: int | None = None,
     out: str | Path | None = None,
     ledger: str | Path | None = None,
@@ -118,6 +84,7 @@ def run(
     ``unit``: the identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random;
     without it a row is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out
     (categories, bounds, presence of missing values); they are marked ``private`` in the result's schema.
+    ``options``: of the method, by name (``synth.methods()`` lists them).
 
     **Guarantee**: the result is (epsilon, delta)-DP for the relation on that unit, all that touched the rows
     included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards, with the
@@ -128,6 +95,7 @@ def run(
         epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, unit=unit, max_rows=max_rows,
         learn_share=learn_share, num_rows=num_rows, dataset=dataset, seed=seed, device=device,
         assume_public=assume_public, max_categories=max_categories, actor=actor, approved_by=approved_by,
+        options=options or {},
     )  # fmt: skip
     with PeakMemory() as peak:
         reporter.stage("check")
@@ -138,10 +106,10 @@ def run(
             started = time.perf_counter()
             paid.learn()
             releases, setting = paid.measure()
-            made = _fit_and_sample(job.generator, releases, setting, request, job.device, reporter)
+            made = fit_and_sample(job.generator, releases, setting, request, job.device, reporter)
             seconds = time.perf_counter() - started
             about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept}
-            paths = _write(out, made, releases, setting, about, reporter)
+            paths = write(out, made, releases, setting, about, reporter)
     return Result(
         method=job.generator.name,
         relation=str(job.grant.near.relation),
@@ -216,74 +184,11 @@ def learn_schema(
         return paid.learn()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Made:
-    """A model and a table drawn from it."""
-
-    generator: Generator
-    model: Model
-    texts: Mapping[str, pa.Array]
-    num_rows: int
-    seed: int
-    kept: list[dict[str, Any]]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch on one processor: its matrices here are so small that more threads only wait for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _fit_and_sample(
-    generator: Generator,
-    releases: Sequence[CountsRelease],
-    setting: Setting,
-    request: Request,
-    device: str,
-    reporter: Reporter,
-) -> _Made:
-    """Pure post-processing of releases."""
-    seed = secrets.randbits(32) if request.seed is None else request.seed
-    rng = np.random.default_rng(seed)
-    reporter.stage("fit")
-    with one_thread():
-        model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
-    reporter.stage("sample")
-    num_rows = request.num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
-    rules = Rules(setting.schema)
-    positions = model.sample(num_rows, rng=rng, mend=rules.mend)
-    texts = codec.decode(positions, setting.schema, num_rows=num_rows)
-    return _Made(generator=generator, model=model, texts=texts, num_rows=num_rows, seed=seed, kept=rules.kept)
-
-
-def _write(
-    out: str | Path | None,
-    made: _Made,
-    releases: Sequence[CountsRelease],
-    setting: Setting,
-    about: Mapping[str, Any],
-    reporter: Reporter,
-) -> dict[str, str]:
-    reporter.stage("write")
-    if out is None:
-        return {}
-    return bundle.write(
-        Path(out), texts=made.texts, method=made.generator.name, model=made.model, releases=releases,
-        setting=setting, card=about,
-    )  # fmt: skip
-
-
 def refit(
     release: str | Path,
     *,
     method: str | None = None,
+    options: Mapping[str, Any] | None = None,
     num_rows: int | None = None,
     out: str | Path | None = None,
     seed: int | None = None,
@@ -291,6 +196,8 @@ def refit(
     reporter: Reporter | None = None,
 ) -> Result:
     """Another model and table from a stored release: free, no rows, no ledger entry.
+
+    ``method``, ``options``: as of ``run``; default those of the release.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
     """
@@ -300,15 +207,17 @@ def refit(
         check_num_rows(num_rows)
         stored = bundle.load_release(release)
         relation = relation_named(str(stored.card["relation"]))
-        generator = generator_named(method or stored.method, relation)
+        kept = stored.options if method in (None, stored.method) else {}
+        generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
+        _check_reads(generator, stored.releases)
         request = Request(epsilon=0, delta=0, num_rows=num_rows, seed=seed)
         device, started = resolve_device(device), time.perf_counter()
-        made = _fit_and_sample(generator, stored.releases, stored.setting, request, device, reporter)
+        made = fit_and_sample(generator, stored.releases, stored.setting, request, device, reporter)
         seconds = time.perf_counter() - started
         about = {**stored.card, "method": generator.name, "refitted": True}
         about["constraints"] = made.kept
         about["rows"] = {**about["rows"], "synthetic": made.num_rows}
-        paths = _write(out, made, stored.releases, stored.setting, about, reporter)
+        paths = write(out, made, stored.releases, stored.setting, about, reporter)
     return Result(
         method=generator.name,
         relation=str(relation),
@@ -328,6 +237,17 @@ def refit(
         schema=stored.setting.schema,
         texts=made.texts,
     )
+
+
+def _check_reads(generator: Generator, releases: Sequence[Release]) -> None:
+    """Errors: UsageError when the generator cannot be fitted to such a release."""
+    foreign = {type(r).__name__.removesuffix("Release").lower() for r in releases if not isinstance(r, generator.reads)}
+    if foreign:
+        fitting = [n for n, g in GENERATORS.items() if all(isinstance(r, g.reads) for r in releases)]
+        raise UsageError(
+            f"--from-release: method {generator.name} cannot be fitted to a release of {', '.join(sorted(foreign))}; "
+            f"choose one of {', '.join(fitting)}"
+        )
 
 
 def sample(

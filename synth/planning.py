@@ -5,20 +5,23 @@ independent. Questions that adapt to answers (merged bins) may therefore differ 
 and costs are close, and exact where nothing adapts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import pi, prod, sqrt
+from typing import Any
 
 import numpy as np
 
+from synth.answering import mechanisms, slices_within
 from synth.card import meaning
 from synth.errors import UsageError
 from synth.generators.base import Setting
 from synth.mechanisms import counts
 from synth.privacy import accounting
+from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
 from synth.questions import Bins, Counts, CountsRelease, Marginal
-from synth.request import adjacency, check_num_rows, generator_named, with_target
+from synth.request import adjacency, check_num_rows, generator_named, granted, with_target
 from synth.schema import Schema
 
 # Seconds and bytes, fitted to runs on one core (`make bench-plan`); a forecast, not a promise.
@@ -28,6 +31,7 @@ SECONDS_PER_ROW_AND_TABLE = 8e-9
 SECONDS_PER_CELL_FITTED = 6e-5
 BYTES_START = 450e6
 BYTES_PER_CELL_READ = 60
+FEW = 20_000  # rows of the stand-in for questions that are not tables of counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,24 +90,33 @@ def plan(
     method: str = "mixture",
     relation: str = "add_remove",
     target: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Plan:
     """The forecast of a run on about ``rows`` rows. Touches no data. Errors: UsageError."""
     accounting.check(epsilon, delta)
     check_num_rows(rows)
     link = relation_named(relation)
-    generator = generator_named(method, link)
+    generator = generator_named(method, link, options)
     facts = with_target(schema, target)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     near = adjacency(facts, link)
-    mu, size = accounting.calibrate(epsilon, delta), counts.sensitivity(near)
-    public = rows if near.rows_are_public else None
-    setting = Setting(schema=facts, mu=mu, sensitivity=size, public_rows=public)
-    asked: list[Counts] = []
-    generator.measure(_stand_in(rows, asked), setting, progress=lambda _: None)
-    marginals = [m for q in asked for m in q.marginals]
+    grant = granted(epsilon, delta, near, learning=False)
+    mu, size = grant.mu, counts.sensitivity(near)
+    setting = Setting(
+        schema=facts,
+        mu=mu,
+        sensitivity=size,
+        signed=counts.signed_sensitivity(near),
+        public_rows=rows if near.rows_are_public else None,
+        slice_sigma=slices_within(grant),
+    )
+    asked: list[Any] = []
+    generator.measure(_stand_in(facts, rows, asked), setting, progress=lambda _: None)
+    tables = [q for q in asked if isinstance(q, Counts)]
+    marginals = [m for q in tables for m in q.marginals]
     # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
-    one = _error([m for m in asked[0].marginals if len(m.bins) == 1], rows)
+    one = _error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
     two = _error([m for m in marginals if len(m.bins) == 2], rows)
     return Plan(
         method=method,
@@ -122,12 +135,16 @@ def plan(
     )
 
 
-def _stand_in(rows: int, asked: list[Counts]):
+def _stand_in(schema: Schema, rows: int, asked: list[Any]):
     """Answers questions as a uniform, independent table of that many rows would, and notes them."""
     rng = np.random.default_rng(0)  # no privacy noise: nothing private is answered
+    others = mechanisms()
 
-    def ask(question: Counts) -> CountsRelease:
+    def ask(question: Any) -> Any:
         asked.append(question)
+        if not isinstance(question, Counts):
+            places = {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in schema.measured().items()}
+            return others[type(question)].answer(question, places, SeededNoise(0))
         values = tuple(
             np.rint(_uniform(m, rows) + m.sigma * rng.standard_normal(m.shape)).astype(np.int64)
             for m in question.marginals
@@ -149,7 +166,10 @@ def _shares(bins: Bins) -> np.ndarray:
     return np.bincount(bins.groups[kept], bins.widths[kept], minlength=bins.size) / bins.cells
 
 
-def _step(question: Counts) -> Step:
+def _step(question: Any) -> Step:
+    if not isinstance(question, Counts):
+        least = most = question.sigma
+        return Step(purpose=question.purpose, tables=1, cells=question.cells, sigma_least=least, sigma_most=most)
     sigmas = [m.sigma for m in question.marginals]
     cells = sum(m.cells for m in question.marginals)
     return Step(purpose=question.purpose, tables=len(sigmas), cells=cells,

@@ -1,7 +1,7 @@
 """What is asked for, and everything about it that can be refused before a row is read."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ import pandas as pd
 from synth.errors import InputError, UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
+from synth.generators.options import options_of, with_options
 from synth.learning import lacking
 from synth.mechanisms import counts
 from synth.privacy import accounting
@@ -46,6 +47,7 @@ class Request:
     max_categories: int = MAX_CATEGORIES
     actor: str | None = None
     approved_by: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +120,7 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
     """A job, or the reason why not. Opens no table. Errors: UsageError, InputError."""
     accounting.check(request.epsilon, request.delta)
     relation = relation_named(request.relation)
-    generator = generator_named(request.method, relation)
+    generator = generator_named(request.method, relation, request.options)
     check_num_rows(request.num_rows)
     share = learning_share(schema, request.learn_share)
     schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
@@ -149,22 +151,23 @@ def check_num_rows(num_rows: int | None) -> None:
 
 
 def methods() -> list[dict[str, Any]]:
-    """The generators: name, one-line summary, barrier, and the relations under which each has a guarantee."""
+    """The generators: name, one-line summary, barrier, options, and the relations under which each has a guarantee."""
     return [
-        {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations)}
+        {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations),
+         "options": options_of(g)}
         for g in GENERATORS.values()
-    ]
+    ]  # fmt: skip
 
 
-def generator_named(method: str, relation: Relation) -> Generator:
-    """The generator of that name, if it supports the relation. Errors: UsageError."""
+def generator_named(method: str, relation: Relation, options: Mapping[str, Any] | None = None) -> Generator:
+    """The generator of that name with these options, if it supports the relation. Errors: UsageError."""
     if method not in GENERATORS:
         raise UsageError(f"method {method!r} is unknown; choose one of {', '.join(GENERATORS)}")
     generator = GENERATORS[method]
     if str(relation) not in generator.relations:
         names = ", ".join(generator.relations)
         raise UsageError(f"method {method} has no guarantee under {relation}; it supports {names}")
-    return generator
+    return with_options(generator, options or {})
 
 
 def with_target(schema: Schema, target: str | None) -> Schema:

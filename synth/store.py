@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from synth import questions
 from synth.errors import InputError
-from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.questions import Release
 
 Arrays = dict[str, np.ndarray]
+KINDS: dict[str, Any] = {n: getattr(questions, n) for n in questions.__all__}  # what may be rebuilt
 
 
 def save(path: Path, plain: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -42,54 +45,76 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
     return plain, arrays
 
 
-def pack(releases: Sequence[CountsRelease]) -> tuple[dict[str, Any], Arrays]:
-    """Releases as JSON data and arrays; groupings that several tables share are stored once."""
-    groupings: dict[int, int] = {}
-    plain: dict[str, Any] = {"groupings": [], "steps": []}
-    arrays: Arrays = {}
-    for i, release in enumerate(releases):
-        tables = []
-        for j, (marginal, values) in enumerate(zip(release.question.marginals, release.values, strict=True)):
-            axes = [_pack_bins(b, groupings, plain["groupings"], arrays) for b in marginal.bins]
-            tables.append({"axes": axes, "sigma": marginal.sigma})
-            arrays[f"step.{i}.table.{j}"] = values
-        plain["steps"].append({"kind": "counts", "purpose": release.question.purpose, "tables": tables})
-    return plain, arrays
+def pack(releases: Sequence[Release]) -> tuple[dict[str, Any], Arrays]:
+    """Releases as JSON data and arrays. An object that several questions share is stored once."""
+    packer = _Packer()
+    steps = [packer.value(release) for release in releases]
+    return {"steps": steps, "parts": packer.parts}, packer.arrays
 
 
-def _pack_bins(bins: Bins, known: dict[int, int], listed: list[dict], arrays: Arrays) -> int:
-    if id(bins) not in known:
-        number = known[id(bins)] = len(listed)
-        listed.append({"column": bins.column, "cells": bins.cells})
-        arrays[f"grouping.{number}.starts"] = bins.starts
-        arrays[f"grouping.{number}.groups"] = bins.groups
-    return known[id(bins)]
+class _Packer:
+    """Questions and answers are trees of frozen dataclasses: each becomes a numbered part, each array a name."""
+
+    def __init__(self) -> None:
+        self.parts: list[dict[str, Any]] = []
+        self.arrays: Arrays = {}
+        self._known: dict[int, int] = {}
+
+    def value(self, value: Any) -> Any:
+        """What stands for a value: itself, a list, {"array": name} or {"part": number}."""
+        if isinstance(value, np.ndarray):
+            name = f"array.{len(self.arrays)}"
+            self.arrays[name] = value
+            return {"array": name}
+        if isinstance(value, tuple):
+            return [self.value(v) for v in value]
+        if is_dataclass(value):
+            return {"part": self._part(value)}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        raise TypeError(f"a release cannot hold a {type(value).__name__}")
+
+    def _part(self, value: Any) -> int:
+        if id(value) not in self._known:
+            content = {f.name: self.value(getattr(value, f.name)) for f in fields(value) if f.init}
+            self._known[id(value)] = len(self.parts)
+            self.parts.append({"is": type(value).__name__, **content})
+        return self._known[id(value)]
 
 
-def unpack(plain: Mapping[str, Any], arrays: Arrays) -> list[CountsRelease]:
+def unpack(plain: Mapping[str, Any], arrays: Arrays) -> list[Any]:
     """The inverse of ``pack``. Errors: InputError when the parts do not fit together."""
     try:
-        groupings = [
-            Bins(
-                column=str(g["column"]),
-                cells=int(g["cells"]),
-                starts=arrays[f"grouping.{i}.starts"],
-                groups=arrays[f"grouping.{i}.groups"],
-            )
-            for i, g in enumerate(plain["groupings"])
-        ]
-        return [_unpack_step(i, step, groupings, arrays) for i, step in enumerate(plain["steps"])]
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        made: list[Any] = []  # a part stands after those it refers to
+        for part in plain["parts"]:
+            content = {n: _value(v, made, arrays) for n, v in part.items() if n != "is"}
+            made.append(KINDS[part["is"]](**content))
+        return [_value(step, made, arrays) for step in plain["steps"]]
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError):
         raise InputError("the release is damaged: its JSON and its arrays do not fit together") from None
 
 
-def _unpack_step(i: int, step: Mapping[str, Any], groupings: list[Bins], arrays: Arrays) -> CountsRelease:
-    if step["kind"] != "counts":
-        raise ValueError(step["kind"])
-    marginals = tuple(
-        Marginal(bins=tuple(groupings[a] for a in t["axes"]), sigma=float(t["sigma"])) for t in step["tables"]
-    )
-    values = tuple(arrays[f"step.{i}.table.{j}"] for j in range(len(marginals)))
-    if any(v.shape != m.shape for v, m in zip(values, marginals, strict=True)):
-        raise ValueError("shape")
-    return CountsRelease(question=Counts(purpose=str(step["purpose"]), marginals=marginals), values=values)
+def _value(plain: Any, made: Sequence[Any], arrays: Arrays) -> Any:
+    if isinstance(plain, list):
+        return tuple(_value(v, made, arrays) for v in plain)
+    if isinstance(plain, dict):
+        return arrays[plain["array"]] if "array" in plain else made[plain["part"]]
+    return plain
+
+
+def bins_of(value: Any) -> list[questions.Bins]:
+    """Every grouping that a release stands on, each once."""
+    found: dict[int, questions.Bins] = {}
+
+    def look(part: Any) -> None:
+        if isinstance(part, questions.Bins):
+            found[id(part)] = part
+        elif isinstance(part, tuple):
+            for p in part:
+                look(p)
+        elif is_dataclass(part):
+            for f in fields(part):
+                look(getattr(part, f.name))
+
+    look(value)
+    return list(found.values())

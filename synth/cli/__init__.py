@@ -98,7 +98,7 @@ def plan(
 
 @app.command()
 def methods(as_json: JsonOpt = False) -> None:
-    """List the generators and the relations under which each has a guarantee."""
+    """List the generators, their options, and the relations under which each has a guarantee."""
     from synth import request
 
     found = request.methods()
@@ -107,6 +107,8 @@ def methods(as_json: JsonOpt = False) -> None:
     else:
         for g in found:
             print(f"{g['name']:14s} {g['summary']}\n{'':14s} relations: {', '.join(g['relations'])}")
+            named = ", ".join(f"{n}={v}" for n, v in g["options"].items())
+            print(f"{'':14s} options: {named or 'none'}")
 
 
 @app.command("app")

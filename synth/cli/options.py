@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from synth.errors import UsageError
+
 TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
 SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
 LedgerOpt = Annotated[Path | None, typer.Option("--ledger", help="Ledger file [default: $SYNTH_LEDGER or the user's].")]
@@ -19,3 +21,15 @@ DatasetOpt = Annotated[
     str | None, typer.Option("--dataset", help="Name to charge [default: the schema's, else the path].")
 ]
 DeviceOpt = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+
+
+def parse_options(texts: list[str]) -> dict[str, str]:
+    """NAME=VALUE texts as options. Errors: UsageError for a text without an equals sign.
+
+    >>> parse_options(["loss=kl", "k=2"])
+    {'loss': 'kl', 'k': '2'}
+    """
+    for text in texts:
+        if "=" not in text.lstrip("="):
+            raise UsageError(f"--option {text}: write NAME=VALUE, for instance --option steps=400")
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}

@@ -8,7 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from synth.cli.answer import leave, say
-from synth.cli.options import DatasetOpt, DeltaOpt, DeviceOpt, JsonOpt, LedgerOpt, RelationOpt, RowsOpt, SeedOpt
+from synth.cli.options import (
+    DatasetOpt,
+    DeltaOpt,
+    DeviceOpt,
+    JsonOpt,
+    LedgerOpt,
+    RelationOpt,
+    RowsOpt,
+    SeedOpt,
+    parse_options,
+)
 from synth.errors import SpentError, SynthError, UsageError
 
 
@@ -23,6 +33,7 @@ def run(
     unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
     max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
     learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget part for absent facts.")] = None,
+    option: Annotated[list[str] | None, typer.Option("--option", help="NAME=VALUE of the method; repeatable.")] = None,
     num_rows: RowsOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
     ledger: LedgerOpt = None,
@@ -37,7 +48,8 @@ def run(
     as_json: JsonOpt = False,
 ) -> None:
     """Make a synthetic table from a private one, and charge the ledger."""
-    shared = {"num_rows": num_rows, "out": str(out), "seed": seed, "device": device}
+    shared: dict[str, Any] = {"num_rows": num_rows, "out": str(out), "seed": seed, "device": device,
+              "options": parse_options(option or [])}  # fmt: skip
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")

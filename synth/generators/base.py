@@ -6,16 +6,15 @@ post-processing, free, repeatable. Neither ever sees a row.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, nextafter, sqrt
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from synth.questions import Counts, CountsRelease
 from synth.schema import Schema
 
-Ask = Callable[[Counts], CountsRelease]
+Ask = Callable[[Any], Any]  # a question of synth.questions; the answer is its release
 Positions = dict[str, np.ndarray]
 Mend = Callable[[Positions, Callable[..., np.ndarray]], None]  # changes rows in place (constraints.Redraw)
 Progress = Callable[[float], None]  # share of the phase that is done, 0 to 1; may raise to cancel
@@ -27,17 +26,23 @@ class Setting:
 
     ``mu``: the run's total noise budget in Gaussian differential privacy (arXiv 1905.02383): the questions
     asked must satisfy sum((sensitivity / sigma)**2) <= mu**2. ``sensitivity``: by how much, in L2 norm, one
-    unit can move one table of counts. ``public_rows``: the row count where the relation makes it public.
+    unit can move one table of counts, or one sum of non-negative vectors of unit norm. ``signed``: the same for
+    vectors of any sign. ``public_rows``: the row count where the relation makes it public. ``slice_sigma``: the least
+    noise of one question of slices with random directions that alone takes the whole budget, given ``dim`` and
+    ``num_slices`` (and ``rate``); there only while a run is being paid for.
     """
 
     schema: Schema
     mu: float
     sensitivity: float
+    signed: float = 0.0
     public_rows: int | None = None
+    slice_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
 
-    def sigma(self, share: float) -> float:
-        """Noise of one table of counts that takes this share of mu**2, rounded up."""
-        return nextafter(self.sensitivity / (self.mu * sqrt(share)), inf)
+    def sigma(self, share: float, *, signed: bool = False) -> float:
+        """Noise of one table of counts (or sum of vectors) that takes this share of mu**2, rounded up."""
+        size = self.signed if signed else self.sensitivity
+        return nextafter(size / (self.mu * sqrt(share)), inf)
 
     def share(self, sigma: float) -> float:
         """Share of mu**2 that one table of counts with this noise takes."""
@@ -95,17 +100,22 @@ class Generator(Protocol):
         ...
 
     @property
+    def reads(self) -> tuple[type, ...]:
+        """The kinds of release that ``fit`` understands."""
+        ...
+
+    @property
     def relations(self) -> tuple[str, ...]:
         """The relations under which it has a guarantee."""
         ...
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
-        """Asks all questions of a run, within the setting's budget."""
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+        """Asks all questions of a run, within the setting's budget; returns their releases."""
         ...
 
     def fit(
         self,
-        releases: Sequence[CountsRelease],
+        releases: Sequence[Any],
         setting: Setting,
         *,
         rng: np.random.Generator,

@@ -23,6 +23,7 @@ class Independent:
     name: str = "independent"
     barrier: str = "B1"
     summary: str = "noisy counts of each column alone; no relations between columns"
+    reads: tuple[type, ...] = (CountsRelease,)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:

@@ -29,6 +29,7 @@ class Mixture:
     name: str = "mixture"
     barrier: str = "B1"
     summary: str = "noisy tables of one and two columns, fitted by a mixture of product distributions"
+    reads: tuple[type, ...] = (CountsRelease,)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     oneway_share: float = 0.33
     plan: pairs.Plan = field(default_factory=pairs.Plan)

@@ -31,6 +31,11 @@ def sensitivity(near: Adjacency) -> float:
             raise ValueError(f"no sensitivity is proved for relation {near.relation!r}")
 
 
+def signed_sensitivity(near: Adjacency) -> float:
+    """L2 distance by which one unit can move a sum of vectors of norm at most one and of any sign."""
+    return near.max_rows * (2.0 if near.relation is Relation.REPLACE_ONE else 1.0)
+
+
 def events(question: Counts, near: Adjacency) -> list[Event]:
     """What the accountant must count for this question; equal noise is one event with a count."""
     sigmas = sorted(m.sigma for m in question.marginals)

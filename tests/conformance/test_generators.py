@@ -8,6 +8,7 @@ import pytest
 
 import synth
 from synth import bundle
+from synth.answering import mechanisms, slices_within
 from synth.generators import GENERATORS
 from synth.generators.base import Setting
 from synth.generators.product import Product
@@ -16,7 +17,6 @@ from synth.privacy.accounting import calibrate, total_mu
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.parse(SMALL)
@@ -33,9 +33,10 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
     grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms={Counts: counts},
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms(),
                       noise=SystemNoise())  # fmt: skip
-    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(Adjacency(relation=relation)),
+    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(grant.near),
+                      signed=counts.signed_sensitivity(grant.near), slice_sigma=slices_within(grant),
                       public_rows=rows if relation.rows_are_public else None)  # fmt: skip
     releases = GENERATORS[name].measure(curator.ask, setting, progress=lambda _: None)
     curator.close()

@@ -72,7 +72,7 @@ def test_other_columns_are_left_alone():
 def test_a_column_that_a_rule_gives_is_not_asked_about(tmp_path):
     result, _ = made(schema_with(RULES["function"]), out=tmp_path)
     release = json.loads((tmp_path / "release.json").read_text())
-    assert "ill" not in {g["column"] for g in release["groupings"]}
+    assert "ill" not in {p.get("column") for p in release["parts"]}
     assert "ill" in result.frame.columns
     frame, _ = synth.sample(tmp_path, num_rows=200, where={"age": "70..80"})
     assert set(frame["ill"]) == {"yes"}

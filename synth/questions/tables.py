@@ -1,4 +1,4 @@
-"""Public words for what is asked of the rows and what came back. Nothing here ever holds a row."""
+"""Groupings of columns, and tables of counts on them."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -57,6 +57,10 @@ class Marginal:
     bins: tuple[Bins, ...]
     sigma: float
 
+    def __post_init__(self) -> None:
+        if not (self.sigma > 0 and self.bins):
+            raise ValueError("a table needs columns and positive noise")
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns counted, in the table's axis order."""
@@ -92,28 +96,6 @@ class CountsRelease:
     question: Counts
     values: tuple[np.ndarray, ...]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Values:
-    """Question: which texts does this column hold often enough to be told, and how often?
-
-    Only texts whose noisy count (Gaussian of ``sigma`` rows) exceeds ``threshold`` are told.
-    """
-
-    purpose: str
-    column: str
-    sigma: float
-    threshold: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ValuesRelease:
-    """Answer: the texts, sorted, and their noisy counts (m,) int64, all above the threshold."""
-
-    question: Values
-    texts: tuple[str, ...]
-    counts: np.ndarray
-
-
-Question = Counts | Values
-Release = CountsRelease | ValuesRelease
+    def __post_init__(self) -> None:
+        if [v.shape for v in self.values] != [m.shape for m in self.question.marginals]:
+            raise ValueError("an array of each marginal's shape is needed")
