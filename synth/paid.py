@@ -1,7 +1,7 @@
 """The part of a run that touches rows: one ledger line, a door for each stage, and what follows a failure."""
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -18,7 +18,7 @@ from synth.generators.base import Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.learning import fineness, finer, grids, lacking, learn
 from synth.mechanisms import counts
-from synth.privacy.accounting import Event, derived_epsilon, total_mu
+from synth.privacy.accounting import Event, epsilon_of
 from synth.privacy.curator import Curator
 from synth.privacy.ledger import Entry, Ledger
 from synth.privacy.noise import SystemNoise
@@ -76,8 +76,7 @@ class Paid:
     @property
     def epsilon_derived(self) -> float:
         """The accountant's epsilon of all that was answered so far, at the job's delta."""
-        grant = self.job.grant
-        return derived_epsilon(total_mu(self.events), grant.delta - grant.failure_delta)
+        return epsilon_of(self.events, self.job.grant.left_delta)
 
     def learn(self) -> Schema:
         """Learns the schema's missing facts with their share of the budget; afterwards ``schema`` is complete."""
@@ -103,7 +102,7 @@ class Paid:
             sensitivity=counts.sensitivity(grant.near),
             signed=counts.signed_sensitivity(grant.near),
             public_rows=door.public_rows(),
-            slice_sigma=self._slice_sigma(),
+            slice_sigma=slices_within(door.grant),
         )
         self.reporter.stage("measure")
         releases = self.job.generator.measure(door.ask, setting, progress=self.reporter.progress)
@@ -146,23 +145,19 @@ class Paid:
         return about if learnt is None or learnt.ledger_entry == self.line.number else together(about, learnt)
 
     def _door(self, share: float, read: Any, *, failures: bool) -> Curator:
-        """A curator that may spend this share of the job's mu**2."""
+        """A curator that may spend this share of the job's mu**2, and the thresholds' part of delta if ``failures``."""
+        whole = self.job.grant
         grant = replace(
-            self.job.grant,
-            mu=self.job.grant.mu * sqrt(share),
-            failure_delta=self.job.grant.failure_delta if failures else 0.0,
+            whole,
+            mu=whole.mu * sqrt(share),
+            beside=whole.mu * sqrt(max(1 - share, 0.0)),
+            delta=whole.delta if failures else whole.left_delta,
+            failure_delta=whole.failure_delta if failures else 0.0,
             reserve=1.0 if self.job.learn_share in (0, 1) else 0.5,
         )
         door = Curator(grant=grant, commit=self._commit, read=read, mechanisms=mechanisms(), noise=self.noise)
         self._doors.append(door)
         return door
-
-    def _slice_sigma(self) -> Callable[..., float] | None:
-        """The noise of a question of slices that takes the whole grant; none where part of it was spent before."""
-        grant = self.job.grant
-        if self.job.learn_share > 0:
-            return None
-        return slices_within(grant)
 
     def _price(self, door: Curator) -> Learnt:
         """What the learning alone cost; the ledger was charged with the whole run."""

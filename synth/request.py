@@ -97,7 +97,7 @@ class Job:
             "method": self.generator.name,
             "columns": list(self.schema.measured()),
             "target": self.schema.target,
-            "mu": self.grant.mu,
+            **({"mu": self.grant.mu} if getattr(self.generator, "gaussian", True) else {}),
             "sensitivity": counts.sensitivity(self.grant.near),
             "max_rows": self.grant.near.max_rows,
         }
@@ -193,7 +193,7 @@ def check_precision(columns: int, grant: Grant) -> None:
     """
     tables = columns + columns * (columns - 1) // 2 + 10
     sigma = 1.5 * counts.sensitivity(grant.near) / grant.mu * tables**0.5
-    cells = tables * counts.changed_cells(grant.near)
+    cells = tables * counts.changed(grant.near)
     delta = grant.delta - grant.failure_delta
     cost = accounting.sampler_cost(grant.epsilon, delta, sigma=sigma, draws=cells)
     if accounting.reserve_taken(cost, grant.epsilon, delta) > 1:

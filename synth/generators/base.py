@@ -37,6 +37,8 @@ class Setting:
     sensitivity: float
     signed: float = 0.0
     public_rows: int | None = None
+    rho: float = 0.0
+    epsilon: float = 0.0
     slice_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
 
     def sigma(self, share: float, *, signed: bool = False) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from itertools import groupby
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,12 @@ def events(question: Counts, near: Adjacency) -> list[Event]:
     ]
 
 
-def changed_cells(near: Adjacency) -> int:
+def changed_cells(_: Any, near: Adjacency) -> int:
+    """In how many cells of one table of the question neighbouring tables can differ; the same for every question."""
+    return changed(near)
+
+
+def changed(near: Adjacency) -> int:
     """In how many cells of one table neighbouring tables can differ."""
     return near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from synth.mechanisms.counts import changed_cells, sensitivity
+from synth.mechanisms.counts import changed, sensitivity
 from synth.privacy.accounting import Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
@@ -42,6 +42,11 @@ def events(question: Values, near: Adjacency) -> list[Event]:
     """A Gaussian over the texts both tables hold, and the threshold's failure for those that only one holds."""
     lost = failure(near, sigma=question.sigma, threshold=question.threshold)
     return [Event(name=question.purpose, sensitivity=sensitivity(near), sigma=question.sigma, failure_delta=lost)]
+
+
+def changed_cells(question: Values, near: Adjacency) -> int:  # noqa: ARG001
+    """In how many counts neighbouring tables can differ."""
+    return changed(near)
 
 
 def answer(question: Values, rows: Mapping[str, Any], noise: SystemNoise) -> ValuesRelease:

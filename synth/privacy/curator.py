@@ -6,17 +6,21 @@ from typing import Any, Protocol
 
 from synth.errors import BudgetError
 from synth.privacy.accounting import (
+    GAUSSIAN,
     Event,
-    derived_epsilon,
+    calibrate,
+    epsilon_of,
+    imprecision,
     reserve_taken,
-    sampler_cost,
     total_mu,
 )
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 
+CLOSED = "this run's budget is closed; start a new run"
 PRECISION = "the noise generator is not precise enough for this epsilon and delta; lower epsilon or raise delta"
 SLACK = 1e-9  # relative float error that a generator's own sums may carry; calibration rounds down by as much
+KEPT = 1e-6  # a run's doors must hold this much of its budget between them, up to rounding
 
 
 class Mechanism(Protocol):
@@ -24,7 +28,7 @@ class Mechanism(Protocol):
 
     def events(self, question: Any, near: Adjacency, /) -> list[Event]: ...
 
-    def changed_cells(self, near: Adjacency, /) -> int: ...
+    def changed_cells(self, question: Any, near: Adjacency, /) -> int: ...
 
     def answer(self, question: Any, rows: Mapping[str, Any], noise: SystemNoise, /) -> Any: ...
 
@@ -34,7 +38,8 @@ class Grant:
     """What a run may spend: the guarantee it is charged for, and the noise budget mu calibrated to it.
 
     ``failure_delta``: the part of delta that calibration left to stability thresholds. ``reserve``: the share of the
-    noise generator's reserves (accounting.py) that this door may use.
+    noise generator's reserves (accounting.py) that this door may use. ``beside``: mu of what the run's other doors
+    may ask, which a question with a random shift is composed with; mu**2 + beside**2 is then the whole run's.
     """
 
     epsilon: float
@@ -43,6 +48,12 @@ class Grant:
     mu: float
     failure_delta: float = 0.0
     reserve: float = 1.0
+    beside: float = 0.0
+
+    @property
+    def left_delta(self) -> float:
+        """What thresholds leave of delta."""
+        return self.delta - self.failure_delta
 
 
 class Curator:
@@ -70,6 +81,11 @@ class Curator:
         self._sampler = (0.0, 0.0)
 
     @property
+    def grant(self) -> Grant:
+        """What may be spent through this door."""
+        return self._grant
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """All that was answered so far, for the accountant."""
         return tuple(self._events)
@@ -77,12 +93,12 @@ class Curator:
     @property
     def epsilon_derived(self) -> float:
         """The accountant's epsilon, at the grant's delta, of all that was answered so far."""
-        return derived_epsilon(total_mu(self._events), self._grant.delta - self._grant.failure_delta)
+        return epsilon_of(self._events, self._grant.left_delta)
 
     def open(self) -> None:
         """Commits the spend, then lets the rows be read. Errors: BudgetError, with nothing read."""
         if self._closed:
-            raise BudgetError("this run's budget is closed; start a new run")
+            raise BudgetError(CLOSED)
         if self._rows is None:
             self._commit()
             self._rows = self._read()
@@ -96,9 +112,11 @@ class Curator:
 
     def ask(self, question: Any) -> Any:
         """Answers within the grant, or refuses and reads nothing. Errors: BudgetError."""
+        if self._closed:
+            raise BudgetError(CLOSED)
         mechanism = self._mechanisms[type(question)]
         asked = mechanism.events(question, self._grant.near)
-        sampler = self._dry_run(asked, mechanism)
+        sampler = self._dry_run(question, asked, mechanism)
         self.open()
         assert self._rows is not None
         release = mechanism.answer(question, self._rows, self._noise)
@@ -107,26 +125,44 @@ class Curator:
         return release
 
     def close(self) -> None:
-        """Lets the rows go; no further question is answered."""
-        self._rows, self._closed = None, True
+        """Lets go of the rows, and of mechanisms that keep sums of them; no further question is answered."""
+        self._rows, self._mechanisms, self._closed = None, {}, True
 
-    def _dry_run(self, asked: list[Event], mechanism: Mechanism) -> tuple[float, float]:
+    def _dry_run(self, question: Any, asked: list[Event], mechanism: Mechanism) -> tuple[float, float]:
         """Refuses what the grant does not cover; returns the sampler's cost with the question included."""
+        self._check_budget(asked)
         grant = self._grant
-        if total_mu([*self._events, *asked]) > grant.mu * (1 + SLACK):
-            left = max(0.0, grant.mu**2 - total_mu(self._events) ** 2)
-            wanted = sum(e.mu2 for e in asked)
-            raise BudgetError(f"the question needs mu^2 = {wanted:.6g} of the run's remaining {left:.6g}")
         epsilon, delta = self._sampler
-        whole = grant.delta - grant.failure_delta
+        cells = mechanism.changed_cells(question, grant.near)
         for event in asked:
-            draws = event.count * mechanism.changed_cells(grant.near)
-            more = sampler_cost(grant.epsilon, whole, sigma=event.sigma, draws=draws)
+            more = imprecision(event, cells=cells, epsilon=grant.epsilon, delta=grant.left_delta)
             epsilon, delta = epsilon + more[0], delta + more[1]
             epsilon += 2 * event.failure_delta  # -ln(1 - f), values.md
         failures = sum(e.failure_delta for e in [*self._events, *asked])
         if failures > grant.failure_delta * (1 + SLACK):
             raise BudgetError("the question's threshold may fail more often than the run set delta aside for")
-        if reserve_taken((epsilon, delta), grant.epsilon, whole) > grant.reserve:
+        if reserve_taken((epsilon, delta), grant.epsilon, grant.left_delta) > grant.reserve:
             raise BudgetError(PRECISION)
         return epsilon, delta
+
+    def _check_budget(self, asked: list[Event]) -> None:
+        """Refuses what would pass the grant: mu**2 among Gaussian events, else the epsilon of all together."""
+        grant, events = self._grant, [*self._events, *asked]
+        if any(e.kind != GAUSSIAN for e in events):
+            self._check_epsilon(events)
+        elif total_mu(events) > grant.mu * (1 + SLACK):
+            left = max(0.0, grant.mu**2 - total_mu(self._events) ** 2)
+            wanted = sum(e.mu2 for e in asked)
+            raise BudgetError(f"the question needs mu^2 = {wanted:.6g} of the run's remaining {left:.6g}")
+
+    def _check_epsilon(self, events: list[Event]) -> None:
+        grant = self._grant
+        whole = calibrate(grant.epsilon, grant.left_delta) ** 2
+        if grant.mu**2 + grant.beside**2 < whole * (1 - KEPT):
+            raise BudgetError(
+                "a question with a random shift needs a grant that says what the run's other doors may ask"
+            )
+        others = [Event(name="other doors", sensitivity=grant.beside, sigma=1.0)] if grant.beside > 0 else []
+        reached = epsilon_of([*others, *events], grant.left_delta)
+        if reached > grant.epsilon:
+            raise BudgetError(f"the question would bring the run to epsilon {reached:.6g}, above its {grant.epsilon:g}")

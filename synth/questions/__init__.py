@@ -1,24 +1,51 @@
 """Public words for what is asked of the rows and what came back. Nothing here ever holds a row."""
 
+from synth.questions.embeddings import Embedding, EmbeddingRelease
 from synth.questions.encoding import Block, Encoding
+from synth.questions.external import External, ExternalRelease
+from synth.questions.features import Fourier, Gradients, Tensors, Term
+from synth.questions.paths import GaussianKernel, Path, PathRelease, ProductKernel
+from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
 from synth.questions.tables import Bins, Counts, CountsRelease, Marginal
 from synth.questions.values import Values, ValuesRelease
 
-Question = Counts | Values | Slices
-Release = CountsRelease | ValuesRelease | SlicesRelease
+Question = Counts | Values | Slices | Embedding | Path | External | Choice
+Release = (
+    CountsRelease
+    | ValuesRelease
+    | SlicesRelease
+    | EmbeddingRelease
+    | PathRelease
+    | ExternalRelease
+    | ChoiceRelease
+)
 
 __all__ = [
     "Bins",
     "Block",
+    "Choice",
+    "ChoiceRelease",
     "Counts",
     "CountsRelease",
+    "Embedding",
+    "EmbeddingRelease",
     "Encoding",
+    "External",
+    "ExternalRelease",
+    "Fourier",
+    "GaussianKernel",
+    "Gradients",
     "Marginal",
+    "Path",
+    "PathRelease",
+    "ProductKernel",
     "Question",
     "Release",
     "Slices",
     "SlicesRelease",
+    "Tensors",
+    "Term",
     "Values",
     "ValuesRelease",
 ]

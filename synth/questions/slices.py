@@ -8,7 +8,10 @@ import numpy as np
 from synth.questions.encoding import Encoding
 
 DIRECTIONS = ("rotation", "gaussian")
-FINENESS = 10  # the lattice's pitch is 2**-10 of the noise, to the next power of two
+FINENESS = 10  # values are told to 2**-10 of the noise, to the next power of two
+DIRECTION_BITS = 26  # directions are whole multiples of 2**-26
+PITCH = 2.0**-20  # rows' coordinates are whole multiples of it
+SIGMAS = 2.0**-10, 2.0**20  # between which sums of 2**30 rows stay whole numbers of 63 bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -17,9 +20,9 @@ class Slices:
 
     ``groups``: K, public; None for the paper's form, a sum for each record, where the row count is public.
     ``sigma``: deviation of V, in the encoding's units. ``directions``: ``gaussian``, U (d, num_slices) with entries
-    N(0, 1/d); ``rotation``, orthonormal columns, scaled as in privacy's proof note; with num_slices >= d they tell
-    as much as the noisy sums themselves, which are then what is released. ``rate``: each record enters with this
-    probability, else as a zero row.
+    N(0, 1/d); ``rotation``, orthonormal columns of a random rotation; with num_slices >= d (or None) they tell as much
+    as the noisy sums themselves, which are then what is released. ``rate``: each record enters with this probability,
+    else as a zero row.
     """
 
     purpose: str
@@ -33,8 +36,8 @@ class Slices:
     def __post_init__(self) -> None:
         if self.directions not in DIRECTIONS:
             raise ValueError(f"directions are one of {', '.join(DIRECTIONS)}")
-        if not (self.sigma > 0 and 0 < self.rate <= 1):
-            raise ValueError("a positive sigma and a rate in (0, 1] are needed")
+        if not (SIGMAS[0] <= self.sigma <= SIGMAS[1] and 0 < self.rate <= 1):
+            raise ValueError("a sigma between 2**-10 and 2**20 and a rate in (0, 1] are needed")
         if (self.groups is not None and self.groups < 1) or (self.num_slices is not None and self.num_slices < 1):
             raise ValueError("at least one group and one slice are needed")
         if self.directions == "gaussian" and self.num_slices is None:
@@ -46,9 +49,14 @@ class Slices:
         return self.directions == "rotation" and (self.num_slices is None or self.num_slices >= self.encoding.dim)
 
     @property
-    def pitch(self) -> float:
-        """The lattice on which rows are summed and noised: a power of two."""
+    def grain(self) -> float:
+        """What released values are multiples of: a power of two, between sigma / 2048 and sigma / 1024."""
         return 2.0 ** (floor(log2(self.sigma)) - FINENESS)
+
+    @property
+    def pitch(self) -> float:
+        """The lattice on which rows are summed: a power of two, never coarser than the grain."""
+        return PITCH
 
     @property
     def tables(self) -> tuple[np.ndarray, ...]:
@@ -58,7 +66,7 @@ class Slices:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlicesRelease:
-    """Answer: ``values`` (K, m) float64, multiples of the pitch, and ``directions`` (d, m), None where ``whole``.
+    """Answer: ``values`` (K, m) float64, multiples of the grain, and ``directions`` (d, m), None where ``whole``.
 
     Where the question is ``whole`` the values are the noisy sums themselves, (K, d); any rotation of them is free.
     """

@@ -62,7 +62,7 @@ def test_stated_sensitivity_is_the_largest_move(relation, marginal):
 @pytest.mark.parametrize("relation", list(Relation))
 def test_changed_cells_is_the_largest_number(relation):
     cells = [np.count_nonzero(tables(MARGINALS[3], x) != tables(MARGINALS[3], y)) for x, y in neighbours(relation)]
-    assert max(cells) == counts.changed_cells(Adjacency(relation=relation))
+    assert max(cells) == counts.changed(Adjacency(relation=relation))
 
 
 def test_several_tables_move_together_as_their_events_say():
@@ -107,7 +107,7 @@ def test_a_persons_rows_add_up(relation, most):
         strict=True,
     )
     assert isclose(max(moves), counts.sensitivity(near))
-    assert max(cells) <= counts.changed_cells(near)
+    assert max(cells) <= counts.changed(near)
 
 
 def test_chunks_of_rows_count_as_one(monkeypatch):

@@ -1,0 +1,193 @@
+"""AIM and MST as OpenDP runs them, with OpenDP's own noise. Proof note: external.md beside this file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from synth.fields import Field, Table
+from synth.privacy.accounting import ZCDP, Event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, External, ExternalRelease
+
+SHADE, TRIES = 1e-11, 100  # steps down from rho until OpenDP accepts it, see `workable`
+ONE_WAY, MEASURED = 0.5, 0.9  # shares of one-way tables, and of what is left, of measuring what was selected
+ITERATIONS = 500  # most, of the fit between two of AIM's rounds, which starts from the fit before
+
+
+def contributions(near: Adjacency) -> int:
+    """Rows by which neighbouring tables differ, in OpenDP's symmetric distance: a replaced row goes and comes."""
+    return near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
+
+
+def events(question: External, near: Adjacency) -> list[Event]:
+    """One event of zero-concentrated privacy rho. Errors: ValueError when the question assumes closer neighbours."""
+    if question.contributions < contributions(near):
+        raise ValueError("the question's contributions are fewer than this relation's")
+    return [Event(name=question.purpose, kind=ZCDP, sensitivity=question.contributions, sigma=question.sigma)]
+
+
+def changed_cells(question: External, near: Adjacency) -> int:  # noqa: ARG001
+    """No cell carries our noise: OpenDP's is exact."""
+    return 0
+
+
+def answer(question: External, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> ExternalRelease:  # noqa: ARG001
+    """The tables that the algorithm chose and measured. OpenDP draws the noise; ours is not asked.
+
+    **Guarantee**: rho-zCDP towards tables that differ by ``contributions`` rows (external.md). Memory: the exact
+    counts of all candidate tables, 4 bytes a cell, besides AIM's model.
+    """
+    told = _Told(question)
+    codes = [_codes(b, rows[b.column]) for b in question.bins]
+    try:
+        _release(question, codes, told)
+    except Exception:
+        # AIM's last round may ask for a shade more than is left: what was measured before it stands
+        if question.algorithm != "aim" or not any(len(m.clique) > 1 for m in told.measured):
+            raise
+    return _packed(question, told.measured)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What OpenDP is asked for: rho, the share of measuring, and how many constant columns are added."""
+
+    rho: float
+    measured: float = MEASURED
+    more: int = 0
+
+
+@lru_cache(maxsize=256)
+def workable(algorithm: str, columns: int, rho: float) -> Terms:
+    """Terms whose parts OpenDP does not find larger than the whole, with a rho within 1e-8 below the one given.
+
+    It rounds sums of parts upwards, and so refuses MST, halfway, for most rho: those that leave equal parts of many
+    digits. Which, depends on rho, the share and the number of columns alone; OpenDP's own sums are asked. A number of
+    pairs for which none will do is passed over by a public column of one value. AIM takes what is left, so that nothing
+    of it can be too large. Errors: ValueError when none is found.
+    """
+    if algorithm != "mst":
+        return Terms(rho)
+    for more in range(3):
+        for measured in (MEASURED, *(MEASURED + s * i / 100 for i in range(1, 4) for s in (1, -1))):
+            for tried in (rho * (1 - SHADE * k) for k in range(TRIES)):
+                sums = _mst_sums(tried, columns + more, measured)
+                if all(_total(parts) <= whole for whole, parts in sums):
+                    return Terms(tried, measured, more)
+    raise ValueError("OpenDP accepts no rho near the one asked for")
+
+
+def _mst_sums(rho: float, columns: int, measured: float) -> list[tuple[float, list[float]]]:
+    """The sums that OpenDP forms in MST: each whole and its parts, as its code splits them."""
+    paired = _below(_below(rho - rho * ONE_WAY))
+    counted = paired * measured
+    selected = _below(_below(paired - counted))
+    each = _below(selected / (columns - 1))
+    return [(selected, [each] * (columns - 1)), (paired, [selected, counted]), (rho, [rho * ONE_WAY, paired])]
+
+
+def _below(x: float) -> float:
+    return float(np.nextafter(x, -np.inf))
+
+
+def _total(parts: Sequence[float]) -> float:
+    """What OpenDP's composition makes of these parts."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    together = dp.c.make_adaptive_composition(
+        *space, output_measure=dp.zero_concentrated_divergence(), d_in=1.0, d_mids=list(parts)
+    )
+    return float(together.map(1.0))
+
+
+def _release(question: External, codes: Sequence[np.ndarray], told: "_Told") -> None:
+    """One run of the algorithm; ``told`` is handed each list of measurements as it grows."""
+    import opendp.prelude as dp
+    import polars as pl
+
+    dp.enable_features("contrib")
+    terms = workable(question.algorithm, len(question.bins), question.rho)
+    codes = [*codes, *[np.zeros_like(codes[0])] * terms.more]
+    names = [f"c{i}" for i in range(len(codes))]
+    sizes = told.sizes = [b.size for b in question.bins] + [2] * terms.more
+    # OpenDP gives every column one more category, the missing value: our last bin takes its place.
+    frame = pl.DataFrame(
+        {n: pl.Series(n, k, dtype=pl.Int64).replace(s - 1, None) for n, k, s in zip(names, codes, sizes, strict=True)}
+    )
+    keys = {n: [*range(s - 1), None] for n, s in zip(names, sizes, strict=True)}
+    context = dp.Context.compositor(
+        data=frame.lazy(),
+        privacy_unit=dp.unit_of(contributions=question.contributions),
+        privacy_loss=dp.loss_of(rho=question.rho),
+    )
+    asked = context.query(rho=terms.rho).select(*names)
+    asked.contingency_table(keys=keys, algorithm=_algorithm(dp, question, terms.measured, told)).release()
+
+
+def _algorithm(dp: Any, question: External, measured: float, told: "_Told") -> Any:
+    common = {"estimator": told.estimate, "oneway_split": ONE_WAY, "measure_split": measured}
+    if question.algorithm == "mst":
+        return dp.mbi.MST(**common)
+    return dp.mbi.AIM(queries=2, rounds=question.rounds or None, max_size=question.max_size, **common)
+
+
+class _Told:
+    """What was measured so far, seen through the estimator that OpenDP calls after each step; all of it is noisy."""
+
+    def __init__(self, question: External) -> None:
+        self.sizes = [b.size for b in question.bins]
+        self.measured: list[Any] = []
+        self.field: Field | None = None
+
+    def estimate(self, domain: Any, measured: list[Any], *, potentials: Any = None) -> Any:  # noqa: ARG002
+        """OpenDP's model of what was measured: mbi's class, our tables (mbi would compile each model anew).
+
+        MST chooses all pairs by the model of the one-way tables and never looks at the last one.
+        """
+        from mbi import MarkovRandomField
+
+        self.measured = list(measured)
+        start = self.field.potentials if self.field else None
+        self.field = field = Field.fit(self.sizes, tables(self.sizes, measured), start=start, iterations=ITERATIONS)
+        known = SimpleNamespace(
+            supports=lambda _: True,
+            project=lambda names: SimpleNamespace(values=field.table(_numbers(names))),
+        )
+        cliques = [tuple(f"c{i}" for i in c) for c in field.potentials]
+        shell = SimpleNamespace(domain=domain, cliques=cliques)
+        return MarkovRandomField(potentials=shell, marginals=known, total=field.total)
+
+
+def _numbers(names: Sequence[str]) -> tuple[int, ...]:
+    return tuple(int(n[1:]) for n in names)
+
+
+def tables(sizes: Sequence[int], measured: Sequence[Any]) -> list[Table]:
+    """OpenDP's measurements as tables of numbered columns."""
+    cliques = [_numbers(m.clique) for m in measured]
+    shapes = [[sizes[i] for i in c] for c in cliques]
+    values = [np.asarray(m.noisy_measurement, dtype=float).reshape(s) for m, s in zip(measured, shapes, strict=True)]
+    return [Table(c, v, float(m.stddev)) for c, v, m in zip(cliques, values, measured, strict=True)]
+
+
+def _codes(bins: Bins, positions: np.ndarray) -> np.ndarray:
+    """The bin of each row, int64."""
+    return bins.groups[np.searchsorted(bins.starts, positions, side="right") - 1]
+
+
+def _packed(question: External, measured: Sequence[Any]) -> ExternalRelease:
+    real = [m for m in measured if all(i < len(question.bins) for i in _numbers(m.clique))]
+    found = tables([b.size for b in question.bins], real)
+    return ExternalRelease(
+        question=question,
+        cliques=tuple(t.columns for t in found),
+        values=tuple(t.values.astype(np.int64) for t in found),
+        sigmas=tuple(t.sigma for t in found),
+    )

@@ -1,0 +1,67 @@
+"""The exponential mechanism over public candidates. Proof note: selection.md beside this file."""
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.privacy.accounting import EXPONENTIAL, Event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Choice, ChoiceRelease
+
+FLOAT = 2.0**-20  # by how much arithmetic may raise the sensitivity of log odds (selection.md, step 4)
+MOST = 2.0**25  # rows, and expected counts, up to which that holds
+FAR = 600.0  # log odds below the best's by more than this are raised to it (selection.md, step 5)
+
+
+def sensitivity(question: Choice, near: Adjacency) -> float:
+    """By how much one unit can move one candidate's score, in rows.
+
+    **Guarantee**: a row that comes or goes moves one cell of a table by 1, a row that is replaced two; a sum of
+    absolute differences moves by as many, the largest absolute difference by 1. A unit's rows add up.
+    """
+    moves = 2 if near.relation is Relation.REPLACE_ONE and question.goal == "worst" else 1
+    return float(moves * near.max_rows)
+
+
+def events(question: Choice, near: Adjacency) -> list[Event]:
+    """One choice whose log odds range over an interval of 2 sensitivity / scale."""
+    reach = 2 * sensitivity(question, near) * (1 + FLOAT)
+    return [Event(name=question.purpose, kind=EXPONENTIAL, sensitivity=reach, sigma=question.scale)]
+
+
+def changed_cells(question: Choice, near: Adjacency) -> int:  # noqa: ARG001
+    """No cell carries Gaussian noise."""
+    return 0
+
+
+def answer(question: Choice, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> ChoiceRelease:
+    """A candidate, drawn with odds exp(score / scale).
+
+    **Guarantee**: (2 sensitivity / scale)-DP, and as a choice of bounded range better in composition (selection.md).
+    Errors: UsageError above 2^25 rows. Memory: 8 bytes for each expected count, twice.
+    """
+    logs = scores(question, rows) / question.scale
+    logs = np.maximum(logs - logs.max(), -FAR)
+    return ChoiceRelease(question=question, index=noise.choice(np.exp(logs)))
+
+
+def scores(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Exact scores of the candidates, in rows, float64: private."""
+    if len(next(iter(rows.values()))) > MOST or max(float(np.abs(e).max()) for e in question.expected) > MOST:
+        raise UsageError(f"choices are made among counts up to {MOST:.0f}; sample the table, or choose another method")
+    counts = [_counted(table, rows) for table in question.tables]
+    if question.goal == "worst":
+        return np.array([np.abs(c - e.ravel()).sum() for c, e in zip(counts, question.expected, strict=True)])
+    return -np.abs(question.expected[0] - np.concatenate(counts)).max(1)
+
+
+def _counted(table: tuple[Bins, ...], rows: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Exact counts of one table, flat; a row that any axis leaves out is not counted."""
+    flat, inside = np.int64(0), np.bool_(True)
+    for bins in table:
+        group = bins.groups[np.searchsorted(bins.starts, rows[bins.column], side="right") - 1]
+        flat, inside = flat * bins.size + group, inside & (group >= 0)
+    return np.bincount(flat[inside], minlength=prod(b.size for b in table)).astype(float)

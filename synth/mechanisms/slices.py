@@ -1,0 +1,202 @@
+"""Slices: sums of random groups of rows on random directions, noised. Proof note: slices.md beside this file."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.privacy.accounting import SLICES, Event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Slices, SlicesRelease
+from synth.questions.features import codes
+from synth.questions.slices import DIRECTION_BITS
+
+__all__ = ["answer", "changed_cells", "events", "sensitivity", "sums"]
+
+CHUNK = 1 << 20  # most rows added at a time
+HELD = 1 << 22  # most coordinates (8 bytes each) projected at a time
+BLOCK = 1 << 16  # most values noised at a time: they stay in the processor's cache
+LIMB = 16  # bits of a sum that are projected at a time: products stay below 2**53, so that float64 is exact
+WIDEST = 1 << 20  # most coordinates for which that is proved
+WORST = 2.0**16  # largest condition number of a matrix that directions are drawn from; rarely met (slices.md, step 5)
+COIN = 1 << 53  # grid on which records are sampled
+
+
+def sensitivity(question: Slices, near: Adjacency) -> float:
+    """L2 distance by which one unit can move the sums of groups, its rows' groups being the same.
+
+    **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes; where it is replaced 2, or
+    sqrt(2) if no coordinate is negative. Rows of a person that fall into different groups move less.
+    """
+    match near.relation:
+        case Relation.ADD_REMOVE | Relation.ZERO_OUT:
+            return float(near.max_rows)
+        case Relation.REPLACE_ONE:
+            return near.max_rows * (sqrt(2.0) if question.encoding.non_negative else 2.0)
+        case _:
+            raise ValueError(f"no sensitivity is proved for relation {near.relation!r}")
+
+
+def events(question: Slices, near: Adjacency) -> list[Event]:
+    """What the accountant must count: a Gaussian where the directions are a whole rotation, else slices.
+
+    Errors: UsageError where the relation gives the question no guarantee, or a row's norm exceeds one.
+    """
+    _check(question, near)
+    size = sensitivity(question, near)
+    plain = Event(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)
+    if question.whole and question.rate == 1:
+        return [plain]
+    dim = question.encoding.dim
+    return [
+        replace(
+            plain,
+            kind=SLICES,
+            dim=dim,
+            num_slices=dim if question.whole else question.num_slices or dim,
+            directions=question.directions,
+            rate=question.rate,
+            spread=near.max_rows > 1 and question.groups != 1 and not question.whole,
+        )
+    ]
+
+
+def _check(question: Slices, near: Adjacency) -> None:
+    """Refuses what has no proof. Errors: UsageError."""
+    if question.groups is None and not near.rows_are_public:
+        raise UsageError(
+            f"a slice for each record tells the number of rows, which {near.relation} with unit {near.unit} protects; "
+            "set a number of groups, or choose zero_out or replace_one with a row as the unit"
+        )
+    if question.rate < 1 and (near.relation is Relation.REPLACE_ONE or not near.by_row):
+        raise UsageError(
+            f"sampled records have no proof under {near.relation} with unit {near.unit}; set the rate to 1, or "
+            "choose add_remove or zero_out with a row as the unit"
+        )
+    if question.encoding.dim > WIDEST:
+        raise UsageError(f"slices of {question.encoding.dim} coordinates: at most {WIDEST}; group categories")
+    if sum(int((t * t).sum(1).max(initial=0)) for t in _whole(question)) > round(question.pitch**-2):
+        raise UsageError("slices: a row's norm exceeds 1 on the lattice; lower the weights of the columns")
+
+
+def changed_cells(question: Slices, near: Adjacency) -> int:
+    """In how many told values neighbouring tables can differ, groups and directions being the same."""
+    if not question.whole:
+        return near.max_rows * (question.num_slices or 1)
+    nonzero = sum(int(np.count_nonzero(b.table, axis=1).max(initial=0)) for b in question.encoding.blocks)
+    return near.max_rows * nonzero * (2 if near.relation is Relation.REPLACE_ONE else 1)
+
+
+def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SlicesRelease:
+    """The question's slices over ``rows`` (positions by column), noised.
+
+    **Guarantee**: the profile of ``events`` (slices.md). Memory: the sums, twice, and ``CHUNK`` rows at a time.
+    """
+    exact = sums(question, rows, noise)
+    if question.whole:
+        return SlicesRelease(question=question, values=_told(question, exact, question.pitch, noise))
+    directions = _directions(question, noise)
+    projected = _projected(exact, directions, limbs=2 if question.groups is None else 3)
+    step = question.pitch * 2.0 ** (LIMB - DIRECTION_BITS)
+    values = _told(question, projected, step, noise)
+    return SlicesRelease(question=question, values=values, directions=directions * 2.0**-DIRECTION_BITS)
+
+
+def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> np.ndarray:
+    """The exact sums of the groups' rows on the lattice, int64 (K, dim), in units of the pitch.
+
+    Each row's group is drawn anew, uniformly, whatever the row and wherever it stands; it is never told.
+    """
+    num_rows = len(next(iter(rows.values()))) if rows else 0
+    total = np.zeros((num_rows if question.groups is None else question.groups, question.encoding.dim), dtype=np.int64)
+    whole = _whole(question)
+    for start in range(0, num_rows, CHUNK):
+        part = slice(start, min(start + CHUNK, num_rows))
+        group, first, last = _groups(question, part, noise)
+        at = 0
+        for block, table in zip(question.encoding.blocks, whole, strict=True):
+            bins = codes(block.bins, rows[block.bins.column][part])
+            _add(table, group, bins, total[first:last, at : at + block.width])
+            at += block.width
+    return total
+
+
+def _whole(question: Slices) -> list[np.ndarray]:
+    """Each block's coordinates as rows are encoded, int64, in units of the pitch."""
+    return [np.trunc(b.table / question.pitch).astype(np.int64) for b in question.encoding.blocks]
+
+
+def _groups(question: Slices, part: slice, noise: SystemNoise) -> tuple[np.ndarray, int, int]:
+    """Each row's group, counted from ``first`` (-1 for a row that is not sampled); first and last group of the part."""
+    size = part.stop - part.start
+    if question.groups is None:
+        group, first, last = np.arange(size), part.start, part.stop
+    else:
+        group, first, last = noise.uniform_codes(size, high=question.groups), 0, question.groups
+    if question.rate < 1:
+        group = np.where(noise.uniform_codes(size, high=COIN) < int(question.rate * COIN), group, -1)
+    return group, first, last
+
+
+def _add(table: np.ndarray, group: np.ndarray, bins: np.ndarray, total: np.ndarray) -> None:
+    """Adds a column's coordinates of one chunk of rows to its part of the sums (K, width)."""
+    kept = (bins >= 0) & (group >= 0)
+    if not kept.all():
+        group, bins = group[kept], bins[kept]
+    size, width = table.shape
+    if size == width and np.count_nonzero(table) == np.count_nonzero(np.diagonal(table)):
+        height = np.diagonal(table)
+        if len(group) < total.size:
+            np.add.at(total, (group, bins), height[bins])
+        else:
+            total += np.bincount(group * size + bins, minlength=total.size).reshape(total.shape) * height
+        return
+    for j in range(width):  # sums below CHUNK / pitch = 2**40: whole numbers, exact in float64 in any order
+        total[:, j] += np.bincount(group, weights=table[bins, j], minlength=len(total)).astype(np.int64)
+
+
+def _directions(question: Slices, noise: SystemNoise) -> np.ndarray:
+    """Random directions, int64 (dim, num_slices), in units of 2**-DIRECTION_BITS."""
+    shape, unit = (question.encoding.dim, question.num_slices or 1), 2.0**DIRECTION_BITS
+    if question.directions == "gaussian":
+        return noise.gaussian_counts(shape, sigma=unit / sqrt(shape[0]))
+    q, r = np.linalg.qr(noise.directions(shape))
+    while np.linalg.cond(r) > WORST:  # else rounding errors could turn the directions by more than the slack
+        q, r = np.linalg.qr(noise.directions(shape))
+    return np.rint(q * np.where(np.diagonal(r) < 0, -unit, unit)).astype(np.int64)
+
+
+def _projected(total: np.ndarray, directions: np.ndarray, *, limbs: int) -> np.ndarray:
+    """floor(total @ directions / 2**LIMB), exactly, int64 (K, num_slices).
+
+    The sums are taken LIMB bits at a time (the last limb has what is left): every partial sum of a product is a whole
+    number below 2**53, so float64 arithmetic is exact.
+    """
+    if int(np.abs(directions).sum(0).max()) >= 1 << (53 - LIMB):
+        raise ArithmeticError("directions too long for exact products")
+    plain = directions.astype(np.float64)
+    found = np.zeros((len(total), directions.shape[1]), dtype=np.int64)
+    step = max(HELD // total.shape[1], 1)
+    for start in range(0, len(total), step):
+        left = total[start : start + step]
+        for limb in range(limbs):
+            digit = left & ((1 << LIMB) - 1) if limb < limbs - 1 else left
+            product = (digit.astype(np.float64) @ plain).astype(np.int64)
+            found[start : start + step] += product >> LIMB if limb == 0 else product << (LIMB * (limb - 1))
+            left = left >> LIMB
+    return found
+
+
+def _told(question: Slices, exact: np.ndarray, step: float, noise: SystemNoise) -> np.ndarray:
+    """exact (in units of ``step``) + Gaussian noise, rounded to the question's grain, float64."""
+    shift = round(question.grain / step).bit_length() - 1
+    told = np.empty(exact.shape)
+    rows = max(BLOCK // exact.shape[1], 1)
+    for start in range(0, len(exact), rows):
+        part = exact[start : start + rows]
+        part += noise.gaussian_counts(part.shape, sigma=question.sigma / step)
+        told[start : start + rows] = ((part + ((1 << shift) >> 1)) >> shift) * question.grain
+    return told

@@ -1,0 +1,223 @@
+"""Sample paths: no neighbour moves the whitened sum further than stated, whatever points are asked, in any batches."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from synth.errors import UsageError
+from synth.mechanisms import functional
+from synth.mechanisms.functional import Functional
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Block, GaussianKernel, Path, ProductKernel
+from synth.questions import paths as limits
+from synth.questions.paths import INVERSE, PITCH
+
+ADD = Adjacency(relation=Relation.ADD_REMOVE)
+BINS = (Bins.each("a", 2), Bins(column="b", cells=4, starts=[0, 1, 2, 3], groups=[0, 1, 2, -1]), Bins.each("c", 3))
+ROWS = list(product(range(2), range(4), range(3)))
+POINTS = np.array(list(product(range(2), range(3), range(3))))
+PLACES = Block(bins=BINS[2], table=np.array([[0.0, 0.0], [1.0, 0.3], [0.2, -0.7]]))
+
+
+class Silent:
+    """No noise at all. Exists in tests only."""
+
+    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
+        return np.zeros(shape, dtype=np.int64)
+
+
+def near_table(size, rho):
+    return rho ** np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+
+
+def kernel(rho=0.6):
+    """A conditional kernel: the identity on the first column, so that rows of two classes are orthogonal."""
+    return ProductKernel(bins=BINS, tables=(np.eye(2), near_table(3, rho), near_table(3, 0.9)))
+
+
+def path(points=POINTS, *, name="p", sigma=2.0, nugget=1e-3, k=None, gradients=False):
+    return Path(
+        name=name, purpose="test", kernel=k or kernel(), sigma=sigma, nugget=nugget, points=points, gradients=gradients
+    )
+
+
+def columns(rows):
+    kept = [r for r in rows if r is not None]
+    return {n: np.array([r[j] for r in kept], dtype=np.int64) for j, n in enumerate("abc")}
+
+
+def told(question, batches, rows, noise=None):
+    """(the path's state after these batches, the releases' values)."""
+    mechanism = Functional()
+    parts = [Path(**{**vars_of(question), "points": b}) for b in batches]
+    values = [mechanism.answer(p, columns(rows), noise or Silent()).values for p in parts]
+    return mechanism._paths[question.key], np.concatenate(values)
+
+
+def vars_of(question):
+    return {n: getattr(question, n) for n in ("name", "purpose", "kernel", "sigma", "nugget", "gradients")}
+
+
+def neighbours(relation):
+    for row in ROWS:
+        match relation:
+            case Relation.ADD_REMOVE:
+                yield [ROWS[5], row], [ROWS[5]]
+            case Relation.ZERO_OUT:
+                yield [ROWS[5], row], [ROWS[5], None]
+            case Relation.REPLACE_ONE:
+                for other in ROWS:
+                    yield [ROWS[5], row], [ROWS[5], other]
+
+
+def whitened(question, rows, state):
+    """The whitened sums, in whole numbers, at the points of a path that is open."""
+    return functional.whitened(state.whiten, functional.sums(question, state.points, columns(rows)))
+
+
+CASES = {
+    "codes": (path(), [POINTS[:5], POINTS[5:7], POINTS[7:]]),
+    "few": (path(POINTS[:3]), [POINTS[:3]]),
+    "vectors": (path(PLACES.table, k=GaussianKernel(blocks=(PLACES,), lengthscale=0.8)), [PLACES.table]),
+    "gradients": (
+        path(PLACES.table, k=GaussianKernel(blocks=(PLACES,), lengthscale=0.8), gradients=True, nugget=1e-2),
+        [PLACES.table[:1], PLACES.table[1:] + 0.05],
+    ),
+}
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("case", CASES)
+def test_no_neighbour_moves_the_whitened_sum_by_more_than_stated(case, relation):
+    question, batches = CASES[case]
+    state, _ = told(question, batches, [])
+    bound = functional.sensitivity(Adjacency(relation=relation)) * (1 + question.excess)
+    moves = [whitened(question, x, state) - whitened(question, y, state) for x, y in neighbours(relation)]
+    largest = max(np.linalg.norm(m * PITCH) for m in moves)
+    assert largest <= bound
+    if case == "codes":
+        assert largest > 0.998 * bound, "with a row's own point asked, all but the nugget's share is reached"
+
+
+def test_a_persons_rows_add_up():
+    state, _ = told(path(), [POINTS], [])
+    move = whitened(path(), [ROWS[0]] * 3, state) - whitened(path(), [], state)
+    size = functional.sensitivity(Adjacency(relation=Relation.ADD_REMOVE, unit="person", max_rows=3))
+    assert 0.998 * size < np.linalg.norm(move * PITCH) <= size * (1 + path().excess)
+
+
+def test_without_noise_the_values_are_the_sums_of_the_kernel():
+    rng = np.random.default_rng(0)
+    rows = [ROWS[i] for i in rng.integers(0, len(ROWS), 300)]
+    for case, (question, batches) in CASES.items():
+        _, values = told(question, batches, rows)
+        x = question.kernel.points(columns(rows))
+        points = np.concatenate(batches)
+        truth = question.kernel.seen(x, points, gradients=question.gradients).sum(0)
+        if question.gradients:
+            truth = truth.reshape(-1, 3) / [1.0, 0.8, 0.8]
+        assert np.abs(values - truth).max() < 0.05, case  # told to sigma / 32, times the factor's rows
+
+
+def test_gradients_are_those_of_the_values():
+    k = GaussianKernel(blocks=(PLACES,), lengthscale=0.8)
+    w, step = np.array([[0.3, 0.1]]), 1e-5
+    analytic = k.seen(PLACES.table, w, gradients=True).reshape(3, 3)[:, 1:] / 0.8
+    for j in range(2):
+        shift = step * np.eye(2)[j]
+        slope = (k.seen(PLACES.table, w + shift) - k.seen(PLACES.table, w - shift))[:, 0] / (2 * step)
+        assert np.allclose(slope, analytic[:, j], atol=1e-8)
+    gram = k.gram(PLACES.table, w, gradients=True)
+    for j in range(2):  # the covariance of values with gradients, and of gradients with each other, by differences
+        shift = step * np.eye(2)[j]
+        above, below = (k.seen(PLACES.table + s, w, gradients=True) for s in (shift, -shift))
+        assert np.allclose(gram.reshape(3, 3, 3)[:, 1 + j], 0.8 * (above - below).reshape(3, 3) / (2 * step), atol=1e-8)
+
+
+def test_a_point_told_keeps_its_value_and_a_path_is_paid_once():
+    mechanism, rows, noise = Functional(), columns(ROWS), SystemNoise()
+    assert [e.sigma for e in mechanism.events(path(), ADD)] == [2.0]
+    first = mechanism.answer(path(POINTS[[3, 1, 3]]), rows, noise).values
+    assert first[0] == first[2]
+    assert mechanism.events(path(), ADD) == []
+    later = mechanism.answer(path(), columns(ROWS[:4]), noise).values  # even were the rows to change
+    assert np.array_equal(later[[3, 1]], first[:2])
+
+
+@pytest.mark.parametrize("other", [{"name": "q"}, {"sigma": 2.5}, {"nugget": 2e-3}, {"k": kernel(0.5)}])
+def test_another_path_is_another_price(other):
+    mechanism = Functional()
+    mechanism.answer(path(), columns(ROWS), SystemNoise())
+    assert len(mechanism.events(path(**other), ADD)) == 1
+
+
+def test_more_points_than_were_paid_for_are_refused_before_anything_is_spent(monkeypatch):
+    monkeypatch.setattr(functional, "MAX_POINTS", 10)
+    mechanism = Functional()
+    mechanism.answer(path(POINTS[:8]), columns(ROWS), SystemNoise())
+    mechanism.events(path(POINTS[:10]), ADD)
+    with pytest.raises(UsageError, match="more than 10"):
+        mechanism.events(path(POINTS[:11]), ADD)
+
+
+def test_sums_know_no_order_and_no_chunks(monkeypatch):
+    rng = np.random.default_rng(2)
+    rows = [ROWS[i] for i in rng.integers(0, len(ROWS), 400)]
+    whole = functional.sums(path(), POINTS, columns(rows))
+    monkeypatch.setattr(functional, "ROWS", 7)
+    monkeypatch.setattr(functional, "POINTS", 5)
+    assert np.array_equal(whole, functional.sums(path(), POINTS, columns(rows[::-1])))
+
+
+def test_whitening_is_exact_where_floats_would_not_be():
+    """Against whole numbers of any length; sums of 2**62 and weights of 2**47, of either sign."""
+    rng = np.random.default_rng(3)
+    weights = rng.integers(-(2**46), 2**46, (40, 40))
+    sums = rng.integers(-(2**62), 2**62, 40)
+    sums[:20] >>= 40
+    weights >>= 20
+    exact = [sum(int(w) * int(s) for w, s in zip(row, sums, strict=True)) >> 44 for row in weights]
+    assert functional.whitened(weights.astype(float), sums).tolist() == exact
+
+
+@pytest.mark.parametrize("batches", [1, 7])
+def test_arithmetic_stays_within_the_excess(batches):
+    """W K W^T differs from the identity by far less than the noise was raised for; sums differ by nothing at all."""
+    rng = np.random.default_rng(4)
+    sizes = (60, 30, 40, 9)
+    bins = tuple(Bins.each(f"c{j}", s) for j, s in enumerate(sizes))
+    k = ProductKernel(bins=bins, tables=tuple(near_table(s, 0.97) for s in sizes))
+    points = np.unique(np.column_stack([rng.integers(0, s, 700) for s in sizes]), axis=0)
+    cuts = np.linspace(0, len(points), batches + 1).astype(int)
+    mechanism, rows = Functional(), {f"c{j}": np.zeros(0, dtype=np.int64) for j in range(len(sizes))}
+    for a, b in pairwise(cuts):
+        question = path(points[a:b], k=k, nugget=1e-4)
+        mechanism.answer(question, rows, Silent())
+    state = mechanism._paths[question.key]
+    whiten = state.whiten * INVERSE
+    covariance = k.gram(points, points) + 1e-4 * np.eye(len(points))
+    off = np.abs(np.linalg.eigvalsh(whiten @ covariance @ whiten.T) - 1).max()
+    assert off < question.excess
+    assert question.excess <= limits.MOST_EXCESS
+
+
+def test_kernels_that_break_the_proof_are_refused():
+    for table in (
+        [[1, 0.5], [0.4, 1]], [[1, -0.1], [-0.1, 1]], [[1.1, 0], [0, 1]],
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="kernel"):
+            ProductKernel(bins=BINS[:1], tables=(np.array(table),))
+    broken = np.array([[1, 0.9, 0], [0.9, 1, 0.9], [0, 0.9, 1]])
+    with pytest.raises(ValueError, match="semi-definite"):
+        ProductKernel(bins=BINS[2:], tables=(broken,))
+    with pytest.raises(ValueError, match="nugget"):
+        path(nugget=1e-7)
+    with pytest.raises(ValueError, match="codes"):
+        path(np.array([[0, 3, 0]]))
+
+
+def test_no_rows_are_well():
+    _, values = told(path(), [POINTS], [], SystemNoise())
+    assert np.isfinite(values).all()

@@ -1,0 +1,91 @@
+"""Composition under five calculi: against the accountant's own tables, and in the order that theory gives."""
+
+from math import exp, expm1, log, sqrt
+
+import dp_accounting
+import pytest
+from dp_accounting.rdp import RdpAccountant
+
+from synth.privacy import composition
+from synth.privacy.accounting import calibrate
+from synth.privacy.composition import Run, advanced, basic, compose, rdp, zcdp
+
+
+def runs(count: int, *, epsilon: float = 0.5, delta: float = 1e-6) -> list[Run]:
+    return [Run(epsilon=epsilon, delta=delta, mu=calibrate(epsilon, delta))] * count
+
+
+@pytest.mark.parametrize(("mu", "delta"), [(0.268, 1e-5), (1.0, 1e-6), (3.0, 1e-3)])
+def test_rdp_agrees_with_the_accountant(mu, delta):
+    accountant = RdpAccountant([float(o) for o in composition.ORDERS if o > 1.01])
+    accountant.compose(dp_accounting.GaussianDpEvent(1 / mu))
+    assert rdp(mu**2 / 2, delta) == pytest.approx(accountant.get_epsilon(delta), rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [2, 10, 60])
+def test_the_exact_figure_is_the_least_and_nothing_exceeds_the_sum(count):
+    found = compose(runs(count))
+    assert found.exact < found.rdp < found.zcdp
+    assert found.advanced <= found.basic
+    assert found.exact < found.basic == pytest.approx(0.5 * count)
+
+
+def test_one_run_costs_what_it_was_charged():
+    found = compose(runs(1))
+    assert found.basic == 0.5
+    assert found.exact == pytest.approx(0.5, rel=1e-3)
+
+
+def test_many_small_runs_grow_with_the_root():
+    few, many = (compose(runs(k, epsilon=0.05)).exact for k in (25, 100))
+    assert many < 2.3 * few  # the sum would grow fourfold
+
+
+def test_advanced_is_the_published_bound_for_unequal_runs():
+    epsilons, slack = [0.1, 0.2, 0.3] * 40, 1e-6
+    by_hand = sum(e * expm1(e) / (exp(e) + 1) for e in epsilons)
+    by_hand += sqrt(2 * log(1 / slack) * sum(e * e for e in epsilons))
+    assert advanced(epsilons, slack) == pytest.approx(by_hand)
+
+
+def test_formulas_by_hand():
+    assert zcdp(0.125, 1e-5) == pytest.approx(0.125 + 2 * sqrt(0.125 * log(1e5)))
+    assert basic(runs(3)) == 1.5
+
+
+def ledger(tmp_path, **second):
+    from synth.privacy.ledger import Ledger, Spend
+
+    book = Ledger(tmp_path / "ledger.sqlite")
+    facts = {"dataset": "d", "delta": 1e-5, "relation": "add_remove", "unit": "row", "engine": "e",
+             "noise_source": "system", "question": {"mu": calibrate(1.0, 1e-5)}}  # fmt: skip
+    book.spend(Spend(epsilon=1.0, **facts))
+    book.spend(Spend(epsilon=1.0, **{**facts, **second}))
+    return book
+
+
+def test_the_ledgers_steps_follow_its_spends(tmp_path):
+    found = composition.ledger_composition(ledger(tmp_path).entries(), "d")
+    assert [s["runs"] for s in found["steps"]] == [1, 2]
+    assert [s["entry"] for s in found["steps"]] == [1, 2]
+    assert found["reason"] is None
+
+
+@pytest.mark.parametrize("second", [{"relation": "zero_out"}, {"question": {}}])
+def test_what_does_not_add_up_is_not_composed(tmp_path, second):
+    found = composition.ledger_composition(ledger(tmp_path, **second).entries(), "d")
+    assert found["reason"]
+    assert found["steps"] == []
+
+
+def test_the_command_tells_all_five(command, tmp_path):
+    import json
+
+    book = ledger(tmp_path)
+    code, out, _ = command("ledger", "composition", "--ledger", book.path, "--json")
+    step = json.loads(out)["datasets"][0]["steps"][-1]
+    assert code == 0
+    assert step["exact"] < step["rdp"] < step["zcdp"]
+    code, out, _ = command("ledger", "composition", "--ledger", book.path)
+    assert code == 0
+    assert "zCDP" in out

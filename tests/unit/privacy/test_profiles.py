@@ -1,0 +1,200 @@
+"""The privacy profile of slices agrees with published tables, with simulation and with loss distributions."""
+
+from math import exp, inf, sqrt
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy import integrate, stats
+
+from synth.privacy import losses
+from synth.privacy.profiles import (
+    Shift,
+    delta,
+    epsilon_at,
+    gaussian_delta,
+    profile,
+    renyi,
+    sigma_at,
+    slice_sigma,
+    theorem_1,
+)
+from synth.privacy.reserves import DELTA_RESERVE, EPSILON_RESERVE
+
+TABLE = [  # dim 100, delta 1e-5, sensitivity 1: num_slices, epsilon, Gaussian, rotation, Theorem 1, all rounded up
+    (100, 5.1, 0.915, 0.877, 1.150),
+    (100, 1.0, 3.845, 3.731, 5.379),
+    (10, 5.1, 0.363, 0.352, 0.524),
+]
+LAWS = [Shift(100, 100), Shift(12, 1), Shift(7, 30), Shift(100, 10, "rotation"), Shift(3, 2, "rotation")]
+
+
+@pytest.mark.parametrize(("slices", "epsilon", "gaussian", "rotation", "published"), TABLE)
+def test_known_noise(slices, epsilon, gaussian, rotation, published):
+    for found, stated in (
+        (sigma_at(epsilon, 1e-5, Shift(100, slices)), gaussian),
+        (sigma_at(epsilon, 1e-5, Shift(100, slices, "rotation")), rotation),
+        (theorem_1(epsilon, 1e-5, dim=100, num_slices=slices), published),
+    ):
+        assert stated - 0.001 < found <= stated
+
+
+def test_theorem_1_pays_for_more_than_it_claims():
+    sigma = theorem_1(5.1, 1e-5, dim=100, num_slices=100)
+    assert epsilon_at(1e-5, Shift(100, 100), ratio=1 / sigma) == pytest.approx(3.905, abs=0.005)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_the_nodes_carry_the_law_of_the_shift(law):
+    """Total probability, the mean (num_slices / dim for both families) and, by simulation, the quantiles."""
+    r, weight = law.nodes
+    assert weight.sum() == pytest.approx(1, abs=1e-11)
+    assert law.mean_square == pytest.approx(law.num_slices / law.dim, rel=1e-11)
+    rng = np.random.default_rng(5)
+    draws = rng.standard_normal((1500, law.dim, law.num_slices)) / sqrt(law.dim)
+    if law.directions == "rotation":
+        draws = np.linalg.qr(draws)[0]
+    seen = np.linalg.norm(draws[:, 0, :], axis=1)
+    for q in np.quantile(seen, [0.1, 0.5, 0.9]):
+        share = weight[r <= q].sum()
+        assert abs(share - np.mean(seen <= q)) < 0.05
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize(("epsilon", "wanted"), [(0.2, 1e-3), (1.0, 1e-5), (5.1, 1e-7)])
+def test_the_integral_agrees_with_adaptive_quadrature(law, epsilon, wanted, monkeypatch):
+    with_slack = delta(epsilon, law, ratio=1 / sigma_at(epsilon, wanted, law))
+    monkeypatch.setattr(Shift, "slack", 0.0)
+    law = Shift(law.dim, law.num_slices, law.directions)
+    sigma = sigma_at(epsilon, wanted, law)
+    shape = stats.chi2(law.num_slices, scale=1 / law.dim)
+    if law.directions == "rotation":
+        shape = stats.beta(law.num_slices / 2, (law.dim - law.num_slices) / 2)
+
+    def slope(mu: float) -> float:  # by parts: the profile's derivative in mu, times Pr[mu is exceeded]
+        return float(stats.norm.pdf(epsilon / mu - mu / 2) * shape.sf((mu * sigma) ** 2))
+
+    high = sqrt(shape.isf(1e-16)) / sigma
+    value, _ = integrate.quad(slope, 0, high, limit=2000, epsabs=0, epsrel=1e-9, points=[high / 9, high / 3])
+    assert delta(epsilon, law, ratio=1 / sigma) == pytest.approx(value, rel=1e-7)
+    assert value < wanted * (1 + 1e-7)
+    assert value < with_slack * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(("law", "rate"), [(Shift(100, 100), 1.0), (Shift(10, 4, "rotation"), 1.0), (Shift(8, 4), 0.3)])
+def test_simulated_delta_agrees(law, rate):
+    """delta = E[(1 - exp(epsilon - loss))+], the loss told together with U; mixtures as their own loss."""
+    sigma, epsilon, draws = 1.5, 0.5, 200_000
+    rng = np.random.default_rng(11)
+    squares = rng.chisquare(law.num_slices, draws) / law.dim
+    if law.directions == "rotation":
+        squares = rng.beta(law.num_slices / 2, (law.dim - law.num_slices) / 2, draws)
+    mu = np.sqrt(squares) / sigma
+    seen = rng.standard_normal(draws) + mu * (rng.random(draws) < rate)
+    loss = np.log(rate * np.exp(mu * seen - mu**2 / 2) + 1 - rate)
+    terms = np.maximum(0, 1 - np.exp(epsilon - loss))
+    error = terms.std() / sqrt(draws)
+    assert abs(terms.mean() - delta(epsilon, law, ratio=1 / sigma, rate=rate)) < 4.9 * error
+    assert terms.mean() > 20 * error, "the simulation sees too little to tell anything"
+
+
+def test_negative_epsilon_and_order_of_neighbours_are_consistent():
+    """delta(-e) = 1 - exp(-e) + exp(-e) * delta'(e), delta' that of the neighbours reversed: also when subsampled."""
+    law, grid = Shift(9, 4), np.array([0.01, 0.3, 2.0])
+    for rate in (1.0, 0.2):
+        ahead = profile(grid, law, ratio=0.7, rate=rate)
+        reversed_ = profile(-grid, law, ratio=0.7, rate=rate, removed=False)
+        assert np.allclose(reversed_, -np.expm1(-grid) + np.exp(-grid) * ahead, rtol=1e-9)
+
+
+def test_subsampling_helps_and_agrees_with_dp_accounting_where_the_shift_is_fixed():
+    fixed = Shift(5, 5, "rotation")
+    theirs = pld.from_gaussian_mechanism(2.0, sampling_prob=0.25, value_discretization_interval=1e-3)
+    for epsilon in (0.1, 0.5, 1.0):
+        ours = delta(epsilon, fixed, ratio=0.5, rate=0.25)
+        assert ours == pytest.approx(theirs.get_delta_for_epsilon(epsilon), rel=1e-3)
+        assert ours < delta(epsilon, fixed, ratio=0.5)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_loss_distribution_is_pessimistic_and_close(law, rate):
+    one = losses.distribution(law, ratio=0.8, rate=rate)
+    for epsilon in (0.05, 0.4, 1.5):
+        exact = delta(epsilon, law, ratio=0.8, rate=rate)
+        assert exact * (1 - 1e-9) <= one.get_delta_for_epsilon(epsilon) <= exact * 1.002 + 1e-12
+
+
+def test_gaussians_beside_slices_add_to_the_square_of_mu():
+    """A fixed shift beside a Gaussian is one Gaussian; a random one agrees with composed loss distributions."""
+    both = delta(1.0, Shift(4, 4, "rotation"), ratio=0.3, beside=0.4)
+    assert both == pytest.approx(float(gaussian_delta(1.0, 0.5)), rel=1e-9)
+    law = Shift(12, 6)
+    composed = losses.epsilon([(law, 0.5, 1.0, 1)], 1e-6, beside=0.4)
+    exact = epsilon_at(1e-6, law, ratio=0.5, beside=0.4)
+    assert exact <= composed <= exact * 1.001
+
+
+def test_renyi_is_the_integral_of_the_gaussians():
+    law, order, ratio = Shift(20, 7), 3.5, 0.6
+    r, weight = law.nodes
+    direct = np.log(weight @ np.exp(order * (order - 1) * (ratio * r) ** 2 / 2)) / (order - 1)
+    assert renyi(order, law, ratio=ratio) == pytest.approx(direct, rel=1e-5)
+    assert renyi(order, law, ratio=ratio) <= order * 7 * ratio**2 / (2 * (20 - order * (order - 1) * ratio**2))
+    assert renyi(10.0, law, ratio=1.0) == inf
+
+
+def test_the_profile_never_exceeds_the_renyi_bound():
+    law, ratio = Shift(20, 7), 0.6
+    bound = min(exp((a - 1) * (renyi(a, law, ratio=ratio) - 2.0)) for a in np.linspace(1.1, 7, 60))
+    assert delta(2.0, law, ratio=ratio) < bound
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_rows_of_a_person_in_different_groups_are_covered(rows):
+    """r**2 is then a mixture of several chi-squared laws with the same or a smaller sum: simulated, never above.
+
+    The plain profile of one row ``rows`` times as large would not do: with tiny noise it is exceeded.
+    """
+    rng = np.random.default_rng(2)
+    parts = rng.chisquare(1, (400_000, rows)).sum(1)  # dim 1, one slice, unit rows in groups of their own
+    law = Shift(1, 1)
+    for sigma in (0.01, 0.5, 3.0, 20.0):
+        seen = gaussian_delta(1.0, np.sqrt(parts) / sigma)
+        covered = delta(1.0, law, ratio=rows / sigma, spread=True)
+        assert seen.mean() <= covered + 4.9 * seen.std() / sqrt(len(seen))
+    tiny = gaussian_delta(1.0, np.sqrt(parts) / 0.01)
+    assert tiny.mean() > delta(1.0, law, ratio=rows / 0.01) + 4.9 * tiny.std() / sqrt(len(tiny))
+
+
+@pytest.mark.parametrize(("epsilon", "wanted"), [(0.1, 1e-5), (1.0, 1e-5), (8.0, 1e-6)])
+def test_spread_costs_nothing_where_deltas_are_small(epsilon, wanted):
+    law = Shift(100, 50)
+    assert sigma_at(epsilon, wanted, law, spread=True) == pytest.approx(sigma_at(epsilon, wanted, law), rel=1e-3)
+
+
+@pytest.mark.parametrize("facts", [{}, {"rate": 0.2}, {"beside": 0.1}, {"directions": "rotation"}, {"spread": True}])
+def test_calibration_is_on_the_safe_side_and_wastes_little(facts):
+    sigma = slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=2.0, dim=50, num_slices=20, **facts)
+    law = Shift(50, 20, facts.pop("directions", "gaussian"))
+    net = 1.0 * (1 - EPSILON_RESERVE), 1e-5 * (1 - DELTA_RESERVE)
+    assert delta(net[0], law, ratio=2 / sigma, **facts) <= net[1]
+    assert delta(net[0], law, ratio=2 / (sigma * 0.999), **facts) > net[1]
+
+
+def test_a_whole_rotation_is_an_ordinary_gaussian():
+    from synth.privacy.accounting import calibrate
+
+    sigma = slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=9, num_slices=9, directions="rotation")
+    assert sigma == pytest.approx(1 / calibrate(1.0, 1e-5), rel=1e-6)
+
+
+def test_what_other_questions_took_is_refused():
+    with pytest.raises(ValueError, match="whole budget"):
+        slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=9, num_slices=4, beside=0.3)
+
+
+@pytest.mark.parametrize("bad", [(0, 1), (1, 0), (1, 1, "cubic")])
+def test_senseless_shifts_are_refused(bad):
+    with pytest.raises(ValueError, match="shifts"):
+        Shift(*bad)

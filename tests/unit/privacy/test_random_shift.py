@@ -1,0 +1,199 @@
+"""Events of slices: they survive JSON, compose on the safe side, and the curator holds them to the grant."""
+
+import json
+
+import numpy as np
+import pytest
+
+from synth.errors import BudgetError, UsageError
+from synth.mechanisms import counts, slices
+from synth.privacy import accounting
+from synth.privacy.accounting import (
+    COMPOSED,
+    INTEGRATED,
+    Event,
+    accountant,
+    calibrate,
+    derived_epsilon,
+    epsilon_of,
+    event,
+    reserve_taken,
+    slice_sigma,
+)
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Block, Counts, Encoding, Marginal, Slices
+
+SLICED = Event(
+    name="s", sensitivity=1.0, sigma=4.0, kind="slices", dim=12, num_slices=6, directions="gaussian", pitch=2.0**-8
+)
+COUNTED = Event(name="c", sensitivity=1.0, sigma=5.0)
+
+
+def like(**changes):
+    from dataclasses import replace
+
+    return replace(SLICED, **changes)
+
+
+@pytest.mark.parametrize("one", [SLICED, COUNTED, like(rate=0.5, count=3), like(spread=True, failure_delta=1e-9)])
+def test_events_survive_json(one):
+    assert event({"mechanism": "words", **json.loads(json.dumps(one.plain()))}) == one
+
+
+def test_a_gaussian_event_is_told_as_before():
+    assert COUNTED.plain() == {"name": "c", "sensitivity": 1.0, "sigma": 5.0, "count": 1}
+
+
+@pytest.mark.parametrize("bad", [{"kind": "cubic"}, {"rate": 0.0}, {"rate": 2.0}, {"dim": 0}, {"directions": ""}])
+def test_senseless_slices_are_refused(bad):
+    with pytest.raises(ValueError, match=r"event|shifts"):
+        like(**bad)
+
+
+def test_slices_have_no_mu():
+    with pytest.raises(ValueError, match="epsilon_of"):
+        _ = SLICED.mu2
+
+
+def test_gaussian_events_compose_as_ever():
+    assert epsilon_of([COUNTED] * 3, 1e-5) == derived_epsilon(accounting.total_mu([COUNTED] * 3), 1e-5)
+    assert accountant([COUNTED]) == accounting.ACCOUNTANT
+    assert epsilon_of([], 1e-5) == 0.0
+
+
+def test_more_events_never_cost_less():
+    steps = [[SLICED], [SLICED, COUNTED], [SLICED, COUNTED, SLICED], [SLICED, COUNTED, like(count=2)]]
+    epsilons = [epsilon_of(s, 1e-5) for s in steps]
+    assert epsilons == sorted(epsilons)
+    assert len(set(epsilons)) == len(epsilons)
+
+
+@pytest.mark.parametrize("more", [like(dim=13), like(rate=0.5), like(directions="rotation"), like(sigma=4.5)])
+def test_slices_of_several_laws_compose_by_loss_distributions(more):
+    """Never below the dearer alone, never above two of the dearer, and named for what it is."""
+    both = epsilon_of([SLICED, more], 1e-5)
+    assert accountant([SLICED, more]) == COMPOSED
+    assert accountant([SLICED, like(count=2)]) == INTEGRATED
+    assert max(epsilon_of([SLICED], 1e-5), epsilon_of([more], 1e-5)) < both
+    assert both < epsilon_of([like(count=2, dim=12, sigma=3.9)], 1e-5) * 1.01
+
+
+def test_loss_distributions_agree_with_the_integral_where_both_hold():
+    """The same two questions, told apart from each other by a hair's breadth of sigma."""
+    exact = epsilon_of([SLICED, SLICED], 1e-5)
+    composed = epsilon_of([SLICED, like(sigma=4.0 * (1 + 1e-9))], 1e-5)
+    assert exact * (1 - 1e-6) <= composed <= exact * 1.001
+
+
+def test_spread_slices_of_several_laws_are_refused():
+    with pytest.raises(UsageError, match="one question"):
+        epsilon_of([like(spread=True), like(sigma=5.0)], 1e-5)
+
+
+ENCODING = Encoding(blocks=(Block.one_hot(Bins.each("a", 2), weight=1.0),))
+NEAR = Adjacency(relation=Relation.ADD_REMOVE)
+
+
+class Door:
+    """A curator over three rows, for slices and counts."""
+
+    def __init__(self, *, epsilon=1.0, share=1.0, beside=0.0, near=NEAR):
+        self.read = 0
+        self.mu = calibrate(epsilon, 1e-5)
+        grant = Grant(epsilon=epsilon, delta=1e-5, near=near, mu=self.mu * share**0.5, beside=beside)
+        self.curator = Curator(
+            grant=grant, commit=lambda: None, read=self._rows, mechanisms={Slices: slices, Counts: counts},
+            noise=SystemNoise(),
+        )  # fmt: skip
+
+    def _rows(self):
+        self.read += 1
+        return {"a": np.array([0, 1, 1], dtype=np.int64)}
+
+    def ask(self, sigma, **facts):
+        facts = {"groups": 2, "num_slices": 4, "directions": "gaussian", **facts}
+        return self.curator.ask(Slices(purpose="t", encoding=ENCODING, sigma=sigma, **facts))
+
+    def count(self, sigma):
+        marginal = Marginal(bins=(Bins.each("a", 2),), sigma=sigma)
+        return self.curator.ask(Counts(purpose="t", marginals=(marginal,)))
+
+
+def least(**facts):
+    return slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=2, num_slices=4, **facts)
+
+
+def test_the_calibrated_noise_takes_the_whole_grant_and_no_more():
+    door = Door()
+    with pytest.raises(BudgetError, match="above"):
+        door.ask(least() * 0.999)
+    assert door.read == 0
+    assert door.ask(least()).values.shape == (2, 4)
+    assert 0.999 < door.curator.epsilon_derived <= 1.0
+    with pytest.raises(BudgetError, match="above"):
+        door.count(1000.0)
+
+
+def test_counts_and_slices_share_a_grant():
+    door = Door()
+    door.count(2 / door.mu)
+    door.ask(least(beside=door.mu / 2))
+    assert 0.999 < door.curator.epsilon_derived <= 1.0
+
+
+def test_a_part_of_a_run_is_composed_with_the_other_parts():
+    with pytest.raises(BudgetError, match="other doors"):
+        Door(share=0.5).ask(1000.0)
+    door = Door(share=0.5, beside=calibrate(1.0, 1e-5) * 0.5**0.5)
+    with pytest.raises(BudgetError, match="above"):
+        door.ask(least())
+    door.ask(least(beside=door.mu * 0.5**0.5))
+
+
+def test_a_whole_rotation_takes_mu_like_a_count():
+    door = Door()
+    door.ask(2**0.5 / door.mu * (1 + 1e-12), directions="rotation", num_slices=None)
+    door.count(2**0.5 / door.mu * (1 + 1e-12))
+    assert door.curator.epsilon_derived == pytest.approx(1.0, abs=1e-3)
+
+
+WIDE = Encoding(blocks=tuple(Block.one_hot(Bins.each(f"c{i}", 13), weight=0.12) for i in range(60)))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 5.1, 8.0])
+@pytest.mark.parametrize("facts", [{}, {"directions": "gaussian", "num_slices": 780}, {"num_slices": 300}])
+def test_the_sampler_stays_within_its_reserve_for_sixty_columns(epsilon, facts):
+    """At delta 1e-5, also where a row is replaced: half the reserves cover one question."""
+    near = Adjacency(relation=Relation.REPLACE_ONE)
+    sigma = slices.sensitivity(Slices(purpose="t", encoding=WIDE, sigma=1.0, groups=9), near) / calibrate(epsilon, 1e-5)
+    question = Slices(purpose="t", encoding=WIDE, sigma=sigma, groups=9, **facts)
+    (one,) = slices.events(question, near)
+    cost = accounting.imprecision(one, cells=slices.changed_cells(question, near), epsilon=epsilon, delta=1e-5)
+    assert reserve_taken(cost, epsilon, 1e-5) < 0.5
+
+
+def test_sampled_records_and_records_of_their_own_are_refused_where_unproved():
+    person = Adjacency(relation=Relation.ZERO_OUT, unit="p", max_rows=2)
+    for near, facts in (
+        (NEAR, {"groups": None}),
+        (person, {"groups": None}),
+        (person, {"rate": 0.5}),
+        (Adjacency(relation=Relation.REPLACE_ONE), {"rate": 0.5}),
+    ):
+        door = Door(near=near)
+        with pytest.raises(UsageError):
+            door.ask(1000.0, **facts)
+        assert door.read == 0
+
+
+def test_a_row_longer_than_one_is_refused():
+    from math import nextafter
+
+    blocks = tuple(Block.one_hot(Bins.each(n, 2), weight=nextafter(0.5, 1)) for n in "abcd")
+    slices.events(Slices(purpose="t", encoding=Encoding(blocks=blocks), sigma=1.0, groups=2), NEAR)  # truncated
+    long = Encoding(blocks=(*(Block.one_hot(Bins.each(n, 2), weight=0.5) for n in "abcd"),
+                            Block.one_hot(Bins.each("e", 2), weight=2.0**-16)))  # fmt: skip
+    with pytest.raises(UsageError, match="norm"):
+        slices.events(Slices(purpose="t", encoding=long, sigma=1.0, groups=2), NEAR)
