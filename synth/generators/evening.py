@@ -4,6 +4,7 @@ import numpy as np
 
 SWEEPS = 3  # passes over all columns; the first brings most of the gain
 WORK = 60_000_000  # most table look-ups: wide or long tables get fewer passes
+LEAST = 0.1  # of a pass; less gains nothing that is worth counting the pairs for
 MOST_GROUPS = 3000  # beyond, the square table of all pairs takes too much memory
 BATCH = 500  # swaps judged at once, on the same counts
 
@@ -17,11 +18,11 @@ def even_out(codes: np.ndarray, component: np.ndarray, expected: np.ndarray, *, 
     Judged is the sum over pairs of squared errors, each over the root of its expected count.
     """
     size, columns = len(expected), codes.shape[1]
-    if len(codes) < 2 or columns < 2 or size > MOST_GROUPS:
+    passes = min(SWEEPS, WORK / max(len(codes) * columns**2, 1))
+    if len(codes) < 2 or columns < 2 or size > MOST_GROUPS or passes < LEAST:
         return
     error = (_pair_counts(codes, size) - expected).ravel()
     weight = (1 / np.sqrt(expected + 0.5)).ravel()
-    passes = min(SWEEPS, WORK / (len(codes) * columns**2))
     batch = max(BATCH, len(codes) // 50)
     for sweep in range(int(np.ceil(passes))):
         part = min(1.0, passes - sweep)

@@ -10,7 +10,10 @@ import torch
 from synth.generators.base import Progress
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
-JOIN, JOINED = 0.95, 4  # a misfit above this share of the cells joins this many mixtures into one
+JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
+WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
+FEWEST = 100  # steps, however large
+HELD = 2**23  # most cells of an ensemble's tables held at a time
 CHECK = 10  # steps between looks at the stopping rule
 
 
@@ -19,13 +22,20 @@ class Block:
     """Measured tables laid into one matrix, whose rows and columns are views.
 
     ``rows`` (R,), ``cols`` (C,): views; ``y`` (R, C): noisy probabilities; ``precision`` (R, C): 1 / their
-    noise variance, zero where nothing was measured.
+    noise variance, zero where nothing was measured. ``mirrored``: rows and columns are the same views; every
+    measured cell stands in both halves, at half its precision.
     """
 
     rows: np.ndarray
     cols: np.ndarray
     y: np.ndarray
     precision: np.ndarray
+    mirrored: bool = False
+
+    @property
+    def cells(self) -> int:
+        """Number of measured cells."""
+        return int(np.count_nonzero(self.precision)) // (2 if self.mirrored else 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +57,21 @@ class Problem:
     @property
     def cells(self) -> int:
         """Number of measured cells."""
-        return sum(int(np.count_nonzero(b.precision)) for b in self.blocks)
+        return sum(b.cells for b in self.blocks)
+
+    @property
+    def work(self) -> int:
+        """Multiplications and additions of a step for each component: two products of a mirrored block, else three."""
+        return sum((4 if b.mirrored else 6) * b.y.size for b in self.blocks)
+
+    def goal(self, share: float, *, components: int) -> float:
+        """The loss at which a mixture has followed the noise as far as ``share`` says.
+
+        That share of the cells where the mixture has as many parameters as there are cells; nearer to all of
+        them where it has fewer, since it then can follow less of the noise.
+        """
+        free = components * (len(self.mass) - int(self.column.max(initial=0)) - 1)
+        return self.cells * (1 - (1 - share) * min(1.0, free / max(self.cells, 1)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +79,7 @@ class Options:
     """``ensembles`` mixtures of ``components`` each; Adam for at most ``steps`` with a falling ``rate``.
 
     ``spread``: deviation of the starting logits around the one-ways. ``stop``: the fit ends when its loss
-    falls to this share of the number of measured cells, where it begins to follow the noise. ``second_rate``,
+    falls to this goal (``Problem.goal``), where it begins to follow the noise. ``second_rate``,
     ``second_stop``: rate and end of the second part, in which joined mixtures go on where theirs was too few.
     """
 
@@ -86,12 +110,15 @@ def fit(
     logits = torch.as_tensor(start, dtype=torch.float32, device=device)
     weights = torch.zeros((shape[0], shape[2]), dtype=torch.float32, device=device)
     if problem.blocks:
-        first = _Descent(rate=options.rate, steps=options.steps, goal=options.stop * problem.cells)
+        steps = min(options.steps, max(FEWEST, int(WORK / (problem.work * shape[0] * shape[2]))))
+        longer = options.steps / max(steps, 1)
+        first = _Descent(rate=options.rate * longer, steps=steps, goal=problem.goal(options.stop, components=shape[2]))
         loss = first.run(surface, logits, weights, options.last_rate, lambda done: progress(done / 2))
         many = gcd(options.ensembles, JOINED)
-        if loss > JOIN * problem.cells and many > 1:
+        if loss > problem.goal(JOIN, components=shape[2]) and many > 1:
             logits, weights = _joined(logits, weights, many=many)
-            then = _Descent(rate=options.second_rate, steps=options.steps, goal=options.second_stop * problem.cells)
+            goal = problem.goal(options.second_stop, components=shape[2])
+            then = _Descent(rate=options.second_rate * longer, steps=steps, goal=goal)
             then.run(surface, logits, weights, options.last_rate, lambda done: progress(0.5 + done / 2))
     share, probs = surface.probabilities(logits, weights)
     flat = probs.transpose(1, 2).reshape(-1, shape[1])
@@ -165,7 +192,7 @@ class _Surface:
         self.views = int(problem.member[1].max(initial=-1)) + 1
         self.left, self.right = index(problem.joint)
         self.mass, self.precision = real(problem.mass)[:, None], real(problem.precision)[:, None]
-        self.blocks = [(index(b.rows), index(b.cols), real(b.y), real(b.precision)) for b in problem.blocks]
+        self.blocks = [(index(b.rows), index(b.cols), real(b.y), real(b.precision), b.mirrored) for b in problem.blocks]
 
     def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Component weights (E, B) and group probabilities (E, G, B), which sum to one over a column."""
@@ -190,16 +217,21 @@ class _Surface:
         w = share[:, None, :]
         by_views, by_share = torch.zeros_like(views), torch.zeros_like(share)
         loss = views.new_zeros(())
-        for rows, cols, y, precision in self.blocks:
-            a, b = views.index_select(1, rows), views.index_select(1, cols)
-            weighted = a * w
-            residual = weighted @ b.transpose(1, 2) - y
-            force = residual * precision
-            loss += (force * residual).sum() / len(views)
-            pull = force @ b
-            by_share += (a * pull).sum(1)
-            by_views.index_add_(1, rows, w * pull)
-            by_views.index_add_(1, cols, force.transpose(1, 2) @ weighted)
+        for rows, cols, y, precision, mirrored in self.blocks:
+            some = max(HELD // y.numel(), 1)
+            for at in range(0, len(views), some):
+                part = slice(at, at + some)
+                a = views[part].index_select(1, rows)
+                b = a if mirrored else views[part].index_select(1, cols)
+                weighted = a * w[part]
+                residual = (weighted @ b.transpose(1, 2)).sub_(y)
+                force = residual * precision
+                loss += torch.linalg.vecdot(force.flatten(), residual.flatten()) / len(views)
+                pull = force @ b
+                by_share[part] += (a * pull).sum(1)
+                by_views[part].index_add_(1, rows, w[part] * pull, alpha=2 if mirrored else 1)
+                if not mirrored:
+                    by_views[part].index_add_(1, cols, force.transpose(1, 2) @ weighted)
         return loss, by_views, by_share
 
     def _views(self, probs: torch.Tensor) -> torch.Tensor:

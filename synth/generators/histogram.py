@@ -13,13 +13,14 @@ from synth.schema import Column
 PURPOSE = "one-way"
 CUT = "one-way, level"
 AGAIN = "one-way, again"
+CALENDAR = "one-way, calendar"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Histogram:
     """Estimated counts of one column: leaf i holds positions from ``starts[i]`` on and ``mass[i]`` >= 0 rows.
 
-    ``sigma``: deviation of a leaf's mass, about.
+    ``sigma``: deviation of a leaf's mass, about. ``calendar``: of dates, counts by weekday and by month.
     """
 
     column: str
@@ -27,6 +28,7 @@ class Histogram:
     starts: np.ndarray
     mass: np.ndarray
     sigma: float
+    calendar: tuple[tuple[Marginal, np.ndarray], ...] = ()
 
     @property
     def widths(self) -> np.ndarray:
@@ -54,6 +56,8 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
                 found[name] = _refine(found[name], marginal, counts, level=_level(release.question))
             elif release.question.purpose == AGAIN:
                 found[name] = _average(found[name], marginal, counts, total)
+            elif release.question.purpose == CALENDAR:
+                found[name] = replace(found[name], calendar=(*found[name].calendar, (marginal, counts)))
     return total, found
 
 

@@ -13,6 +13,7 @@ from synth.questions import Bins, CountsRelease, Marginal
 WASTE = 500  # cells of a matrix that may stay empty when a table joins it, besides three times its own
 
 Sides = dict[tuple[str, ...], tuple[Bins, ...]]
+Answer = tuple[Marginal, np.ndarray]
 
 
 def refine(found: Mapping[str, Histogram], tables: Sequence[CountsRelease]) -> dict[str, np.ndarray]:
@@ -37,8 +38,7 @@ def problem(
     mass = [np.bincount(groups[n], weights=h.mass) / total for n, h in found.items()]
     precision = [total**2 / (np.bincount(groups[n]) * max(h.sigma, 1.0) ** 2) for n, h in found.items()]
     views = _Views(spans=spans, groups=groups)
-    answers = [(m, v) for r in tables for m, v in zip(r.question.marginals, r.values, strict=True)]
-    sheets: list[_Sheet] = []
+    answers, sheets = _square([(m, v) for r in tables for m, v in zip(r.question.marginals, r.values, strict=True)])
     for marginal, values in sorted(answers, key=lambda a: -a[0].cells):
         _place(sheets, marginal, values)
     for sheet in sheets:
@@ -57,11 +57,15 @@ def problem(
 
 @dataclass(kw_only=True)
 class _Sheet:
-    """A matrix in the making: bins of its two sides, and tables (row key, column key, values, sigma)."""
+    """A matrix in the making: bins of its two sides, and tables (row key, column key, values, sigma).
+
+    ``mirrored``: both sides are the same, and every table stands in it upright and turned.
+    """
 
     rows: Sides = field(default_factory=dict)
     cols: Sides = field(default_factory=dict)
     tables: list = field(default_factory=list)
+    mirrored: bool = False
 
     def growth(self, row: tuple[Bins, ...], col: tuple[Bins, ...]) -> float:
         """Cells by which the matrix grows if a table joins; infinite if its columns have other bins here."""
@@ -73,12 +77,34 @@ class _Sheet:
         return grown_r * grown_c - r * c
 
 
+def _square(answers: list[Answer]) -> tuple[list[Answer], list[_Sheet]]:
+    """What is left, and one mirrored sheet of all pairs on their columns' first groupings, where these fill half of it.
+
+    Its steps cost two products of a square matrix, in place of three for every sheet that the tables need otherwise.
+    """
+    sides: Sides = {}
+    alike = []
+    for marginal, _ in answers:
+        pair = len(marginal.bins) == 2
+        alike.append(pair and all(_agrees(sides, (b,)) for b in marginal.bins))
+        if pair:
+            for bins in marginal.bins:
+                sides.setdefault(_key((bins,)), (bins,))
+    inside = [a for a, met in zip(answers, alike, strict=True) if met]
+    if not inside or 2 * sum(m.cells for m, _ in inside) < _length(sides) ** 2 / 2:
+        return answers, []
+    tables = [(_key(m.bins[:1]), _key(m.bins[1:]), v, m.sigma) for m, v in inside]
+    sheet = _Sheet(rows=sides, cols=sides, tables=tables, mirrored=True)
+    return [a for a, met in zip(answers, alike, strict=True) if not met], [sheet]
+
+
 def _place(sheets: list[_Sheet], marginal: Marginal, values: np.ndarray) -> None:
     """Puts a table where it wastes least, upright or turned; opens a new sheet rather than waste much."""
     row, col, flat = marginal.bins[:1], marginal.bins[1:], values.reshape(values.shape[0], -1)
     options = [
         (s.growth(*sides), i, turned)
         for i, s in enumerate(sheets)
+        if not s.mirrored
         for turned, sides in enumerate([(row, col), (col, row)])
     ]
     growth, at, turned = min(options, default=(np.inf, -1, 0))
@@ -100,12 +126,18 @@ def _block(sheet: _Sheet, views: "_Views", total: float) -> Block:
     precision = np.zeros_like(y)
     for row, col, values, sigma in sheet.tables:
         part = np.s_[row_at[row] : row_at[row] + values.shape[0], col_at[col] : col_at[col] + values.shape[1]]
-        y[part], precision[part] = values / total, (total / sigma) ** 2
+        weight = (total / sigma) ** 2
+        y[part] += weight * values / total  # a table that was asked again is averaged
+        precision[part] += weight
+    if sheet.mirrored:
+        y, precision = y + y.T, (precision + precision.T)
+    np.divide(y, precision, out=y, where=precision > 0)
     return Block(
         rows=np.concatenate(list(rows.values())),
         cols=np.concatenate(list(cols.values())),
         y=y,
-        precision=precision,
+        precision=precision / 2 if sheet.mirrored else precision,
+        mirrored=sheet.mirrored,
     )
 
 

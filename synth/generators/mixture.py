@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from synth.generators import calendar, layout, oneway, pairs
 from synth.generators import fit as fitting
-from synth.generators import layout, oneway, pairs
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.combine import sharpen
 from synth.generators.histogram import Histogram, estimate
@@ -79,13 +79,20 @@ class Mixture:
 
 
 def axis(found: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
-    """A model's column: group probabilities (B, G), expanded to leaves by the histogram."""
+    """A model's column: group probabilities (B, G), expanded to leaves, and dates to days, by the histogram."""
     empty = np.bincount(groups, weights=found.mass)[groups] <= 0
-    within = within_groups(np.where(empty, found.widths, found.mass), groups)[1]
+    starts, mass = found.starts, np.where(empty, found.widths * 1e-12, found.mass)  # widths where nothing is known
+    if found.calendar:
+        before = np.bincount(groups, weights=mass)
+        starts, leaf, mass = calendar.spread(starts, mass, found.cells, found.calendar)
+        groups = groups[leaf]
+        probs = probs * (np.bincount(groups, weights=mass) / before)
+        probs = probs / np.maximum(probs.sum(1, keepdims=True), 1e-9)
+    within = within_groups(mass, groups)[1]
     return Axis(
         column=found.column,
         cells=found.cells,
-        starts=found.starts,
+        starts=starts,
         groups=groups,
         within=within.astype(np.float32),
         probs=probs.astype(np.float32),

@@ -4,8 +4,9 @@ from math import ceil, log, log2
 
 import numpy as np
 
+from synth.generators import calendar
 from synth.generators.base import Ask, Setting
-from synth.generators.histogram import AGAIN, PURPOSE, Histogram, cut_purpose, estimate
+from synth.generators.histogram import AGAIN, CALENDAR, PURPOSE, Histogram, cut_purpose, estimate
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 from synth.schema import Column
 
@@ -27,11 +28,15 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     """Asks for all columns' one-way counts within ``share`` of the budget.
 
     Levels of a tree after the first are chosen from the noisy counts of the level before. A tree that finds
-    nothing more to cut leaves part of its share; with ``whole`` that is spent on counting again.
+    nothing more to cut leaves part of its share; with ``whole`` that is spent on counting again. Of a wide range of
+    dates weekdays and months are counted too.
     """
     columns = {n: c for n, c in setting.schema.measured().items() if c.cells > 1}
     columns = columns or dict(list(setting.schema.measured().items())[:1])
     shares = _shares(columns, share)
+    dates = [n for n, c in columns.items() if is_tree(c) and calendar.has_calendar(c)]
+    parts = {n: shares[n] * calendar.SHARE for n in dates}
+    shares |= {n: shares[n] - p for n, p in parts.items()}
     first = tuple(_first(n, c, setting.sigma(shares[n] * (FIRST if is_tree(c) else 1.0))) for n, c in columns.items())
     releases = [ask(Counts(purpose=PURPOSE, marginals=first))]
     trees = {n: c for n, c in columns.items() if is_tree(c)}
@@ -44,6 +49,9 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
             marginals = tuple(m for m in asked.values() if m is not None)
             releases.append(ask(Counts(purpose=cut_purpose(level), marginals=marginals)))
         level += 1
+    if dates:
+        asked_days = [m for n in dates for m in calendar.questions(n, columns[n], setting, share=parts[n])]
+        releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
     if whole:
         releases += _again(ask, setting, releases, share)
     return releases

@@ -25,7 +25,10 @@ class Plan:
     budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
     target has at most ``target_cells``, so that a triple costs little more than a pair. ``wide``: with more
     pairs than this the share ``second`` is kept for finer tables of the ``chosen`` pairs that depend most,
-    with groupings ``finer`` levels below and bins that hold ``closer`` times as much.
+    with groupings ``finer`` levels below and bins that hold ``closer`` times as much, if these pairs hold at
+    least the part ``worth`` of all that hides; else all tables are asked again. Where no table hides more than the part
+    ``hides`` of its rows in merged bins, nothing is kept back. A wide table's columns have one grouping each, of at
+    most ``most`` bins a column on average and ``widest`` in all, so that the fit's steps are products of one matrix.
     """
 
     target: float = 8.0
@@ -41,6 +44,10 @@ class Plan:
     chosen: int = 4
     finer: int = 4
     closer: float = 0.1
+    worth: float = 0.02
+    hides: float = 0.02
+    most: int = 16
+    widest: int = 3000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +70,14 @@ def question(
     target = setting.schema.target
     boost = np.array([plan.target if target in p else 1.0 for p in pairs])
     ladders = _ladders(found, names, total, setting.sigma(share) * np.sqrt(len(pairs)), plan, len(pairs))
-    if len(pairs) > plan.wide:
-        share *= 1 - plan.second
+    wide = len(pairs) > plan.wide
+    kept = plan.second if wide else 0.0
     small = target in names and found[target].cells <= plan.target_cells
     triples = [(*p, target) for p in pairs if small and target not in p]
     part = plan.triples if 0 < len(triples) <= plan.most_triples else 0.0
-    marginals = _marginals(pairs, boost, ladders, found, setting, share * (1 - part), plan)
+    marginals = _marginals(pairs, boost, ladders, found, setting, share * (1 - part) * (1 - kept), plan, shared=wide)
+    if wide and not any(_merged(m, found) > plan.hides for m in marginals):
+        marginals = _marginals(pairs, boost, ladders, found, setting, share * (1 - part), plan, shared=wide)
     if part:
         marginals += _marginals(triples, np.ones(len(triples)), ladders, found, setting, share * part, plan)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
@@ -95,7 +104,8 @@ def closer(
     scores = np.array([_dependence(m, v, total) * _merged(m, found) for m, v in tables])
     best = np.argsort(-scores)[: plan.chosen]
     chosen = [pairs[i] for i in best if scores[i] > 0]
-    if not chosen:  # single values everywhere, or nothing but noise: the same tables once more
+    few = scores[best].sum() < plan.worth * np.maximum(scores, 0).sum()
+    if few or not chosen:  # it hides evenly, single values everywhere, or nothing but noise: the same tables once more
         return _again(asked.question, setting, share)
     names = sorted({n for p in chosen for n in p})
     ladders = _ladders(found, names, total, setting.sigma(first) * np.sqrt(len(pairs)), plan, len(pairs))
@@ -132,8 +142,9 @@ def _merged(marginal: Marginal, found: Mapping[str, Histogram]) -> float:
 
 def _ladders(found, names, total: float, base: float, plan: Plan, tables: int) -> dict[str, Ladder]:
     """Groupings of every column around ``base``, the noise of a cell were all tables alike; more for wide tables."""
-    finest = -1.0 - (plan.finer if tables > plan.wide else 0)
-    least = np.minimum(base * plan.least * plan.ratio ** np.arange(finest, plan.levels - 1), total)
+    more = plan.finer if tables > plan.wide else 0
+    steps = np.arange(-1.0 - more, plan.levels - 1 + more)
+    least = np.minimum(base * plan.least * plan.ratio**steps, total)
     out = {}
     for name in names:
         groups = [merge(found[name].mass, least=least[0])]
@@ -143,30 +154,53 @@ def _ladders(found, names, total: float, base: float, plan: Plan, tables: int) -
     return out
 
 
-def _marginals(tables, boost: np.ndarray, ladders, found, setting: Setting, share: float, plan: Plan) -> list[Marginal]:
+def _marginals(
+    tables, boost: np.ndarray, ladders, found, setting: Setting, share: float, plan: Plan, *, shared: bool = False
+) -> list[Marginal]:
     """The tables with their noise, each column's grouping chosen for the table it stands in.
 
     A bin adds as many cells as the other columns have bins together; it must hold ``least`` times their
     noise. Bins and noise depend on each other: a damped fixed point.
     Noise proportional to cells^(-1/3) makes the tables' mean L1 error least for a given budget.
+    ``shared``: one grouping a column for all its tables, which tell of its bins together: the more tables, the
+    finer bins they bear, by the root of their number.
     """
+    place = {n: i for i, n in enumerate(ladders)}
+    axes = np.array([[place[n] for n in t] for t in tables])
     sizes = np.stack([[ladders[n].sizes for n in t] for t in tables])  # (tables, axes, levels)
     least = np.log(next(iter(ladders.values())).least)
     level = np.full(sizes.shape[:2], sizes.shape[2] // 2)
-    bound = None
+    bound = np.zeros(0)
     for _ in range(plan.rounds):
         bins, sigma = _noise(sizes, level, boost, setting, share)
         want = np.log(plan.least * sigma[:, None] * bins.prod(1, keepdims=True) / bins)
-        bound = want if bound is None else (bound + want) / 2
+        if shared:  # all tables of a column tell of its bins together
+            seen = np.bincount(axes.ravel())
+            want = (np.bincount(axes.ravel(), weights=want.ravel()) / seen - np.log(seen) / 2)[axes]
+        bound = want if len(bound) == 0 else (bound + want) / 2
+        level = np.abs(bound[..., None] - least).argmin(-1)
+    while (
+        shared and level.min() < len(least) - 1 and _side(axes, sizes, level) > min(plan.most * len(place), plan.widest)
+    ):
+        bound = bound + 0.2
         level = np.abs(bound[..., None] - least).argmin(-1)
     _, sigma = _noise(sizes, level, boost, setting, share)
+    bins_of = {(n, i): _bins(found[n], ladders[n].groups[i]) for n, i in _used(tables, level)}
     return [
-        Marginal(
-            bins=tuple(_bins(found[n], ladders[n].groups[i]) for n, i in zip(t, at, strict=True)),
-            sigma=float(s),
-        )
-        for t, at, s in zip(tables, level, sigma, strict=True)
+        Marginal(bins=tuple(bins_of[axis] for axis in zip(t, at, strict=True)), sigma=float(s))
+        for t, at, s in zip(tables, level.tolist(), sigma, strict=True)
     ]
+
+
+def _used(tables, level: np.ndarray) -> set[tuple[str, int]]:
+    """Columns and the levels at which they occur."""
+    return {axis for t, at in zip(tables, level.tolist(), strict=True) for axis in zip(t, at, strict=True)}
+
+
+def _side(axes: np.ndarray, sizes: np.ndarray, level: np.ndarray) -> float:
+    """Bins of all columns together, each column's grouping being the same in all its tables."""
+    _, first = np.unique(axes, return_index=True)
+    return float(np.take_along_axis(sizes, level[..., None], -1).ravel()[first].sum())
 
 
 def _noise(sizes, level, boost, setting: Setting, share: float) -> tuple[np.ndarray, np.ndarray]:

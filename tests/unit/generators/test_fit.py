@@ -35,7 +35,7 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation():
     share, probs = surface.probabilities(logits, weights)
     views = surface._views(probs)
     loss = 0.5 * (surface.precision * ((probs * share[:, None]).sum(-1, keepdim=True) - surface.mass) ** 2).sum()
-    for rows, cols, y, precision in surface.blocks:
+    for rows, cols, y, precision, _ in surface.blocks:
         table = torch.einsum("eb,erb,ecb->erc", share, views[:, rows], views[:, cols])
         loss = loss + 0.5 * (precision * (table - y) ** 2).sum()
     loss.backward()
@@ -43,6 +43,29 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation():
         _, by_logits, by_weights = surface.gradient(logits, weights)
     torch.testing.assert_close(by_logits, logits.grad, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(by_weights, weights.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_a_mirrored_block_counts_each_cell_once():
+    """Loss, gradients and cells are those of the same table laid out once."""
+    rng = np.random.default_rng(3)
+    laid, _ = problem(rng)
+    pair = laid.blocks[0]
+    y, precision = np.zeros((7, 7)), np.zeros((7, 7))
+    y[:4, 4:], precision[:4, 4:] = pair.y, pair.precision / 2
+    views = np.concatenate([pair.rows, pair.cols])
+    square = Block(rows=views, cols=views, y=y + y.T, precision=precision + precision.T, mirrored=True)
+    assert square.cells == pair.cells
+    logits, weights = (torch.tensor(rng.normal(size=s), dtype=torch.float32) for s in ((2, 9, 5), (2, 5)))
+    once, twice = (_Surface(replace(laid, blocks=[b]), "cpu").gradient(logits, weights) for b in (pair, square))
+    for a, b in zip(once, twice, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_the_goal_nears_the_number_of_cells_where_parameters_are_few():
+    """Six parameters a component (9 groups, 3 columns), 36 cells: one component follows a sixth of the noise."""
+    laid, _ = problem(np.random.default_rng(4))
+    assert laid.goal(0.8, components=64) == pytest.approx(0.8 * laid.cells)
+    assert laid.goal(0.8, components=1) == pytest.approx(laid.cells - 0.2 * 6)
 
 
 def test_exact_tables_are_reproduced():

@@ -64,13 +64,29 @@ def test_the_whole_budget_is_spent_in_either_way(plan):
     assert len(releases) == (2 if plan.wide > 100 else 3)
 
 
-def test_where_nothing_is_left_to_refine_the_tables_are_asked_again():
+def test_where_nothing_is_merged_nothing_is_kept_back():
     setting = wide_setting(size=3)
     door = OpenDoor({n: p % 3 for n, p in dependent().items()}, setting)
     releases = Mixture(plan=Plan(wide=10)).measure(door, setting, progress=quiet)
+    assert len(releases) == 2
+    assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
+
+
+def test_where_no_few_pairs_stand_out_all_are_asked_again():
+    """``worth`` above one: no pairs can hold that part of what hides."""
+    releases, door, setting = measured(Plan(wide=10, worth=1.1))
     first, second = (r.question.marginals for r in releases[-2:])
     assert [m.columns for m in first] == [m.columns for m in second]
+    assert all(a.bins == b.bins for a, b in zip(first, second, strict=True))
     assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
+
+
+def test_a_wide_table_has_one_grouping_a_column_of_bounded_size():
+    for most in (20, 60):
+        releases, _, _ = measured(Plan(wide=10, most=most))
+        seen = {(b.column, b.groups.tobytes()): b.size for m in releases[1].question.marginals for b in m.bins}
+        assert len(seen) == 8
+        assert 0.2 * most * 8 < sum(seen.values()) <= most * 8
 
 
 def test_finer_tables_lower_the_worst_pairs_error():
