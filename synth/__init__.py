@@ -9,26 +9,36 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from synth import jobs
     from synth.card import meaning, odds
+    from synth.card_check import check as check_card
+    from synth.card_page import render_html as card_html
     from synth.drafting import draft
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
     from synth.evaluate.fidelity import compare
     from synth.pipeline import learn_schema, refit, run, sample
     from synth.planning import plan
+    from synth.privacy.composition import ledger_composition
     from synth.privacy.ledger import Ledger
+    from synth.release_bundle import make as make_bundle
+    from synth.report import write as write_publishable_report
     from synth.request import methods
     from synth.result import Result
     from synth.schema import Schema, load, parse
+    from synth.steward_report import examine
+    from synth.steward_report import write as write_steward_report
 
 __version__ = "0.1.0"
 
-# Name -> module. Loaded when first used: torch and pandas cost seconds that `synth ledger show` does not need.
+# Name -> module[:name there]. Loaded when first used: torch and pandas cost seconds that `synth ledger show` does
+# not need.
 _HOME = {
     "BudgetError": "errors", "InputError": "errors", "SpentError": "errors", "SynthError": "errors",
     "UsageError": "errors", "Schema": "schema", "load": "schema", "parse": "schema", "draft": "drafting",
     "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "result",
     "learn_schema": "pipeline", "plan": "planning",
     "Ledger": "privacy.ledger", "meaning": "card", "odds": "card", "methods": "request",
-    "compare": "evaluate.fidelity",
+    "compare": "evaluate.fidelity", "examine": "steward_report", "ledger_composition": "privacy.composition",
+    "write_steward_report": "steward_report:write", "write_publishable_report": "report:write",
+    "make_bundle": "release_bundle:make", "check_card": "card_check:check", "card_html": "card_page:render_html",
 }  # fmt: skip
 
 __all__ = [
@@ -40,11 +50,16 @@ __all__ = [
     "SpentError",
     "SynthError",
     "UsageError",
+    "card_html",
+    "check_card",
     "compare",
     "draft",
+    "examine",
     "jobs",
     "learn_schema",
+    "ledger_composition",
     "load",
+    "make_bundle",
     "meaning",
     "methods",
     "odds",
@@ -53,6 +68,8 @@ __all__ = [
     "refit",
     "run",
     "sample",
+    "write_publishable_report",
+    "write_steward_report",
 ]
 
 
@@ -60,5 +77,6 @@ def __getattr__(name: str) -> Any:
     if name == "jobs":
         return importlib.import_module("synth.jobs")
     if name in _HOME:
-        return getattr(importlib.import_module(f"synth.{_HOME[name]}"), name)
+        module, _, inside = _HOME[name].partition(":")
+        return getattr(importlib.import_module(f"synth.{module}"), inside or name)
     raise AttributeError(f"module 'synth' has no attribute {name!r}")

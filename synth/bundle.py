@@ -1,5 +1,6 @@
 """The files of a release: written whole or not at all, read back with every part checked."""
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,11 +28,17 @@ def write(
     model: Model,
     releases: Sequence[Release],
     setting: Setting,
-    card: Mapping[str, Any],
+    card: dict[str, Any],
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
-    """Writes synthetic.csv, schema.json, card.json, release.* and model.* into ``out``; returns their paths."""
+    """Writes synthetic.csv, schema.json, card.json, release.* and model.* into ``out``; returns their paths.
+
+    The card gains the table's SHA-256, so that another table beside it is noticed.
+    """
     out.mkdir(parents=True, exist_ok=True)
+    write_table(out / "synthetic.csv", texts, setting.schema)
+    with open(out / "synthetic.csv", "rb") as file:
+        card["synthetic_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     schema = json.loads(setting.schema.to_json())
     packed, arrays = store.pack(releases)
     about = {"format": "facsimile-release/1", "method": method, "options": dict(options or {}), "card": dict(card),
@@ -39,7 +46,6 @@ def write(
     given = {n: getattr(setting, n) for n in ("mu", "sensitivity", "signed", "public_rows")}
     state, weights = model.state()
     learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}
-    write_table(out / "synthetic.csv", texts, setting.schema)
     _replace(out / "schema.json", setting.schema.to_json())
     _replace(out / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
     store.save(out / "release.json", {**about, "setting": given, **packed}, arrays)

@@ -7,7 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from math import exp
 from typing import Any
 
-from synth.privacy.accounting import ACCOUNTANT, DELTA_RESERVE, Event, derived_epsilon, event, total_mu
+from synth.card_statements import complete
+from synth.privacy.accounting import DELTA_RESERVE, SLICES, Event, accountant, epsilon_of, event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.schema import Learnt, Schema
@@ -51,11 +52,18 @@ def versions() -> dict[str, str]:
 
 def _merged(events: Sequence[Event]) -> list[Event]:
     """Equal events as one with their number, in the order in which they were first asked."""
-    found: dict[tuple, Event] = {}
+    found: dict[Event, Event] = {}
     for e in events:
-        key = (e.name, e.sensitivity, e.sigma, e.failure_delta)
+        key = replace(e, count=1)
         found[key] = replace(e, count=e.count + (found[key].count if key in found else 0))
     return list(found.values())
+
+
+def _mechanism(event: Event) -> str:
+    """What drew the noise, in words."""
+    if event.kind == SLICES:
+        return "rounded Gaussian on random slices"
+    return "rounded Gaussian counts" if event.pitch == 1 else "rounded Gaussian sums"
 
 
 def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
@@ -89,7 +97,7 @@ def card(
     created: str,
 ) -> dict[str, Any]:
     """The card as JSON data; see docs/card.md for every field."""
-    return {
+    return complete({
         "format": "facsimile-card/1",
         "product": "synthetic table",
         "created": created,
@@ -101,11 +109,11 @@ def card(
         "max_rows_of_a_unit": near.max_rows,
         "epsilon": epsilon,
         "delta": delta,
-        "epsilon_derived": derived_epsilon(total_mu(events), delta - failure_delta),
+        "epsilon_derived": epsilon_of(events, delta - failure_delta),
         "meaning": meaning(epsilon, about="row" if near.by_row else "person"),
-        "mechanisms": [{"mechanism": "rounded Gaussian counts", **e.plain()} for e in _merged(events)],
+        "mechanisms": [{"mechanism": _mechanism(e), **e.plain()} for e in _merged(events)],
         "accountant": {
-            "name": ACCOUNTANT,
+            "name": accountant(events),
             "library": "dp-accounting",
             "version": versions().get("dp-accounting"),
             "delta_reserved_for_sampler": (delta - failure_delta) * DELTA_RESERVE,
@@ -113,7 +121,7 @@ def card(
         },
         "noise_source": noise.name,
         "exportable": noise.exportable,
-        "floating_point": "counts are whole numbers; noise is rounded to whole numbers before it is added",
+        "floating_point": "sums are exact, of whole multiples of a lattice step; noise is rounded onto the lattice",
         "rows": {"synthetic": num_rows, "source_count": "public" if near.rows_are_public else "private"},
         "public_facts": {name: c.source for name, c in schema.columns.items()},
         "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
@@ -122,4 +130,4 @@ def card(
         "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
         "ledger_entry": ledger_entry,
         "versions": versions(),
-    }
+    })  # fmt: skip

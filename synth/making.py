@@ -73,9 +73,10 @@ def write(
     made: Made,
     releases: Sequence[Release],
     setting: Setting,
-    about: Mapping[str, Any],
+    about: dict[str, Any],
     reporter: Reporter,
 ) -> dict[str, str]:
+    """The files of the release; ``about``, its card, gains what only they tell."""
     reporter.stage("write")
     if out is None:
         return {}

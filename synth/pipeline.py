@@ -108,7 +108,7 @@ def run(
             releases, setting = paid.measure()
             made = fit_and_sample(job.generator, releases, setting, request, job.device, reporter)
             seconds = time.perf_counter() - started
-            about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept}
+            about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
             paths = write(out, made, releases, setting, about, reporter)
     return Result(
         method=job.generator.name,
@@ -215,7 +215,7 @@ def refit(
         made = fit_and_sample(generator, stored.releases, stored.setting, request, device, reporter)
         seconds = time.perf_counter() - started
         about = {**stored.card, "method": generator.name, "refitted": True}
-        about["constraints"] = made.kept
+        about["constraints"], about["seed"] = made.kept, made.seed
         about["rows"] = {**about["rows"], "synthetic": made.num_rows}
         paths = write(out, made, stored.releases, stored.setting, about, reporter)
     return Result(

@@ -7,6 +7,9 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import foreign, leave, say
+from synth.cli.bundle import bundle
+from synth.cli.card import card_app
+from synth.cli.composition import ledger_composition
 from synth.cli.ledger import ledger_app
 from synth.cli.options import (
     DeltaOpt,
@@ -18,6 +21,7 @@ from synth.cli.options import (
     SchemaOpt,
     SeedOpt,
 )
+from synth.cli.report import report
 from synth.cli.run import run
 from synth.cli.schema import schema_app
 from synth.errors import SynthError, UsageError
@@ -25,8 +29,12 @@ from synth.errors import SynthError, UsageError
 app = typer.Typer(name="synth", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   rich_markup_mode=None, help="Synthetic tables with a differential-privacy guarantee.")  # fmt: skip
 app.command()(run)
+app.command()(report)
+app.command()(bundle)
+ledger_app.command("composition")(ledger_composition)
 app.add_typer(schema_app, name="schema")
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(card_app, name="card")
 
 
 def main() -> None:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from synth import codec
 from synth.errors import UsageError
 from synth.evaluate import grouping
 from synth.evaluate.grouping import Groups
 from synth.evaluate.quality import Quality, measure
+from synth.evaluate.sampling import Sample, read
 from synth.schema import Column, Schema
-from synth.sources import files
 
 STEWARD_ONLY = "For the steward only: compares with the real rows. Not for release."
 Codes = Mapping[str, np.ndarray]
@@ -34,6 +33,11 @@ class OneWay:
     real: np.ndarray = field(repr=False)
     synthetic: np.ndarray = field(repr=False)
     distance: float = field(repr=False)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the last label stands for all categories that are not shown one by one."""
+        return self.kind == "bars" and len(self.labels) > grouping.BARS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -124,45 +128,32 @@ def compare(
     if not measured:
         raise UsageError("every column is an identifier; there is nothing to compare")
     rng = np.random.default_rng(seed)
-    sizes, tables = zip(*(_positions(p, schema, max_rows, rng) for p in (real, synthetic)), strict=True)
+    return compare_samples(*(read(p, schema, limit=max_rows, rng=rng) for p in (real, synthetic)),
+                           quality_rows=quality_rows if quality else None, rng=rng)  # fmt: skip
+
+
+def compare_samples(
+    real: Sample, synthetic: Sample, *, quality_rows: int | None, rng: np.random.Generator
+) -> Comparison:
+    """``compare`` on rows that were read before; without ``quality_rows`` SDMetrics is not asked."""
+    measured, tables = real.columns, (real.positions, synthetic.positions)
     one_way = {n: _one_way(n, c, tables[0][n], tables[1][n]) for n, c in measured.items()}
     groups = {n: grouping.coarse(c, np.concatenate([t[n] for t in tables])) for n, c in measured.items()}
     codes = tuple({n: groups[n].take(t[n]).astype(np.int32) for n in measured} for t in tables)
     pairs, chance = _pairs(groups, codes)
-    used = [len(next(iter(t.values()))) for t in tables]
     return Comparison(
         columns=tuple(measured),
-        real_rows=sizes[0],
-        real_rows_used=used[0],
-        synthetic_rows=sizes[1],
-        synthetic_rows_used=used[1],
+        real_rows=real.rows,
+        real_rows_used=real.used,
+        synthetic_rows=synthetic.rows,
+        synthetic_rows_used=synthetic.used,
         one_way=one_way,
         pairs=pairs,
         pairs_by_chance=chance,
-        quality=measure(tables[0], tables[1], measured, rows=quality_rows, rng=rng) if quality else None,
+        quality=measure(*tables, measured, rows=quality_rows, rng=rng) if quality_rows else None,
         groups=groups,
         codes=(codes[0], codes[1]),
     )
-
-
-class _Seeded:
-    """Replacements of unreadable cells. A comparison has no privacy noise, so they may be seeded."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-
-    def uniform_codes(self, size: int, *, high: int) -> np.ndarray:
-        return self._rng.integers(high, size=size)
-
-
-def _positions(path: str | Path, schema: Schema, limit: int, rng: np.random.Generator) -> tuple[int, Codes]:
-    """A file's number of rows, and the positions of at most ``limit`` of them."""
-    table = files.read(path, columns=list(schema.measured()))
-    encoded = codec.encode(table, schema, _Seeded(rng)).positions
-    if table.num_rows <= limit:
-        return table.num_rows, encoded
-    kept = np.sort(rng.choice(table.num_rows, size=limit, replace=False))
-    return table.num_rows, {n: p[kept] for n, p in encoded.items()}
 
 
 def _one_way(name: str, column: Column, real: np.ndarray, synthetic: np.ndarray) -> OneWay:

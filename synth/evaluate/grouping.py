@@ -90,6 +90,32 @@ def _top(column: Column, positions: np.ndarray, *, keep: int) -> Groups:
     return Groups(labels=tuple(labels), edges=None, bounds=np.arange(column.cells), targets=targets)
 
 
+def bin_labels(column: Column, starts: np.ndarray, groups: np.ndarray) -> list[str]:
+    """What each bin of a public grouping holds, in words; ``starts`` and ``groups`` as in ``questions.Bins``.
+
+    >>> age = Column(type="integer", min=0, max=9)
+    >>> bin_labels(age, np.array([0, 5]), np.array([0, 1]))
+    ['0 to 4', '5 to 9']
+    """
+    ends = np.append(starts[1:], column.cells) - 1
+    held: list[list[str]] = [[] for _ in range(int(groups.max()) + 1)]
+    for start, end, group in zip(starts.tolist(), ends.tolist(), groups.tolist(), strict=True):
+        if group >= 0:
+            held[group].append(_run(column, start, end))
+    return [h[0] if len(h) == 1 else f"{h[0]} and {len(h) - 1} more" for h in held]
+
+
+def _run(column: Column, start: int, end: int) -> str:
+    """A run of positions in words; a missing code stands for itself."""
+    if start >= column.size:
+        return missing_label(column.missing_codes[start - column.size])
+    end = min(end, column.size - 1)
+    if column.is_numeric:
+        return _span(column, start, end)
+    names = column.labels or column.categories or ()
+    return names[start] if start == end else f"{names[start]} to {names[end]}"
+
+
 def missing_label(code: str) -> str:
     """How a missing code is written on an axis.
 

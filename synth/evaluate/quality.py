@@ -1,19 +1,20 @@
-"""SDMetrics' quality report, on a stated subsample. For the steward alone: it uses real rows."""
+"""SDMetrics' quality and diagnostic reports, on a stated subsample. For the steward alone: it uses real rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.errors import UsageError
+from synth.evaluate.sampling import values
 from synth.schema import Column
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TABLE = "table"
+MOST = 60  # columns scored; pairs grow with their square
 FEW = 500  # categories of a column; with more, tables of pairs no longer fit in a reasonable time
 
 
@@ -22,7 +23,8 @@ class Quality:
     """Scores from 0 to 1, 1 the best.
 
     ``pairs``: None where there are no two columns to compare. ``by_column``: scores of shape, without columns
-    that are empty in a table. ``rows``: rows used of each table. ``left_out``: columns of too many categories.
+    that are empty in a table. ``rows``: rows used of each table. ``left_out``: columns of too many categories, and
+    those beyond the first 60. ``diagnostic``: scores of the diagnostic report, by property.
     """
 
     score: float = field(repr=False)
@@ -31,6 +33,7 @@ class Quality:
     by_column: Mapping[str, float] = field(repr=False)
     rows: tuple[int, int] = field(repr=False)
     left_out: tuple[str, ...]
+    diagnostic: Mapping[str, float] = field(repr=False, default_factory=dict)
 
 
 def measure(
@@ -45,12 +48,12 @@ def measure(
 
     Errors: UsageError when SDMetrics is not installed. **Source**: ``sdmetrics.reports.QualityReport``.
     """
-    kept = {n: c for n, c in columns.items() if c.cells <= FEW or c.is_numeric}
+    kept = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:MOST])
     if not kept:
         return None
     frames = [_frame(t, kept, rows=rows, rng=rng) for t in (real, synthetic)]
-    report = _report(frames[0], frames[1], kept)
-    properties = dict(zip(*(report.get_properties()[c] for c in ("Property", "Score")), strict=True))
+    report, diagnostic = (_report(kind, frames[0], frames[1], kept) for kind in ("QualityReport", "DiagnosticReport"))
+    properties = _properties(report)
     shapes = report.get_details("Column Shapes", table_name=TABLE)
     pairs = float(properties.get("Column Pair Trends", np.nan))
     return Quality(
@@ -60,20 +63,26 @@ def measure(
         by_column={str(n): float(s) for n, s in zip(shapes["Column"], shapes["Score"], strict=True) if not np.isnan(s)},
         rows=(len(frames[0]), len(frames[1])),
         left_out=tuple(n for n in columns if n not in kept),
+        diagnostic=_properties(diagnostic),
     )
 
 
-def _report(real: "pd.DataFrame", synthetic: "pd.DataFrame", columns: Mapping[str, Column]) -> Any:
+def _report(kind: str, real: "pd.DataFrame", synthetic: "pd.DataFrame", columns: Mapping[str, Column]) -> Any:
     try:
-        from sdmetrics.reports import QualityReport
+        from sdmetrics import reports
     except ImportError:
         raise UsageError("the quality scores need the extra `report`: pip install 'facsimile-synth[report]'") from None
     kinds = {n: {"sdtype": "numerical" if c.is_numeric else "categorical"} for n, c in columns.items()}
-    report = QualityReport()
+    report = getattr(reports, kind)()
     report.num_rows_subsample = None  # the subsample was drawn before, with a seed
     with np.errstate(all="ignore"):
         report.generate({TABLE: real}, {TABLE: synthetic}, {"tables": {TABLE: {"columns": kinds}}}, verbose=False)
     return report
+
+
+def _properties(report: Any) -> dict[str, float]:
+    found = zip(*(report.get_properties()[c] for c in ("Property", "Score")), strict=True)
+    return {str(name): float(score) for name, score in found if score == score}
 
 
 def _frame(
@@ -91,6 +100,4 @@ def _cells(column: Column, positions: np.ndarray) -> np.ndarray:
     if not column.is_numeric:
         names = [*(column.categories or ()), *(f"missing {i}" for i in range(len(column.missing_codes)))]
         return np.array(names, dtype=object)[positions]
-    scale = Decimal(86400) if column.type == "datetime" else Decimal(1)
-    low, step = float(column.bounds[0] / scale), float(column.step / scale)
-    return np.where(positions < column.size, low + step * positions, np.nan)
+    return values(column, positions)

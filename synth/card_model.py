@@ -1,0 +1,122 @@
+"""The form of a card, from which ``card_schema.json`` is made. What a card may add beside it is not fixed here."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FORMAT = "facsimile-card/1"
+
+
+class Part(BaseModel):
+    """A part of a card: what is named here must be there, more may be."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class Mechanism(Part):
+    """``count`` answers with noise of ``sigma`` (Gaussian) or ``scale`` (Laplace), in the units of ``sensitivity``."""
+
+    mechanism: str
+    name: str
+    sensitivity: float = Field(gt=0, allow_inf_nan=False)
+    sigma: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    scale: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    count: int = Field(ge=1)
+    failure_delta: float = Field(default=0.0, ge=0, lt=1)
+
+
+class Accountant(Part):
+    """Who composed the mechanisms, and the parts of delta kept back."""
+
+    name: str
+    library: str
+    version: str | None
+    delta_reserved_for_sampler: float = Field(ge=0, lt=1)
+    delta_reserved_for_thresholds: float = Field(ge=0, lt=1)
+
+
+class Rows(Part):
+    """How many rows were made, and whether the source's number is public."""
+
+    synthetic: int = Field(ge=0)
+    source_count: Literal["public", "private"]
+
+
+class Entry(Part):
+    """The ledger line that paid."""
+
+    number: int = Field(ge=1)
+    hash: str
+
+
+class OfSchema(Part):
+    """What learning the schema took before."""
+
+    epsilon: float = Field(gt=0)
+    delta: float = Field(gt=0, lt=1)
+    ledger_entry: int = Field(ge=1)
+
+
+class Invariant(Part):
+    """Something taken as public, and who says so."""
+
+    what: str
+    vouched: str
+
+
+class Tuning(Part):
+    """Whether choices of parameters looked at the rows, and whether that was charged."""
+
+    charged: bool
+    statement: str
+
+
+class Selection(Part):
+    """How the release was chosen among candidates."""
+
+    how: str
+    in_words: str
+    covered: bool | None
+
+
+class Card(Part):
+    """A release card."""
+
+    format: Literal["facsimile-card/1"]
+    product: str
+    created: str
+    dataset: str | None
+    method: str
+    relation: Literal["add_remove", "replace_one", "zero_out"]
+    relation_in_words: str
+    unit: str
+    max_rows_of_a_unit: int = Field(ge=1)
+    variant: str
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    delta: float = Field(gt=0, lt=1)
+    epsilon_derived: float = Field(ge=0, allow_inf_nan=False)
+    meaning: str
+    mechanisms: list[Mechanism] = Field(min_length=1)
+    accountant: Accountant
+    noise_source: str
+    exportable: bool
+    floating_point: str
+    rows: Rows
+    public_facts: dict[str, str]
+    invariants: list[Invariant]
+    tuning: Tuning
+    selection: Selection
+    randomness: dict[str, Any]
+    composition: str
+    trust: str
+    identifiers: list[str]
+    post_processing: str
+    schema_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    ledger_entry: Entry
+    versions: dict[str, str]
+    of_which_schema: OfSchema | None = None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a card."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Card.model_json_schema()}

@@ -1,0 +1,187 @@
+"""What a card states beside its figures: invariants, tuning, selection, trust; and the registry's record of it all.
+
+**Source**: the questions are those of NIST SP 800-226 (unit, relation, invariants, composition, hazards) and the fields
+of the OpenDP Deployments Registry, tiers 1 to 3.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synth.errors import UsageError
+
+CHOICES = {
+    "unstated": "not stated",
+    "only": "no other candidate was made",
+    "before": "the run was fixed before any comparison with the real rows",
+    "releases": "chosen by released figures only: forecast, card, publishable report",
+    "all": "all candidates are released",
+    "private": "chosen by a paid private selection",
+    "scores": "chosen by its comparison with the real rows",
+}
+UNCOVERED = "selection not covered"
+VOUCHED = {
+    "public": "public knowledge, vouched for by whoever confirmed the schema",
+    "declared": "declared public by the steward in the schema",
+    "unconfirmed": "drafted from the rows and confirmed by nobody",
+    "private": "learnt with privacy and paid for: no invariant",
+}
+DEPLOYMENT = ("name", "curators", "description", "intended_use", "region", "sector", "published", "contact")
+HAZARDS = (
+    "The guarantee is about one unit's own rows. What is true of many people alike (statistics) can be learnt; that is "
+    "what the table is for.",
+    "It holds for this release. Other releases about the same persons add to it; the ledger keeps their sum.",
+    "It rests on the public facts being public. Who vouches for each is listed.",
+    "Running time, memory use and job files of the run depend on the rows and are for the steward only.",
+)
+
+
+def complete(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card with every statement. Those that it makes are kept, but for the invariants, which follow from it."""
+    told = {
+        "variant": "Approximate DP",
+        "tuning": {
+            "charged": True,
+            "statement": "No parameter of this run was chosen by looking at the rows outside the mechanisms listed: "
+            "the method's choices follow from public facts and from released noisy answers.",
+        },
+        "selection": selection("unstated"),
+        "composition": "All mechanisms read the same rows and are composed together (sequential composition) by the "
+        "accountant; the whole was charged to the ledger before the first row was read.",
+        "randomness": {
+            "privacy": f"{card.get('noise_source')}; never seeded by a user, never stored",
+            "after_release": "initialisation and sampling use a seeded generator; they touch released values only",
+        },
+        "trust": "Central: one curator holds the rows and runs the mechanisms; readers of the release need no trust.",
+        "side_channels": "The answer is released once, as files; nobody can query or time the mechanisms. Bounds, row "
+        "order and messages do not depend on values outside the public facts.",
+        "hazards": list(HAZARDS),
+    }
+    return {**dict(card), **{k: v for k, v in told.items() if k not in card}, "invariants": _invariants(card)}
+
+
+def selection(how: str) -> dict[str, Any]:
+    """How a release was chosen among candidates. Errors: UsageError for an unknown way."""
+    if how not in CHOICES:
+        raise UsageError(f"selection {how!r}: say one of {', '.join(CHOICES)}")
+    told = {"how": how, "in_words": CHOICES[how], "covered": None if how == "unstated" else how != "scores"}
+    return told if how != "scores" else {**told, "mark": UNCOVERED}
+
+
+def uncovered(card: Mapping[str, Any]) -> bool:
+    """Whether the release was chosen in a way that no epsilon covers."""
+    return complete(card)["selection"].get("covered") is False
+
+
+def deployment(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What only a steward knows of a release, checked. Errors: UsageError for a name that is no such fact."""
+    unknown = [k for k in given if k not in DEPLOYMENT]
+    if unknown:
+        raise UsageError(f"{unknown[0]} is no fact of a deployment; those are {', '.join(DEPLOYMENT)}")
+    return {k: v for k, v in given.items() if v not in (None, "", [], ())}
+
+
+def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the guarantee does not protect because it was taken as public."""
+    facts = card.get("public_facts", {})
+    out: list[dict[str, Any]] = [
+        {"what": "column names and their order", "columns": len(facts), "vouched": "part of the schema"}
+    ]
+    for source in ("public", "declared", "unconfirmed"):
+        names = [n for n, s in facts.items() if s == source]
+        if names:
+            what = "kind, bounds, categories and missing codes"
+            out.append({"what": what, "of": names, "vouched": VOUCHED[source]})
+    if card.get("rows", {}).get("source_count") == "public":
+        out.append({"what": "number of rows of the source", "vouched": "public under this relation"})
+    if card.get("constraints"):
+        rules = len(card["constraints"])
+        out.append({"what": f"{rules} rules across columns", "vouched": "declared in the schema"})
+    return out
+
+
+def registry(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card as a record of the OpenDP Deployments Registry, tiers 1 to 3.
+
+    What only the steward knows stands empty unless the card's ``deployment`` states it.
+    """
+    about = complete(card)
+    own = about.get("deployment", {})
+    rows = about["rows"]
+    return {
+        "deployment": {
+            "basic": {
+                "name": own.get("name", f"Synthetic table: {about.get('dataset') or 'unnamed dataset'}"),
+                "data_curators": [{"data_curator_name": n, "data_curator_type": ""} for n in own.get("curators", [])],
+                "description": own.get("description", f"A synthetic table of {rows['synthetic']:,} rows and "
+                                       f"{len(about['public_facts'])} columns made by the method {about['method']}."),
+                "intended_use": own.get("intended_use", ""),
+                "data_product_type": "Synthetic data",
+                "data_product_region": own.get("region", ""),
+                "data_product_sector": own.get("sector", ""),
+                "publication_date": own.get("published", str(about["created"])[:10]),
+            },
+            "dp_variant": {
+                "variant_name": about["variant"],
+                "data_domain": f"Tables of the columns {', '.join(about['public_facts'])} within the schema's bounds "
+                f"and categories (schema SHA-256 {about['schema_sha256']}).",
+                "unprotected_quantities": "; ".join(_invariant(i) for i in about["invariants"]),
+            },
+            "privacy_loss": {
+                "privacy_unit": "Row" if about["unit"] == "row" else f"Person ({about['unit']})",
+                "privacy_unit_details": f"{about['relation']}: {about['relation_in_words']}; at most "
+                f"{about['max_rows_of_a_unit']} rows of a unit are used.",
+                "privacy_parameters": {"epsilon": about["epsilon"], "delta": about["delta"]},
+                "privacy_parameters_details": f"{about['meaning']}. {_split(about)}",
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "trust_assumptions": about["trust"],
+                "actors": "The curator, who holds the rows; readers of the release, who need not be trusted.",
+                "release_type": "One release",
+                "release_type_details": f"Ledger entry {about['ledger_entry']['number']}; further releases about the "
+                "same persons are charged to the same budget.",
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": f"{about['tuning']['statement']} Selection among "
+                f"candidates: {about['selection']['in_words']}.",
+                "mechanisms": f"{_mechanisms(about)} Accountant: {about['accountant']['name']} "
+                f"({about['accountant']['library']} {about['accountant']['version']}). Noise: {about['noise_source']}. "
+                f"Floating point: {about['floating_point']}. {about['side_channels']}",
+                "composition": about["composition"],
+                "post_processing": about["post_processing"],
+                "justification": own.get("justification", ""),
+            },
+            "administrative": {
+                "status": "Draft", "registry_authors": list(own.get("curators", [])), "tier": 3, "evidence_sources": {},
+            },
+        }
+    }  # fmt: skip
+
+
+def _invariant(told: Mapping[str, Any]) -> str:
+    named = f" of {', '.join(told['of'])}" if "of" in told else ""
+    return f"{told['what']}{named} ({told['vouched']})"
+
+
+def _split(about: Mapping[str, Any]) -> str:
+    """How the budget was divided, by share of noise."""
+    return "Noise budget by purpose: " + ", ".join(f"{n} {100 * s:.1f} %" for n, s in shares(about).items()) + "."
+
+
+def shares(about: Mapping[str, Any]) -> dict[str, float]:
+    """By purpose the share of the whole noise budget, sum(count (sensitivity / sigma)^2)."""
+    out: dict[str, float] = {}
+    for m in about["mechanisms"]:
+        scale = m.get("sigma") or m.get("scale")
+        out[m["name"]] = out.get(m["name"], 0.0) + m.get("count", 1) * (m["sensitivity"] / scale) ** 2
+    whole = sum(out.values()) or 1.0
+    return {name: part / whole for name, part in out.items()}
+
+
+def _mechanisms(about: Mapping[str, Any]) -> str:
+    kinds: dict[str, int] = {}
+    for m in about["mechanisms"]:
+        kinds[m["mechanism"]] = kinds.get(m["mechanism"], 0) + int(m.get("count", 1))
+    return "; ".join(f"{name}, {count} times" for name, count in kinds.items()) + "."

@@ -1,0 +1,26 @@
+"""`synth bundle`: one zip of a release, for the world."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import say
+from synth.cli.options import JsonOpt
+
+
+def bundle(
+    release: Annotated[Path, typer.Argument(help="Folder that a run wrote.")],
+    out: Annotated[Path, typer.Option("--out", help="The .zip file to write.")] = Path("release.zip"),
+    selection: Annotated[
+        str | None, typer.Option("--selection", help="How it was chosen: only, before, releases, all, private, scores.")
+    ] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Pack a release, its card and its publishable report into one zip; refuses what must not leave."""
+    from dataclasses import asdict
+
+    from synth import release_bundle
+
+    made = release_bundle.make(release, out, how=selection)
+    say(asdict(made)) if as_json else print(f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}")

@@ -1,0 +1,65 @@
+"""`synth card`: check a release card, write it for people, state how a release was chosen."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import say
+from synth.cli.options import JsonOpt
+
+card_app = typer.Typer(no_args_is_help=True, help="Check a release card, or write it for people.")
+FolderArg = Annotated[Path, typer.Argument(help="Folder that a run wrote.")]
+
+
+@card_app.command("check")
+def card_check(
+    card: Annotated[Path, typer.Argument(help="card.json, or the folder that holds it.")],
+    as_json: JsonOpt = False,
+) -> None:
+    """Derive epsilon again from the card's mechanisms; fails on any mismatch."""
+    from synth import card_check
+
+    found = card_check.check(card_check.load(card))
+    if as_json:
+        say(found.plain())
+    else:
+        print(f"the card holds: {found.mechanisms} mechanisms give epsilon {found.epsilon_derived:.9g} at delta "
+              f"{found.delta:g}, within the {found.epsilon:g} claimed")  # fmt: skip
+
+
+@card_app.command("write")
+def card_write(
+    release: FolderArg,
+    name: Annotated[str | None, typer.Option("--name", help="What the product is called.")] = None,
+    curator: Annotated[list[str] | None, typer.Option("--curator", help="Who publishes it; repeatable.")] = None,
+    description: Annotated[str | None, typer.Option("--description", help="What it is.")] = None,
+    use: Annotated[str | None, typer.Option("--use", help="What it is meant for.")] = None,
+    region: Annotated[str | None, typer.Option("--region", help="Region that it covers.")] = None,
+    sector: Annotated[str | None, typer.Option("--sector", help="Sector, for instance Health.")] = None,
+    published: Annotated[str | None, typer.Option("--published", help="Date of publication, YYYY-MM-DD.")] = None,
+    contact: Annotated[str | None, typer.Option("--contact", help="Whom to ask.")] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Write card.md and card.html beside card.json, with what only the steward knows."""
+    from synth import card_page
+
+    facts = {"name": name, "curators": curator or [], "description": description, "intended_use": use,
+             "region": region, "sector": sector, "published": published, "contact": contact}  # fmt: skip
+    paths = card_page.write(release, facts={k: v for k, v in facts.items() if v})
+    say({"paths": paths}) if as_json else print("\n".join(paths.values()))
+
+
+@card_app.command("selection")
+def card_selection(
+    release: FolderArg,
+    how: Annotated[str, typer.Option("--how", help="only, before, releases, all, private or scores.")],
+    as_json: JsonOpt = False,
+) -> None:
+    """State how this release was chosen among candidates; one chosen by scores on real rows cannot be bundled."""
+    from synth import card_page
+    from synth.card_statements import selection
+
+    paths = card_page.write(release, how=how)
+    told = selection(how)
+    say({"selection": told, "paths": paths}) if as_json else print(told.get("mark", told["in_words"]))

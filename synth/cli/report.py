@@ -1,0 +1,44 @@
+"""`synth report`: the steward's report, or the publishable one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import say
+from synth.cli.options import JsonOpt
+from synth.errors import UsageError
+
+
+def report(
+    release: Annotated[Path, typer.Argument(help="Folder that a run wrote.")],
+    real: Annotated[Path | None, typer.Option("--real", help="The real table; makes the steward's report.")] = None,
+    test: Annotated[Path | None, typer.Option("--test", help="Real rows that the run did not see.")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
+    group: Annotated[list[str] | None, typer.Option("--group", help="Column that divides people; repeatable.")] = None,
+    publishable: Annotated[bool, typer.Option("--publishable", help="From releases only; free.")] = False,
+    max_rows: Annotated[int, typer.Option("--rows", help="Most rows of each table that are used.")] = 50_000,
+    out: Annotated[Path, typer.Option("--out", help="The .html file; JSON lies beside it.")] = Path("report.html"),
+    as_json: JsonOpt = False,
+) -> None:
+    """Report on a release: against the real rows (steward only), or from the release alone (publishable)."""
+    from synth import report as reports
+    from synth import steward_report
+    from synth.evaluate.examination import Limits
+
+    if publishable == (real is not None):
+        raise UsageError("give either --real TABLE (steward's report) or --publishable")
+    if publishable:
+        if test is not None or target is not None or group:
+            raise UsageError("--publishable reads no real row: leave out --test, --target and --group")
+        paths = reports.write(release, out)
+        say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
+        return
+    assert real is not None
+    found = steward_report.examine(release, real=real, test=test, target=target, groups=tuple(group or ()),
+                            limits=Limits(rows=max_rows))  # fmt: skip
+    paths = steward_report.write(found, release, out)
+    if as_json:
+        say({"kind": "steward only, not for release", "paths": paths})
+    else:
+        print(f"{paths['report']} (for the steward only, not for release)")

@@ -1,0 +1,235 @@
+"""Everything the steward's report says of a synthetic table: each figure beside its floor and its forecast."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
+from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
+from synth.evaluate.sampling import Sample, read
+from synth.evaluate.similarity import Similarity, similarity
+from synth.evaluate.subgroups import Subgroup, subgroups
+from synth.evaluate.utility import Utility, utility
+from synth.schema import Schema
+
+MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
+MOST_DIVIDERS = 12  # columns by which groups are formed, unless named
+NEAR = 1.1  # a figure within this factor of an expectation counts as met
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Most rows used of each table; above it a sample is drawn with ``seed``, and the report says so."""
+
+    rows: int = 50_000
+    quality: int = 5_000
+    models: int = 25_000
+    classifier: int = 10_000
+    nearest: int = 10_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "quality", "models", "classifier", "nearest"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} {getattr(self, name)}: at least 1 row is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One number about the synthetic table.
+
+    ``floor``: the same for a bootstrap sample of the real rows, which no generator beats but by luck. ``forecast``: the
+    error that privacy noise alone was expected to bring, as told before the run; for distances only.
+    """
+
+    name: str
+    label: str
+    higher_is_better: bool
+    value: float | None
+    floor: float | None
+    forecast: float | None = None
+
+    @property
+    def parts(self) -> tuple[float, float, float] | None:
+        """A distance as sampling, noise and the rest (bias); errors of unlike origin add in squares."""
+        if self.value is None or self.floor is None or self.forecast is None or self.higher_is_better:
+            return None
+        sampling = min(self.value, self.floor)
+        expected = min(self.value, max(sampling, sqrt(self.floor**2 + self.forecast**2)))
+        return sampling, expected - sampling, self.value - expected
+
+    @property
+    def reading(self) -> str:
+        """What the figure is made of, in words; empty where there is no forecast to tell by."""
+        if self.parts is None or self.floor is None or self.forecast is None or self.value is None:
+            return ""
+        if self.value <= NEAR * self.floor:
+            return "as close as another sample of the real table would be"
+        if self.value <= NEAR * sqrt(self.floor**2 + self.forecast**2):
+            return "sampling and privacy noise explain it"
+        return "more than sampling and noise: the rest is bias of the model"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Examination:
+    """The steward's report as data. **Guarantee**: none; it derives from real rows and must not leave the steward."""
+
+    comparison: Comparison = field(repr=False)
+    similarity: tuple[Similarity, Similarity] = field(repr=False)
+    figures: tuple[Figure, ...] = field(repr=False)
+    subgroups: tuple[Subgroup, ...] = field(repr=False)
+    utility: Utility | None = field(repr=False)
+    two_sample: TwoSample = field(repr=False)
+    nearness: Nearness = field(repr=False)
+    limits: Limits
+    test_rows: int | None = field(repr=False)
+    marking: str = STEWARD_ONLY
+
+
+def examine(
+    real: str | Path,
+    synthetic: str | Path,
+    schema: Schema,
+    *,
+    test: str | Path | None = None,
+    target: str | None = None,
+    groups: tuple[str, ...] = (),
+    forecast: Mapping[str, float | None] | None = None,
+    limits: Limits | None = None,
+) -> Examination:
+    """Examines a synthetic table against the real one, and against held-out rows (``test``) where there are any.
+
+    ``target``: column to be predicted, default the schema's. ``groups``: columns that divide people into groups,
+    default those of few categories. ``forecast``: expected errors ``one_way`` and ``two_way`` from noise alone. Same
+    arguments, same figures. Errors: InputError for an unusable file, UsageError for a name that is not a column.
+
+    **Guarantee**: none; for the steward alone.
+    """
+    limits = limits or Limits()
+    if not schema.measured():
+        raise UsageError("every column is an identifier; there is nothing to compare")
+    rng = np.random.default_rng(limits.seed)
+    ours, theirs = (read(p, schema, limit=limits.rows, rng=rng) for p in (real, synthetic))
+    held = read(test, schema, limit=limits.rows, rng=rng) if test is not None else None
+    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng)
+    again = ours.resampled(theirs.used, rng)
+    alike = similarity(ours, theirs, rng=rng), similarity(ours, again, rng=rng)
+    base = compare_samples(ours, again, quality_rows=None, rng=rng)
+    few = (ours.at_most(limits.models, rng), theirs.at_most(limits.models, rng))
+    used = _trained(*few, schema, target=target, test=held, rng=rng)
+    told = two_sample(ours, theirs, rows=limits.classifier, rng=rng)
+    return Examination(
+        comparison=found,
+        similarity=alike,
+        figures=tuple(_figures(found, base, alike, used, told, forecast or {})),
+        subgroups=tuple(subgroups(found, _dividers(ours, groups))),
+        utility=used,
+        two_sample=told,
+        nearness=nearness(ours, theirs, test=held, rows=limits.nearest, rng=rng),
+        limits=limits,
+        test_rows=None if held is None else held.rows,
+    )
+
+
+def _trained(
+    real: Sample,
+    synthetic: Sample,
+    schema: Schema,
+    *,
+    target: str | None,
+    test: Sample | None,
+    rng: np.random.Generator,
+) -> Utility | None:
+    """Scores of trained models; None where there is nothing to predict and nobody named a target."""
+    wanted = target or schema.target
+    if wanted is None or len(real.columns) < 2:
+        return None
+    try:
+        return utility(real, synthetic, schema, target=wanted, test=test, rng=rng)
+    except UsageError:
+        if target is not None:
+            raise
+        return None
+
+
+def _dividers(real: Sample, named: tuple[str, ...]) -> list[str]:
+    for name in named:
+        if name not in real.columns:
+            raise UsageError(f"--group {name}: is not a measured column; choose one of {', '.join(real.columns)}")
+    few = [n for n in real.categorical() if real.columns[n].cells <= MOST_GROUPS]
+    return list(named) or few[:MOST_DIVIDERS]
+
+
+def _figures(
+    found: Comparison,
+    base: Comparison,
+    alike: tuple[Similarity, Similarity],
+    used: Utility | None,
+    told: TwoSample,
+    forecast: Mapping[str, float | None],
+) -> list[Figure]:
+    out = [
+        _distance("one_way", "one-way distance, mean over columns", found.one_way_mean, base.one_way_mean, forecast),
+        _distance("two_way", "two-way distance, mean over pairs", found.pairs_mean, base.pairs_mean, forecast),
+    ]
+    if found.worst_pair is not None:
+        worst = [float(np.triu(c.pairs, 1).max()) for c in (found, base)]
+        label = f"two-way distance of the worst pair ({' and '.join(found.worst_pair)})"
+        out.append(Figure(name="worst_pair", label=label, higher_is_better=False, value=worst[0], floor=worst[1]))
+    for name, label in SCORES:
+        value, floor = (getattr(a, name) for a in alike)
+        out.append(Figure(name=name, label=label, higher_is_better=True, value=value, floor=floor))
+    for score in used.scores if used else ():
+        out.append(Figure(name=score.name, label=f"{score.label}, trained on synthetic rows",
+                          higher_is_better=score.higher_is_better, value=score.synthetic,
+                          floor=score.floor))  # fmt: skip
+    label = "two-sample classifier, area under ROC (0.5: cannot tell)"
+    out.append(Figure(name="c2st_auc", label=label, higher_is_better=False, value=told.auc, floor=0.5))
+    return out
+
+
+SCORES = (
+    ("ks", "KS: numbers, 1 - Kolmogorov-Smirnov distance"),
+    ("tv", "TV: categories, 1 - total variation"),
+    ("contsim", "ContSim: pairs of categories, 1 - total variation"),
+    ("corrsim", "CorrSim: pairs of numbers, likeness of correlations"),
+)
+
+
+def _distance(
+    name: str, label: str, value: float | None, floor: float | None, forecast: Mapping[str, float | None]
+) -> Figure:
+    return Figure(name=name, label=label, higher_is_better=False, value=value, floor=floor, forecast=forecast.get(name))
+
+
+def plain(found: Examination) -> dict[str, Any]:
+    """The examination as JSON data. For the steward alone."""
+    c, q = found.comparison, found.comparison.quality
+    return {
+        "marking": found.marking,
+        "rows": {"real": c.real_rows, "real_used": c.real_rows_used, "synthetic": c.synthetic_rows,
+                 "synthetic_used": c.synthetic_rows_used, "held_out": found.test_rows},
+        "limits": vars(found.limits),
+        "figures": [{**vars(f), "parts": f.parts, "reading": f.reading} for f in found.figures],
+        "columns": {n: o.distance for n, o in c.one_way.items()},
+        "pairs": {"columns": list(c.columns), "distance": c.pairs.tolist(), "by_chance": c.pairs_by_chance,
+                  "worst": c.worst_pair},
+        "correlations": {"columns": list(found.similarity[0].names),
+                         "real": _numbers(found.similarity[0].correlations[0]),
+                         "synthetic": _numbers(found.similarity[0].correlations[1])},
+        "subgroups": [vars(s) for s in found.subgroups],
+        "utility": None if found.utility is None else
+                   {**vars(found.utility), "scores": [vars(s) for s in found.utility.scores]},
+        "two_sample": vars(found.two_sample),
+        "nearness": vars(found.nearness),
+        "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
+    }  # fmt: skip
+
+
+def _numbers(table: np.ndarray) -> list[list[float | None]]:
+    return [[None if np.isnan(v) else float(v) for v in row] for row in table]

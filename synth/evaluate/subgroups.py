@@ -1,0 +1,67 @@
+"""How well each group of people is served: noise is the same for all, so small groups lose most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import pi, sqrt
+
+import numpy as np
+
+from synth.evaluate.fidelity import Comparison
+
+FEW = 2  # a column of fewer groups divides nobody
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subgroup:
+    """One group: its share of both tables, the mean distance of the other columns within it, and that by chance."""
+
+    column: str
+    group: str = field(repr=False)
+    real_rows: int = field(repr=False)
+    real_share: float = field(repr=False)
+    synthetic_share: float = field(repr=False)
+    distance: float | None = field(repr=False)
+    by_chance: float | None = field(repr=False)
+
+
+def subgroups(found: Comparison, columns: Sequence[str]) -> list[Subgroup]:
+    """Every group of these columns that the real rows have, the smallest first within its column."""
+    out: list[Subgroup] = []
+    for name in columns:
+        labels = found.groups[name].labels
+        if len(labels) < FEW:
+            continue
+        counts = [np.bincount(c[name], minlength=len(labels)) for c in found.codes]
+        tables = [_tables(found, name, other) for other in found.columns if other != name]
+        made = [_one(name, label, i, counts, tables) for i, label in enumerate(labels) if counts[0][i]]
+        out += sorted(made, key=lambda s: s.real_rows)
+    return out
+
+
+def _tables(found: Comparison, name: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of the group's rows by the other column's groups, in both tables."""
+    wide, tall = len(found.groups[other].labels), len(found.groups[name].labels)
+    codes = [c[name] * wide + c[other] for c in found.codes]
+    real, synthetic = (np.bincount(c, minlength=tall * wide).reshape(tall, wide) for c in codes)
+    return real, synthetic
+
+
+def _one(name: str, label: str, at: int, counts: Sequence[np.ndarray], tables: Sequence[tuple]) -> Subgroup:
+    sizes = [int(c[at]) for c in counts]
+    distances, chances = [], []
+    for real, synthetic in tables:
+        if not sizes[1]:
+            continue
+        p, q = real[at] / sizes[0], synthetic[at] / sizes[1]
+        distances.append(0.5 * float(np.abs(p - q).sum()))
+        spread = sqrt(2 / pi * (1 / sizes[0] + 1 / sizes[1]))
+        chances.append(min(1.0, 0.5 * spread * float(np.sqrt(p * (1 - p)).sum())))
+    return Subgroup(
+        column=name,
+        group=label,
+        real_rows=sizes[0],
+        real_share=sizes[0] / int(counts[0].sum()),
+        synthetic_share=sizes[1] / int(counts[1].sum()),
+        distance=float(np.mean(distances)) if distances else None,
+        by_chance=float(np.mean(chances)) if chances else None,
+    )

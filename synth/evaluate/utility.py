@@ -1,0 +1,163 @@
+"""How well a model trained on synthetic rows predicts real ones (TSTR), beside one trained on real rows (TRTR)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.evaluate.features import boosted, for_linear, for_trees, needs_sklearn
+from synth.evaluate.sampling import Sample
+from synth.schema import Schema, canonical
+
+MOST_CLASSES = 12  # of a target; rarer ones are pooled into the last
+HELD_OUT = 0.2  # share of the real rows set aside where no rows were held out before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """One score of three models on the same real test rows: trained on synthetic, on real, on resampled real rows."""
+
+    name: str
+    label: str
+    higher_is_better: bool
+    synthetic: float | None
+    real: float | None
+    floor: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Utility:
+    """``task``: binary, classes or regression. ``held_out``: whether the generator never saw the test rows."""
+
+    target: str
+    task: str
+    held_out: bool
+    test_rows: int
+    scores: tuple[Score, ...] = field(repr=False)
+
+
+def utility(
+    real: Sample, synthetic: Sample, schema: Schema, *, target: str, test: Sample | None, rng: np.random.Generator
+) -> Utility:
+    """The scores for a target. Without ``test`` a fifth of the real rows is set aside: the generator has seen them.
+
+    Errors: UsageError for a target that is not measured or does not vary.
+    """
+    needs_sklearn()
+    if target not in real.columns:
+        raise UsageError(f"--target {target}: is not a measured column; choose one of {', '.join(real.columns)}")
+    train, held = (real, test) if test is not None else _split(real, rng)
+    if min(train.used, held.used) < 1:
+        raise UsageError(f"--target {target}: too few real rows to train a model and test it; leave the target out")
+    trained = (synthetic, train, train.resampled(synthetic.used, rng))
+    names = [n for n in real.columns if n != target]
+    if real.columns[target].is_numeric:
+        task, scores = "regression", _regression(trained, held, names, target)
+    else:
+        task, scores = _classification(trained, held, names, target, schema)
+    return Utility(target=target, task=task, held_out=test is not None, test_rows=held.used, scores=tuple(scores))
+
+
+def _split(real: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
+    order = rng.permutation(real.used)
+    cut = max(1, int(HELD_OUT * real.used))
+    return real.take(np.sort(order[cut:])), real.take(np.sort(order[:cut]))
+
+
+def _regression(trained: Sequence[Sample], held: Sample, names: list[str], target: str) -> list[Score]:
+    from sklearn.metrics import mean_absolute_error, r2_score
+
+    truth = held.values(target)
+    rows = ~np.isnan(truth)
+    if not rows.any() or len(np.unique(trained[1].positions[target])) < 2:
+        raise UsageError(f"--target {target}: does not vary in the real rows; choose another column")
+    guesses = []
+    for train in trained:
+        goal = train.values(target)
+        known = np.flatnonzero(~np.isnan(goal))
+        (x, z), marks = for_trees([train.take(known), held], names, base=trained[1])
+        guesses.append(boosted("regressor", marks).fit(x, goal[known]).predict(z)[rows] if len(known) > 1 else None)
+    kinds = (("r2", "R², boosted trees", True, r2_score), ("mae", "mean absolute error", False, mean_absolute_error))
+    return [_score(name, label, better, [g if g is None else measure(truth[rows], g) for g in guesses])
+            for name, label, better, measure in kinds]  # fmt: skip
+
+
+def _classification(
+    trained: Sequence[Sample], held: Sample, names: list[str], target: str, schema: Schema
+) -> tuple[str, list[Score]]:
+    codes = _classes(trained[1], target, schema)
+    labels = [codes[s.positions[target]] for s in (*trained, held)]
+    if len(np.unique(labels[1])) < 2:
+        raise UsageError(f"--target {target}: does not vary in the real rows; choose another column")
+    if len(np.unique(labels[1])) == 2 and set(np.unique(labels[3])) <= {0, 1}:
+        return "binary", _binary(trained, held, names, labels)
+    return "classes", _many(trained, held, names, labels)
+
+
+def _classes(base: Sample, target: str, schema: Schema) -> np.ndarray:
+    """The class of each position: 0 and 1 (the positive one) of a binary target, else by frequency."""
+    column = base.columns[target]
+    counts = np.bincount(base.positions[target], minlength=column.cells)
+    present = np.flatnonzero(counts)
+    if len(present) == 2:
+        wanted = [i for i, c in enumerate(column.categories or ()) if canonical(c) == canonical(schema.positive or "")]
+        positive = wanted[0] if target == schema.target and wanted and wanted[0] in present else present[-1]
+        return (np.arange(column.cells) == positive).astype(int)
+    codes = np.full(column.cells, MOST_CLASSES - 1)
+    common = np.argsort(-counts, kind="stable")[: MOST_CLASSES - 1]
+    codes[common] = np.arange(len(common))
+    return codes
+
+
+def _binary(trained: Sequence[Sample], held: Sample, names: list[str], labels: list[np.ndarray]) -> list[Score]:
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    areas: list[float | None] = []
+    f1: list[float] = []
+    both = len(np.unique(labels[3])) == 2  # without both classes among the test rows there is no area
+    for train, label in zip(trained, labels, strict=False):
+        if len(np.unique(label)) < 2:
+            areas.append(0.5 if both else None)
+            f1.append(float(f1_score(labels[3], np.full(held.used, label[0]), zero_division=0)))
+            continue
+        (x, z), marks = for_trees([train, held], names, base=trained[1])
+        chance = boosted("classifier", marks).fit(x, label).predict_proba(z)[:, 1]
+        areas.append(roc_auc_score(labels[3], chance) if both else None)
+        f1.append(float(f1_score(labels[3], _logistic(train, held, names, label), zero_division=0)))
+    return [_score("auc", "area under ROC, boosted trees", True, areas),
+            _score("logreg_f1", "F1, logistic regression", True, f1)]  # fmt: skip
+
+
+def _logistic(train: Sample, held: Sample, names: list[str], label: np.ndarray) -> np.ndarray:
+    """Predictions of SDMetrics' BinaryLogisticRegression: balanced classes, fifty steps."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    x, z = for_linear(train, held, names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return LogisticRegression(class_weight="balanced", max_iter=50).fit(x, label).predict(z)
+
+
+def _many(trained: Sequence[Sample], held: Sample, names: list[str], labels: list[np.ndarray]) -> list[Score]:
+    from sklearn.metrics import accuracy_score, f1_score
+
+    guesses = []
+    for train, label in zip(trained, labels, strict=False):
+        (x, z), marks = for_trees([train, held], names, base=trained[1])
+        varied = len(np.unique(label)) > 1
+        fitted = boosted("classifier", marks, iterations=30).fit(x, label) if varied else None
+        guesses.append(fitted.predict(z) if fitted is not None else np.full(held.used, label[0]))
+    return [
+        _score("accuracy", "accuracy, boosted trees", True, [accuracy_score(labels[3], g) for g in guesses]),
+        _score("macro_f1", "F1, mean over classes", True, [f1_score(labels[3], g, average="macro") for g in guesses]),
+    ]
+
+
+def _score(name: str, label: str, better: bool, found: Sequence[Any]) -> Score:
+    synthetic, real, floor = (None if v is None or not np.isfinite(v) else float(v) for v in found)
+    return Score(name=name, label=label, higher_is_better=better, synthetic=synthetic, real=real, floor=floor)

@@ -1,0 +1,206 @@
+"""One file for the world: everything a release consists of, checked part by part, and nothing that is not released.
+
+Only the files named here go in: the steward's report, job folders and logs lie elsewhere and cannot.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth import bundle, card_check, card_page, codec, report
+from synth import schema as schemas
+from synth.bundle import StoredRelease
+from synth.card_statements import UNCOVERED, complete, deployment, registry, selection, uncovered
+from synth.errors import InputError, UsageError
+from synth.evaluate.sampling import Seeded
+from synth.reporting import publishable
+from synth.sources import files
+
+ASIDE = {"selection", "deployment", "registry", *complete({})}  # what a card may add after the release was stored
+AS_STORED = ("synthetic.csv", "schema.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
+STAMP = (1980, 1, 1, 0, 0, 0)  # the same files make the same zip, whenever it is made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundled:
+    """A bundle: its file, its SHA-256, and the names of its parts."""
+
+    path: str
+    sha256: str
+    parts: tuple[str, ...]
+
+
+def make(
+    release: str | Path, out: str | Path, *, facts: Mapping[str, Any] | None = None, how: str | None = None
+) -> Bundled:
+    """Writes one zip of a release's folder. The same release makes the same bytes.
+
+    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``: how the release was chosen among
+    candidates (``card_statements.CHOICES``). Errors: InputError for a release that was made with seeded noise, was
+    chosen in a way that no epsilon covers, or has a missing or damaged part; UsageError for ``out``.
+
+    **Guarantee**: that of the release: every part derives from releases, public facts and what the steward states.
+    """
+    folder, out = Path(release), Path(out)
+    if out.suffix != ".zip":
+        raise UsageError(f"--out {out}: name a .zip file")
+    stored, card = _checked(folder)
+    card["deployment"] = deployment({**card.get("deployment", {}), **(facts or {})})
+    if how is not None:
+        card["selection"] = selection(how)
+    if uncovered(card):
+        raise InputError(f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no epsilon "
+                         "covers; release all candidates, or one that was chosen otherwise")  # fmt: skip
+    card["registry"] = registry(card)
+    parts = {name: (folder / name).read_bytes() for name in AS_STORED}
+    parts |= _made(folder, stored, card)
+    parts["MANIFEST.sha256"] = _manifest(parts)
+    _zip(out, parts)
+    return Bundled(path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)))
+
+
+def _checked(folder: Path) -> tuple[StoredRelease, dict[str, Any]]:
+    """The release and its card, every part read and held against the others. Errors: InputError."""
+    for name in (*AS_STORED, "card.json"):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder}: {name} is missing; make the release again or use another copy")
+    stored, model, card = bundle.load_release(folder), bundle.load_model(folder), card_check.load(folder)
+    if not stored.card.get("exportable", False) or not card.get("exportable", False):
+        raise InputError("this release was made with seeded noise, which protects nothing; run it again without a "
+                         "seeded noise source")  # fmt: skip
+    card_check.check(card)
+    for what, other in (("release.json", stored.card), ("model.json", model.card)):
+        if _claims(card) != _claims(other):
+            raise InputError(f"{folder}: card.json and {what} make different claims; use another copy")
+    schema = schemas.load(folder / "schema.json")
+    text = schema.to_json()
+    if hashlib.sha256(text.encode()).hexdigest() != card["schema_sha256"]:
+        raise InputError(f"{folder}: schema.json is not the schema that the card names; use another copy")
+    if stored.setting.schema.to_json() != text or model.schema.to_json() != text:
+        raise InputError(f"{folder}: the schemas of release and model differ from schema.json; use another copy")
+    told = card.get("synthetic_sha256")
+    if told is not None and hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest() != told:
+        raise InputError(f"{folder}: synthetic.csv is not the table that the card names; use another copy")
+    _check_table(folder, stored, rows=int(card["rows"]["synthetic"]))
+    return stored, complete(card)
+
+
+def _claims(card: Mapping[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps({k: v for k, v in card.items() if k not in ASIDE}))
+
+
+def _check_table(folder: Path, stored: StoredRelease, *, rows: int) -> None:
+    """Every cell of the synthetic table is one that the schema knows, and no column is there that it does not name."""
+    place, schema = folder / "synthetic.csv", stored.setting.schema
+    if files.header(place) != list(schema.columns):
+        raise InputError(f"{place}: its columns are not the schema's; use another copy")
+    table = files.read(place, columns=list(schema.columns))
+    found = codec.encode(table, schema, Seeded(np.random.default_rng(0)))  # no privacy noise: the table is synthetic
+    strange = sum(found.clamped.values()) + sum(found.unreadable.values())
+    if table.num_rows != rows or strange:
+        reason = f"{strange} cells that its schema does not know" if strange else f"{table.num_rows} rows, not {rows}"
+        raise InputError(f"{place}: damaged ({reason}); make it again with `synth run --from-release`")
+
+
+def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, bytes]:
+    """The parts that are written anew, all from the release and the card."""
+    found = report.gather(folder)
+    made = {
+        "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
+        "card.md": card_page.render_markdown(card),
+        "card.html": card_page.render_html(card),
+        "report.html": report.publishable_page(found, folder),
+        "report.json": json.dumps(publishable.plain(found), indent=1, ensure_ascii=False) + "\n",
+        "reproduce.py": REPRODUCE,
+        "README.md": _readme(card),
+    }
+    return {**{n: t.encode() for n, t in made.items()}, "synthetic.parquet": _parquet(folder, stored)}
+
+
+def _parquet(folder: Path, stored: StoredRelease) -> bytes:
+    schema = stored.setting.schema
+    table = files.read(folder / "synthetic.csv", columns=list(schema.columns))
+    texts = {n: _texts(table, n) for n in schema.columns}
+    with tempfile.TemporaryDirectory() as name:
+        bundle.write_table(Path(name) / "synthetic.parquet", texts, schema)
+        return (Path(name) / "synthetic.parquet").read_bytes()
+
+
+def _texts(table: Any, name: str) -> Any:
+    import pyarrow as pa
+
+    column = table.column(name)
+    return pa.array(column.values[column.codes], type=pa.string())
+
+
+def _manifest(parts: Mapping[str, bytes]) -> bytes:
+    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(parts.items())]
+    return "".join(lines).encode()
+
+
+def _zip(out: Path, parts: Mapping[str, bytes]) -> None:
+    """One zip with fixed times and rights, written whole or not at all."""
+    part = out.with_name(out.name + ".part")
+    try:
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as file:
+            for name, content in sorted(parts.items()):
+                entry = zipfile.ZipInfo(name, STAMP)
+                entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
+                file.writestr(entry, content)
+        os.replace(part, out)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"--out {out}: {error.strerror}; choose another place") from None
+
+
+def _readme(card: Mapping[str, Any]) -> str:
+    name = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}".strip()
+    files_of = "\n".join(f"| `{n}` | {what} |" for n, what in PARTS)
+    return (
+        f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows: no row describes a real person. It was "
+        f"made from a private table with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g} "
+        f"({card['relation_in_words']}): {card['meaning']}.\n\n| file | |\n|---|---|\n{files_of}\n\n"
+        "To draw more rows, or to make the table again: install the library in the version that the card names, then\n"
+        "\n"
+        "    python reproduce.py\n    synth sample . --num-rows 1000\n    synth card check card.json\n"
+    )  # fmt: skip
+
+
+PARTS = (
+    ("synthetic.csv", "the table; `synthetic.parquet` is the same with typed numbers and dates"),
+    ("schema.json", "the public facts of every column"),
+    ("card.html", "the release card: what is guaranteed and how; also `card.md`, and `card.json` for programs"),
+    ("report.html", "the released noisy counts, with intervals, beside the synthetic table; also `report.json`"),
+    ("release.json, release.safetensors", "everything that was told of the private table"),
+    ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
+    ("reproduce.py", "makes model and table again from the release"),
+    ("MANIFEST.sha256", "checksums; `sha256sum -c MANIFEST.sha256` verifies them"),
+)
+
+REPRODUCE = '''"""Makes the model and the table again from the release beside this script. Needs no private row.
+
+With the seed in the card the table comes out the same, cell by cell, on a like machine with the same versions;
+without one it is another sample of the same model.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import synth
+
+here = Path(__file__).resolve().parent
+card = json.loads((here / "card.json").read_text(encoding="utf-8"))
+out = Path(sys.argv[1]) if len(sys.argv) > 1 else here / "again"
+result = synth.refit(here / "release.json", num_rows=card["rows"]["synthetic"], seed=card.get("seed"), out=out)
+same = (out / "synthetic.csv").read_bytes() == (here / "synthetic.csv").read_bytes()
+print(f"{result.num_rows} rows: {out / 'synthetic.csv'}", "(the same table)" if same else "(another sample)")
+'''

@@ -1,0 +1,67 @@
+"""The publishable report of a release: from releases, public facts and the synthetic table; free.
+
+The steward's report, which compares with real rows, is of another kind and stands in ``steward_report``.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth import bundle
+from synth.errors import InputError, UsageError
+from synth.evaluate.sampling import read
+from synth.reporting import publishable
+from synth.reporting.publishable import Publishable
+
+MOST_ROWS = 1_000_000  # synthetic rows counted for the publishable report
+
+
+def gather(release: str | Path) -> Publishable:
+    """The publishable report of a release, as data: free, since it uses the release and the synthetic table alone.
+
+    **Guarantee**: that of the release. Errors: InputError for an unusable release.
+    """
+    folder = folder_of(release)
+    stored = bundle.load_release(folder)
+    rng = np.random.default_rng(0)  # no privacy noise: a synthetic table may be sampled with a seed
+    made = read(folder / "synthetic.csv", stored.setting.schema, limit=MOST_ROWS, rng=rng)
+    return publishable.gather(stored.releases, made.positions, public_rows=stored.setting.public_rows)
+
+
+def publishable_page(found: Publishable, release: str | Path) -> str:
+    """The publishable report as one HTML page. Errors: InputError for an unusable release."""
+    stored = bundle.load_release(folder_of(release))
+    return publishable.render(found, schema=stored.setting.schema, about=about(folder_of(release)))
+
+
+def write(release: str | Path, out: str | Path) -> dict[str, str]:
+    """Writes the publishable report and its JSON. Errors: InputError, UsageError when ``out`` is no .html file."""
+    page, found = Path(out), gather(release)
+    if page.suffix != ".html":
+        raise UsageError(f"--out {out}: name a .html file")
+    _write(page, publishable_page(found, release))
+    _write(page.with_suffix(".json"), json.dumps(publishable.plain(found), indent=1, ensure_ascii=False) + "\n")
+    return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
+
+
+def folder_of(release: str | Path) -> Path:
+    """A release's folder. Errors: InputError when it holds no synthetic table."""
+    folder = Path(release)
+    folder = folder.parent if folder.suffix == ".json" else folder
+    if not (folder / "synthetic.csv").is_file():
+        raise InputError(f"{folder}: holds no release (synthetic.csv is missing); name the folder that a run wrote")
+    return folder
+
+
+def about(folder: Path) -> dict[str, Any]:
+    """The card that a release carries. Errors: InputError."""
+    return bundle.load_release(folder).card
+
+
+def _write(path: Path, words: str) -> None:
+    try:
+        path.write_text(words, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; choose another --out") from None

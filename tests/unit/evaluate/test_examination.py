@@ -1,0 +1,131 @@
+"""The whole examination: repeatable, bounded, each figure with its floor, small groups seen, and marked."""
+
+import json
+
+import numpy as np
+import pytest
+from samples import SCHEMA, sample, write
+
+from synth.errors import UsageError
+from synth.evaluate import examination
+from synth.evaluate.examination import Figure, Limits
+from synth.evaluate.fidelity import compare_samples
+from synth.evaluate.subgroups import subgroups
+
+SMALL = Limits(rows=800, quality=300, models=800, classifier=400, nearest=300)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    return [write(folder / f"{i}.csv", sample(1000, seed=i)) for i in range(3)]
+
+
+@pytest.fixture(scope="module")
+def found(tables):
+    return examination.examine(tables[0], tables[1], SCHEMA, test=tables[2], limits=SMALL,
+                               forecast={"one_way": 0.02, "two_way": 0.05})  # fmt: skip
+
+
+def test_the_same_question_has_the_same_answer(tables, found):
+    again = examination.examine(tables[0], tables[1], SCHEMA, test=tables[2], limits=SMALL,
+                                forecast={"one_way": 0.02, "two_way": 0.05})  # fmt: skip
+    assert json.dumps(examination.plain(again)) == json.dumps(examination.plain(found))
+
+
+def test_every_score_of_the_paper_has_its_floor(found):
+    told = {f.name: f for f in found.figures}
+    for name in ("one_way", "two_way", "ks", "tv", "contsim", "corrsim", "auc", "logreg_f1", "c2st_auc"):
+        assert told[name].value is not None
+        assert told[name].floor is not None
+    assert told["one_way"].forecast == 0.02
+
+
+def test_limits_hold_and_are_told(found):
+    assert found.comparison.real_rows == 1000
+    assert found.comparison.real_rows_used == found.limits.rows == 800
+    assert found.nearness.references == 300
+
+
+def test_the_json_is_marked(found):
+    assert "steward only" in examination.plain(found)["marking"]
+
+
+@pytest.mark.parametrize(
+    ("value", "reading"),
+    [(0.010, "as close as"), (0.022, "privacy noise explain"), (0.05, "bias")],
+)
+def test_a_distance_is_parted_into_sampling_noise_and_bias(value, reading):
+    one = Figure(name="d", label="d", higher_is_better=False, value=value, floor=0.01, forecast=0.02)
+    assert sum(one.parts) == pytest.approx(value)
+    assert min(one.parts) >= 0
+    assert reading in one.reading
+
+
+def test_a_worse_table_has_more_bias(tables, tmp_path):
+    bad = write(tmp_path / "bad.csv", sample(1000, seed=4, linked=False))
+    told = examination.examine(tables[0], bad, SCHEMA, limits=SMALL, forecast={"two_way": 0.02})
+    two_way = next(f for f in told.figures if f.name == "two_way")
+    assert two_way.parts[2] > 0.02
+    assert "bias" in two_way.reading
+
+
+def test_a_group_that_is_lost_is_seen():
+    real, made = sample(900, seed=1), sample(900, seed=2)
+    made.positions["city"][made.positions["city"] == 2] = 0
+    told = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
+    cities = {s.group: s for s in subgroups(told, ["city"])}
+    assert (cities["Bern"].synthetic_share, cities["Bern"].distance) == (0, None)
+    assert cities["Bern"].real_rows == int((real.positions["city"] == 2).sum())
+    assert [s.real_rows for s in subgroups(told, ["city"])] == sorted(s.real_rows for s in cities.values())
+
+
+def test_a_groups_distance_by_hand():
+    real, made = sample(900, seed=1), sample(900, seed=2)
+    told = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
+    one = next(s for s in subgroups(told, ["city"]) if s.group == "Oslo")
+    apart = []
+    for other in ("age", "income", "ill"):
+        size = len(told.groups[other].labels)
+        shares = [np.bincount(c[other][c["city"] == list(told.groups["city"].labels).index("Oslo")], minlength=size)
+                  for c in told.codes]  # fmt: skip
+        apart.append(0.5 * np.abs(shares[0] / shares[0].sum() - shares[1] / shares[1].sum()).sum())
+    assert one.distance == pytest.approx(np.mean(apart))
+
+
+def test_unknown_groups_and_limits_are_refused(tables):
+    with pytest.raises(UsageError, match="--group height"):
+        examination.examine(tables[0], tables[1], SCHEMA, groups=("height",), limits=SMALL)
+    with pytest.raises(UsageError, match="rows 0"):
+        Limits(rows=0)
+
+
+def test_a_schemas_target_that_does_not_vary_is_passed_over_and_a_named_one_refused(tmp_path):
+    made = sample(200, seed=1)
+    made.positions["ill"][:] = 0
+    table = write(tmp_path / "real.csv", made)
+    assert examination.examine(table, table, SCHEMA, limits=SMALL).utility is None
+    with pytest.raises(UsageError, match="does not vary"):
+        examination.examine(table, table, SCHEMA, target="ill", limits=SMALL)
+
+
+def test_tiny_tables_go_through(tmp_path):
+    for rows in (1, 2, 7):
+        table = write(tmp_path / "real.csv", sample(rows, seed=rows))
+        told = examination.examine(table, table, SCHEMA, limits=SMALL)
+        assert told.figures[0].value == 0
+        json.dumps(examination.plain(told), allow_nan=False)
+
+
+def test_many_columns_are_scored_in_part(monkeypatch):
+    from synth import schema as schemas
+    from synth.evaluate import quality
+
+    monkeypatch.setattr(quality, "MOST", 3)
+    facts = {f"c{i}": {"type": "boolean", "categories": ["a", "b"]} for i in range(5)}
+    columns = schemas.parse({"columns": facts}).measured()
+    rng = np.random.default_rng(0)
+    tables = [{n: rng.integers(0, 2, 20) for n in columns} for _ in range(2)]
+    told = quality.measure(*tables, columns, rows=20, rng=rng)
+    assert len(told.by_column) == quality.MOST
+    assert told.left_out == tuple(columns)[quality.MOST :]

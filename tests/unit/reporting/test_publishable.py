@@ -1,0 +1,103 @@
+"""The publishable report: figures of the release alone, intervals that cover, and honest words where there are none."""
+
+import json
+
+import numpy as np
+import pytest
+from pages import check
+from report_release import report_release  # noqa: F401
+
+from synth import bundle, report
+from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Marginal, Slices, SlicesRelease
+from synth.reporting import publishable
+from synth.reporting.noisy import NoisyTable, agreement, tables, total
+
+
+def test_the_page_needs_nothing_but_itself_and_costs_nothing(release, tmp_path):
+    paths = report.write(release[0], tmp_path / "p.html")
+    text = (tmp_path / "p.html").read_text()
+    check(text)
+    assert "steward" not in text
+    told = json.loads((tmp_path / "p.json").read_text())
+    assert set(told["one_way"]) == {"age", "sex", "region", "income", "seen", "ill"}
+    assert paths["report_json"].endswith("p.json")
+
+
+def test_it_is_made_without_the_real_table(release, tmp_path):
+    """Byte for byte the same from a copy of the release that lies alone."""
+    import shutil
+
+    shutil.copytree(release[0], tmp_path / "alone")
+    first, second = (report.publishable_page(report.gather(f), f) for f in (release[0], tmp_path / "alone"))
+    assert first == second
+
+
+def test_rows_are_estimated_within_their_error(release):
+    assert report.gather(release[0]).rows == pytest.approx(1500, abs=40)
+
+
+def table(values, sigma, cells=None):
+    bins = Bins.each("c", cells or len(values))
+    return NoisyTable(bins=(bins,), values=np.asarray(values, float), sigma=sigma)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """20,000 cells: a share of 0.95 +- 0.0062 at four standard errors; wrong noise is found both ways."""
+    rng, truth = np.random.default_rng(0), np.full(20_000, 500.0)
+    noisy = np.rint(truth + rng.normal(0, 8.0, 20_000))
+    covered = agreement(table(noisy, 8.0), truth, rows=1e7).covered
+    assert covered == pytest.approx(0.95, abs=0.0062)
+    for wrong in (8.0 * 0.95, 8.0 * 1.05):
+        assert abs(agreement(table(noisy, wrong), truth, rows=1e7).covered - 0.95) > 0.0062
+
+
+def test_distance_from_noise_alone_is_foretold():
+    rng, truth = np.random.default_rng(0), np.full(4000, 500.0)
+    found = agreement(table(truth + rng.normal(0, 8.0, 4000), 8.0), truth, rows=truth.sum())
+    assert found.distance == pytest.approx(found.from_noise, rel=0.05)
+
+
+def test_the_total_weighs_tables_by_their_noise():
+    good, bad = table([600.0, 400.0], 1.0), table([900.0, 900.0], 1000.0)
+    assert total([good, bad], None) == pytest.approx(1000, abs=1)
+    assert total([bad], 777) == 777
+    assert total([], None) is None
+
+
+def test_counts_of_a_synthetic_table_are_counted_by_hand():
+    first, second = (
+        Bins.each("a", 2),
+        Bins(column="b", cells=4, starts=np.array([0, 2, 3]), groups=np.array([0, -1, 1])),
+    )
+    marginal = Marginal(bins=(first, second), sigma=2.0)
+    release = CountsRelease(question=Counts(purpose="p", marginals=(marginal,)), values=(np.zeros((2, 2), np.int64),))
+    made = tables([release])[0].counted({"a": np.array([0, 0, 1, 1]), "b": np.array([0, 1, 2, 3])})
+    assert made.tolist() == [[2, 0], [0, 1]]
+
+
+def test_one_hot_slices_tell_noisy_counts():
+    rng, weight, rows = np.random.default_rng(0), np.sqrt(0.5), 900
+    blocks = tuple(Block.one_hot(Bins.each(n, 3), weight=weight) for n in "ab")
+    question = Slices(purpose="s", encoding=Encoding(blocks=blocks), sigma=1.5, groups=30)
+    codes = [rng.integers(0, 3, rows) for _ in "ab"]
+    group, sums = rng.integers(0, 30, rows), np.zeros((30, 6))
+    for at, code in enumerate(codes):
+        np.add.at(sums, (group, 3 * at + code), weight)
+    told = tables([SlicesRelease(question=question, values=sums + rng.normal(0, 1.5, sums.shape))])
+    assert [t.columns for t in told] == [("a",), ("b",)]
+    assert told[0].sigma == pytest.approx(1.5 * np.sqrt(30) / weight)
+    assert np.abs(told[0].values - np.bincount(codes[0])).max() < 4 * told[0].sigma
+
+
+def test_a_release_without_counts_says_so(release):
+    stored = bundle.load_release(release[0])
+    found = publishable.gather([], {"age": np.arange(5)}, public_rows=None, kinds=("embedding",))
+    text = publishable.render(found, schema=stored.setting.schema, about=stored.card)
+    check(text)
+    assert "released embedding, not tables of counts" in text
+
+
+def test_the_command_is_free(command, release, tmp_path):
+    code, out, _ = command("report", release[0], "--publishable", "--out", tmp_path / "p.html", "--json")
+    assert code == 0
+    assert json.loads(out)["epsilon_spent"] == 0

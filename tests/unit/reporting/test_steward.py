@@ -1,0 +1,110 @@
+"""The steward's report stands alone, is marked in name, page and data, and stays out of the release."""
+
+import json
+import re
+import stat
+
+import pytest
+from pages import check
+from report_release import report_release  # noqa: F401
+
+from synth import steward_report
+from synth.errors import InputError, UsageError
+from synth.evaluate.examination import Limits
+
+SMALL = Limits(rows=600, quality=300, models=600, classifier=300, nearest=200)
+
+
+@pytest.fixture(scope="module")
+def made(release, tmp_path_factory):
+    folder, table = release
+    found = steward_report.examine(folder, real=table, target="ill", limits=SMALL)
+    out = tmp_path_factory.mktemp("report") / "r.html"
+    return found, steward_report.write(found, folder, out)
+
+
+def test_the_page_needs_nothing_but_itself(made):
+    with open(made[1]["report"], encoding="utf-8") as file:
+        page = check(file.read())
+    assert len(page.images) > 10
+    assert any(name.startswith("pair-") for name in page.names)
+
+
+def test_the_mark_is_in_name_page_sections_and_data(made):
+    _, paths = made
+    assert "steward-only" in paths["report"]
+    assert "steward-only" in paths["report_json"]
+    with open(paths["report"], encoding="utf-8") as file:
+        text = file.read()
+    assert text.count("not for release") >= text.count("<section>") + 1
+    assert "<title>For the steward only, not for release" in text
+    assert '<div class="mark"' in text
+    with open(paths["report_json"], encoding="utf-8") as file:
+        assert "Not for release" in json.load(file)["marking"]
+
+
+def test_only_the_owner_may_read_it(made):
+    import os
+
+    for path in made[1].values():
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+def test_every_line_that_was_promised_is_there(made):
+    with open(made[1]["report"], encoding="utf-8") as file:
+        text = file.read()
+    for words in ("KS: numbers", "TV: categories", "ContSim", "CorrSim", "F1, logistic regression", "area under ROC",
+                  "Groups of people", "Correlations", "Copies", "nearest record", "Diagnostic", "SDMetrics", "forecast",
+                  "bootstrap", "seed of all draws"):  # fmt: skip
+        assert words in text, words
+
+
+def test_forecasts_come_from_the_plan(release, made):
+    told = {f.name: f.forecast for f in made[0].figures}
+    assert told["one_way"] == steward_report.forecast(release[0])["one_way"]
+    assert told["two_way"] > 0
+
+
+def test_it_may_not_lie_among_the_files_of_a_release(release, made):
+    with pytest.raises(UsageError, match="lies in the release"):
+        steward_report.write(made[0], release[0], release[0] / "report.html")
+    with pytest.raises(UsageError, match=r"name a \.html file"):
+        steward_report.write(made[0], release[0], "report.pdf")
+    with pytest.raises(InputError, match="holds no release"):
+        steward_report.examine(release[1].parent, real=release[1])
+
+
+def test_texts_of_the_table_are_escaped(tmp_path):
+    import numpy as np
+
+    from synth import schema as schemas
+    from synth.evaluate import examination
+    from synth.reporting import steward
+
+    names = ["<script>alert(1)</script>", 'a"&b']
+    schema = schemas.parse({"columns": {'<b>"x"</b>': {"type": "categorical", "categories": names},
+                                        "y": {"type": "integer", "min": 0, "max": 9}}})  # fmt: skip
+    rng = np.random.default_rng(0)
+    for table in ("real", "synthetic"):
+        rows = [
+            f'"{n.replace(chr(34), chr(34) * 2)}",{v}'
+            for n, v in zip(rng.choice(names, 60), rng.integers(0, 9, 60), strict=True)
+        ]
+        (tmp_path / f"{table}.csv").write_text('"<b>""x""</b>",y\n' + "\n".join(rows) + "\n")
+    found = examination.examine(tmp_path / "real.csv", tmp_path / "synthetic.csv", schema, limits=SMALL)
+    text = steward.render(found, about={"dataset": "<i>d</i>", "method": "m", "epsilon": 1.0, "delta": 1e-5})
+    check(text)
+    assert "<i>d</i>" not in text
+    assert not re.search(r"<b>", text)
+
+
+def test_the_command_writes_both_and_says_whom_for(command, release, tmp_path):
+    folder, table = release
+    code, out, _ = command("report", folder, "--real", table, "--rows", 300, "--out", tmp_path / "r.html", "--json")
+    assert code == 0
+    assert json.loads(out)["kind"] == "steward only, not for release"
+    code, _, told = command("report", folder, "--out", tmp_path / "r.html")
+    assert code == 2
+    assert "--real" in told
+    code, _, told = command("report", folder, "--publishable", "--target", "ill", "--out", tmp_path / "p.html")
+    assert code == 2

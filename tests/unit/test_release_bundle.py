@@ -1,0 +1,187 @@
+"""The bundle holds the release and nothing of the real table; the same release makes the same bytes; bad ones stay."""
+
+import hashlib
+import json
+import runpy
+import shutil
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import synth
+from synth import release_bundle
+from synth.card_check import check, load
+from synth.errors import InputError, UsageError
+from synth.privacy.noise import SeededNoise
+from tests.conftest import SMALL, small_frame
+
+PARTS = {
+    "synthetic.csv", "synthetic.parquet", "schema.json", "card.json", "card.md", "card.html", "report.html",
+    "report.json", "release.json", "release.safetensors", "model.json", "model.safetensors", "reproduce.py",
+    "README.md", "MANIFEST.sha256",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("bundle")
+    small_frame(500).to_csv(place / "real.csv", index=False)
+    synth.run(place / "real.csv", schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, out=place / "out",
+              ledger=place / "ledger.sqlite", dataset="small", seed=1)  # fmt: skip
+    return place / "out"
+
+
+@pytest.fixture
+def copied(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "release")
+    return tmp_path / "release"
+
+
+def test_all_parts_are_there_whole_and_checked(command, folder, tmp_path):
+    code, out, _ = command("bundle", folder, "--out", tmp_path / "r.zip", "--selection", "before", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert set(told["parts"]) == PARTS
+    assert told["sha256"] == hashlib.sha256((tmp_path / "r.zip").read_bytes()).hexdigest()
+    with zipfile.ZipFile(tmp_path / "r.zip") as file:
+        assert set(file.namelist()) == PARTS
+        file.extractall(tmp_path / "r")
+    for line in (tmp_path / "r" / "MANIFEST.sha256").read_text().splitlines():
+        digest, name = line.split("  ")
+        assert hashlib.sha256((tmp_path / "r" / name).read_bytes()).hexdigest() == digest
+    card = load(tmp_path / "r")
+    assert check(card).epsilon == 1.0
+    assert card["selection"]["how"] == "before"
+    table = pd.read_csv(tmp_path / "r" / "synthetic.csv", dtype=str, keep_default_na=False)
+    assert pq.read_table(tmp_path / "r" / "synthetic.parquet").num_rows == len(table) == card["rows"]["synthetic"]
+
+
+def test_the_same_release_makes_the_same_bytes(folder, copied, tmp_path):
+    first = release_bundle.make(folder, tmp_path / "a.zip", facts={"name": "N"})
+    second = release_bundle.make(copied, tmp_path / "b.zip", facts={"name": "N"})
+    assert first.sha256 == second.sha256
+
+
+def test_the_script_makes_everything_after_the_release_again(folder, tmp_path, monkeypatch, capsys):
+    release_bundle.make(folder, tmp_path / "r.zip")
+    with zipfile.ZipFile(tmp_path / "r.zip") as file:
+        file.extractall(tmp_path / "r")
+    card = load(tmp_path / "r")
+    (tmp_path / "r" / "card.json").write_text(json.dumps({**card, "seed": 1}))
+    monkeypatch.setattr("sys.argv", ["reproduce.py"])
+    runpy.run_path(str(tmp_path / "r" / "reproduce.py"), run_name="__main__")
+    assert "the same table" in capsys.readouterr().out
+
+
+def edit(path, **more):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+DAMAGE = {
+    "a part is missing": (lambda p: (p / "model.json").unlink(), "model.json is missing"),
+    "the model is cut": (lambda p: truncate(p / "model.safetensors"), "not a model"),
+    "the release is cut": (lambda p: truncate(p / "release.safetensors"), "not a release"),
+    "the card claims less": (lambda p: edit(p / "card.json", epsilon=0.5), "does not hold"),
+    "the card is another's": (lambda p: edit(p / "card.json", created="2020-01-01"), "different claims"),
+    "the schema is another": (lambda p: edit(p / "schema.json", dataset="other"), "schema.json is not the schema"),
+    "a row is lost": (lambda p: (p / "synthetic.csv").write_text(
+        "\n".join((p / "synthetic.csv").read_text().splitlines()[:-1]) + "\n"), "damaged (499 rows"),
+    "a value is foreign": (lambda p: (p / "synthetic.csv").write_text(
+        (p / "synthetic.csv").read_text().replace(",yes\n", ",perhaps\n", 1)), "1 cells that its schema"),
+    "a column more": (lambda p: (p / "synthetic.csv").write_text("\n".join(
+        line + ",x" for line in (p / "synthetic.csv").read_text().splitlines()) + "\n"), "columns are not"),
+    "chosen by scores": (lambda p: edit(p / "card.json", selection={"how": "scores", "in_words": "", "covered": False}),
+                         "selection not covered"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_what_must_not_leave_stays(copied, tmp_path, name):
+    damage, words = DAMAGE[name]
+    rows = load(copied)["rows"]["synthetic"]
+    damage(copied)
+    with pytest.raises(InputError) as told:
+        release_bundle.make(copied, tmp_path / "r.zip")
+    assert words.replace("499", str(rows - 1)) in str(told.value)
+    assert not list(tmp_path.glob("r.zip*"))
+
+
+def test_seeded_noise_never_leaves(tmp_path):
+    small_frame(200).to_csv(tmp_path / "real.csv", index=False)
+    synth.run(tmp_path / "real.csv", schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, out=tmp_path / "out",
+              noise=SeededNoise(0), dataset="d")  # fmt: skip
+    with pytest.raises(InputError, match="seeded noise"):
+        release_bundle.make(tmp_path / "out", tmp_path / "r.zip")
+
+
+def test_a_foreign_fact_or_name_is_refused(folder, tmp_path):
+    with pytest.raises(UsageError, match="no fact of a deployment"):
+        release_bundle.make(folder, tmp_path / "r.zip", facts={"colour": "red"})
+    with pytest.raises(UsageError, match=r"name a \.zip"):
+        release_bundle.make(folder, tmp_path / "r.tar")
+    with pytest.raises(UsageError, match="choose another place"):
+        release_bundle.make(folder, tmp_path / "absent" / "r.zip")
+    with pytest.raises(InputError, match="selection not covered"):
+        release_bundle.make(folder, tmp_path / "r.zip", how="scores")
+
+
+SENTINELS = ("SENTINELKEY", "SENTINELWORD", "987654", "31415.92", "1987-06-05")
+
+
+def planted(path):
+    """A table with sentinels in every column: keys, an unknown category, numbers and dates far out of bounds."""
+    frame = small_frame(600).astype(object)
+    frame["id"] = [f"SENTINELKEY{i}" for i in range(len(frame))]
+    frame.loc[::3, "region"] = "SENTINELWORD"
+    frame.loc[::4, "age"] = "987654"
+    frame.loc[1::4, "income"] = "-31415.92"
+    frame.loc[::5, "seen"] = "1987-06-05"
+    frame["note"] = "SENTINELWORD of a column that the schema does not name"
+    frame.to_csv(path, index=False)
+
+
+def contents(place) -> dict[str, bytes]:
+    """Every file under a folder, zips unpacked and Parquet read, since compression would hide a text."""
+    found = {}
+    for path in place.rglob("*"):
+        if path.is_file():
+            found[str(path)] = path.read_bytes() + str(path).encode()
+            if path.suffix == ".parquet":
+                found[str(path)] += pq.read_table(path).to_pandas().to_csv().encode()
+    return found
+
+
+def test_no_sentinel_of_the_real_table_is_in_any_file(command, own_state, tmp_path):
+    """Bundle, release, model, job folder, logs and ledger; as text, as UTF-16 and as a binary number."""
+    planted(tmp_path / "real.csv")
+    (tmp_path / "schema.json").write_text(json.dumps(SMALL))
+    made = tmp_path / "made"
+    made.mkdir()
+    code, out, told = command("run", tmp_path / "real.csv", "--schema", tmp_path / "schema.json", "--epsilon", "5",
+                              "--out", made / "out", "--job", own_state / "jobs" / "one")  # fmt: skip
+    assert code == 0, told
+    (made / "log.txt").write_text(out + told)
+    release_bundle.make(made / "out", made / "r.zip")
+    with zipfile.ZipFile(made / "r.zip") as file:
+        file.extractall(made / "unpacked")
+    files = {**contents(made), **contents(own_state)}
+    assert len(files) > 25
+    for name, content in files.items():
+        for sentinel in SENTINELS:
+            for written in (sentinel.encode(), sentinel.encode("utf-16-le")):
+                assert written not in content, (name, sentinel)
+        for number in (987654.0, -31415.92):
+            assert np.float64(number).tobytes() not in content, (name, number)
+
+
+def test_the_sentinel_test_can_fail(tmp_path):
+    planted(tmp_path / "real.csv")
+    found = contents(tmp_path)
+    assert all(any(s.encode() in content for content in found.values()) for s in SENTINELS)
