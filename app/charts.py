@@ -10,6 +10,7 @@ REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
 MARK = "steward only, not for release"
 LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
+STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3)
 LABEL = 180  # widest label of an axis, pixels
 
 
@@ -133,3 +134,44 @@ def _long(shares: np.ndarray, rows: tuple[str, ...], columns: tuple[str, ...]) -
     return pd.DataFrame({
         "row": np.repeat(rows, len(columns)), "column": np.tile(columns, len(rows)), "share": shares.ravel(),
     })  # fmt: skip
+
+
+def curve(plans: list[Any], chosen: float) -> Any:
+    """Expected error over epsilon, with a mark at the chosen one. Public figures only."""
+    what = {"error_one_way": "columns", "error_two_way": "pairs of columns"}
+    rows = pd.DataFrame([
+        {"epsilon": p.epsilon, "error": getattr(p, name), "of": label}
+        for p in plans for name, label in what.items() if getattr(p, name) is not None
+    ])  # fmt: skip
+    x = alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), title="epsilon (more private ← → more accurate)",
+              axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"))  # fmt: skip
+    colours = alt.Scale(domain=list(what.values()), range=["#2a9d8f", "#e0762f"])
+    lines = alt.Chart(rows).mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5).encode(
+        x=x, y=alt.Y("error:Q", title="expected error", axis=alt.Axis(format="%")),
+        color=alt.Color("of:N", scale=colours, legend=STROKES), strokeDash=alt.StrokeDash("of:N", legend=None),
+        tooltip=["of:N", alt.Tooltip("epsilon:Q", format="~g"), alt.Tooltip("error:Q", format=".2%")],
+    )  # fmt: skip
+    rule = alt.Chart(pd.DataFrame({"epsilon": [chosen]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
+    return alt.layer(lines, rule).properties(
+        height=330, title=alt.TitleParams("Expected error before anything is spent", anchor="start"),
+        description="Expected error of columns and of pairs of columns falls as epsilon grows.",
+    )  # fmt: skip
+
+
+def losses(points: tuple[tuple[float, float], ...]) -> Any:
+    """Training loss over the share of the stage that is done."""
+    rows = pd.DataFrame(list(points), columns=["done", "loss"])
+    return alt.Chart(rows).mark_line(color="#2a9d8f").encode(
+        x=alt.X("done:Q", title="part of the stage", axis=alt.Axis(format="%")),
+        y=alt.Y("loss:Q", title="loss", scale=alt.Scale(zero=False)),
+    ).properties(height=160, description="Training loss so far.")  # fmt: skip
+
+
+def composition(totals: dict[str, float]) -> Any:
+    """A dataset's total epsilon under several accountings."""
+    rows = pd.DataFrame({"accounting": list(totals), "epsilon": list(totals.values())})
+    return alt.Chart(rows).mark_bar(color="#2a9d8f").encode(
+        x=alt.X("epsilon:Q", title="total epsilon"),
+        y=alt.Y("accounting:N", title=None, sort="-x", axis=alt.Axis(labelLimit=LABEL)),
+        tooltip=["accounting:N", alt.Tooltip("epsilon:Q", format=".3g")],
+    ).properties(height=28 * len(rows) + 40, description="Total epsilon by way of adding up.")  # fmt: skip

@@ -7,9 +7,12 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import charts, frame
+from app import access, charts, frame, work
+from app.aside import TooLongError, worker
 from synth import jobs
 
+MARK = "For the steward only, not for release"
+PATIENCE = 600.0  # seconds that a comparison may take
 BANNER = "**For the steward only - compares with the real rows. Not for release.**"
 WHY = (
     "Nothing below is protected by noise: charts and scores show exact shares of the real rows. Do not copy them into "
@@ -17,7 +20,7 @@ WHY = (
 )
 
 
-def section(job: jobs.Job, release: Path, schema: synth.Schema) -> None:
+def section(job: jobs.Job, release: Path) -> None:
     """Charts and scores, when the steward asks for them and the real table is still there."""
     st.header("Compare with the real table", anchor=False)
     with st.container(border=True):
@@ -29,24 +32,56 @@ def section(job: jobs.Job, release: Path, schema: synth.Schema) -> None:
             return
         st.caption(WHY)
         _outside(job)
-        found = _compared(job, table, release, schema)
+        found = _compared(job, release)
         if found is not None:
             _parts(found)
+        _whole(job, release, table)
 
 
-def _compared(job: jobs.Job, table: Path, release: Path, schema: synth.Schema) -> Any:
-    """The comparison, kept in this session alone; None until it is asked for."""
-    held = st.session_state.get("comparison")
-    if held is not None and held[0] == str(job.path):
-        return held[1]
-    found = None
-    if not st.button("Show the comparison", key="compare", icon=":material/compare:"):
-        return found
-    with st.spinner("Comparing the tables"):
-        found = synth.compare(table, release / "synthetic.csv", schema)
-    st.session_state["comparison"] = (str(job.path), found)
-    st.rerun()  # draws the page without the button
+def held(job: jobs.Job) -> Any:
+    """The run's comparison where this session has made it, else None."""
+    return st.session_state.get("comparisons", {}).get(str(job.path))
+
+
+def make(job: jobs.Job, release: Path) -> Any:
+    """Compares a run with the real rows, beside the server, and notes that somebody looked. Errors: InputError."""
+    table = Path(str(job.request().get("table", "")))
+    if not table.is_file():
+        raise synth.InputError("the real table is no longer stored here, so there is nothing to compare with")
+    paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
+    try:
+        found = worker.ask("compared", *paths, seconds=PATIENCE, keep=False)
+    except TooLongError:
+        raise synth.InputError("the comparison takes too long here; use `synth report`") from None
+    jobs.selection.look(job, by=access.me().name)
+    st.session_state.setdefault("comparisons", {})[str(job.path)] = found
     return found
+
+
+def _compared(job: jobs.Job, release: Path) -> Any:
+    """The comparison, kept in this session alone; None until it is asked for."""
+    found = held(job)
+    if found is None and st.button("Show the comparison", key="compare", icon=":material/compare:",
+                                   help="Reads the real rows again, for your eyes; spends nothing."):  # fmt: skip
+        with st.spinner("Comparing the tables"):
+            make(job, release)
+        st.rerun()  # draws the page without the button
+    return found
+
+
+def _whole(job: jobs.Job, release: Path, table: Path) -> None:
+    """The full report as one page: more scores, groups of people, prediction, copies."""
+    page = job.path / "steward-only.html"
+    if page.exists():
+        st.download_button("Download the full report (steward only)", page.read_bytes, page.name, "text/html",
+                           key="get_steward", on_click="ignore", icon=":material/lock_person:",
+                           help="It is marked on every page and stays with you.")  # fmt: skip
+    elif st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
+                   help="Prediction, groups of people, copies, effects of chance; a minute or two."):  # fmt: skip
+        with st.spinner("Writing the full report; this takes a minute or two"):
+            work.answer("report", str(release), "--real", str(table), "--out", str(page), "--json")
+        jobs.selection.look(job, by=access.me().name)
+        st.rerun()
 
 
 def _outside(job: jobs.Job) -> None:

@@ -7,22 +7,54 @@ import streamlit as st
 
 import synth
 from app import words
+from app.aside import TooLongError, planner
 from app.state import Wizard, dataset, schema
 
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _plan(text: str, rows: int, epsilon: float, delta: float, method: str, relation: str) -> Any:
-    return synth.plan(
-        synth.parse(json.loads(text)), rows=rows, epsilon=epsilon, delta=delta, method=method, relation=relation
-    )
+PATIENCE = 20.0  # seconds that a forecast may take
+CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+CURVE_SECONDS = 4.0
 
 
-def forecast(w: Wizard) -> Any:
-    """The plan of the run that the wizard describes. Public facts only. Errors: UsageError, InputError."""
+@st.cache_data(max_entries=256, show_spinner=False)
+def _plans(text: str, epsilons: tuple[float, ...], seconds: float, asked: str) -> list[Any] | None:
+    """Forecasts, or None where one takes too long: remembered too, so that nobody waits twice."""
+    try:
+        return planner.ask("forecasts", text, list(epsilons), seconds=PATIENCE, within=seconds, **json.loads(asked))
+    except TooLongError:
+        return None
+
+
+@st.cache_data(show_spinner=False)
+def methods() -> list[dict[str, Any]]:
+    """What ``synth.methods`` lists, learnt beside the server, which needs no torch itself."""
+    return list(planner.ask("methods", seconds=120.0))
+
+
+def forecast(w: Wizard, *, method: str | None = None) -> Any:
+    """The plan of the run that the wizard describes; None where the method's forecast takes too long.
+
+    Public facts only. Errors: UsageError, InputError.
+    """
+    found = _plans(_text(w), (w.epsilon,), PATIENCE, _asked(w, method))
+    return found[0] if found else None
+
+
+def curve(w: Wizard, *, method: str) -> list[Any]:
+    """Forecasts of a method over ``CURVE``; empty where they cannot be made. Errors: UsageError, InputError."""
+    return _plans(_text(w), tuple(CURVE), CURVE_SECONDS, _asked(w, method)) or []
+
+
+def _text(w: Wizard) -> str:
     facts, problem = schema(w)
     if facts is None:
         raise synth.InputError(problem)
-    return _plan(facts.to_json(), w.rows, w.epsilon, w.delta, w.method, w.relation)
+    return facts.to_json()
+
+
+def _asked(w: Wizard, method: str | None) -> str:
+    options = w.options if method in (None, w.method) else {}
+    asked = {"rows": w.rows, "delta": w.delta, "method": method or w.method, "relation": w.relation}
+    return json.dumps({**asked, "options": options}, sort_keys=True)
 
 
 def budget(w: Wizard) -> Any:
@@ -47,3 +79,13 @@ def short_by(w: Wizard) -> str:
             f"{words.small(w.delta)}. Choose a smaller delta."
         )
     return ""
+
+
+def delta_note(w: Wizard) -> str:
+    """What is wrong with delta for that many rows; empty when nothing is."""
+    if w.delta * w.rows < 1:
+        return ""
+    return (
+        f"Delta {words.small(w.delta)} is not below 1 divided by the number of rows ({w.rows:,}): publishing one whole "
+        "row at random would keep such a promise. Choose a smaller delta."
+    )

@@ -37,14 +37,14 @@ def needs(name: str, what: str, back: str) -> bool:
 def onward(name: str, *, blocked: str = "") -> None:
     """Buttons to the steps before and after, or why there is no way on yet."""
     place = STEPS.index(name)
-    following = STEPS[place + 1]
+    following = STEPS[place + 1] if place + 1 < len(STEPS) else ""
     st.divider()
-    if blocked:
+    if blocked and following:
         st.caption(f"Next: {TITLES[following]}. {blocked}")
     with st.container(horizontal=True):
         if place and st.button(f"Back: {TITLES[STEPS[place - 1]]}", key="back", icon=":material/arrow_back:"):
             st.switch_page(view(STEPS[place - 1]))
-        if not blocked and st.button(f"Next: {TITLES[following]}", type="primary", key="onward",
+        if following and not blocked and st.button(f"Next: {TITLES[following]}", type="primary", key="onward",
                                      icon=":material/arrow_forward:"):  # fmt: skip
             st.switch_page(view(following))
 

@@ -9,30 +9,52 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from app import frame  # noqa: E402
+from app import access, frame  # noqa: E402
+from app.aside import planner  # noqa: E402
+from app.roles import Visitor  # noqa: E402
 from app.state import STEPS, TITLES, ready, view, wizard  # noqa: E402
 
 OPEN, LOCKED = ":material/radio_button_unchecked:", ":material/lock:"
+ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
 
 
 def main() -> None:
-    """One run of the script: shows the page that was asked for."""
+    """One run of the script: shows the page that was asked for, to somebody who may see it."""
     st.set_page_config(page_title="Facsimile", page_icon=str(Path(__file__).with_name("icon.png")), layout="wide")
+    try:
+        who = access.visitor()
+        if who is None:
+            access.door()
+            return
+        planner.warm()
+        _page(who)
+    except Exception as error:
+        frame.tell(error)
+
+
+def _page(who: Visitor) -> None:
     w = wizard()
     reached = ready(w)
     steps = [
         st.Page(view(s), title=f"{i}. {TITLES[s]}", icon=OPEN if reached[s] else LOCKED, url_path=s,
                 default=s == "data")
         for i, s in enumerate(STEPS, 1)
+        if s in who.pages
     ]  # fmt: skip
-    ledger = st.Page(view("ledger"), title=TITLES["ledger"], icon=":material/receipt_long:", url_path="ledger")
-    page = st.navigation({"Make a synthetic table": steps, "Records": [ledger]})
-    name = page.url_path or "data"
+    others = [
+        st.Page(view(s), title=TITLES[s], icon=ICONS[s], url_path=s, default=not steps and s == who.pages[0])
+        for s in who.pages
+        if s not in STEPS
+    ]
+    groups = {"Make a synthetic table": steps, "Records": others} if steps else {"Records": others}
+    page = st.navigation(groups)
+    name = page.url_path or who.pages[0]
     if name != w.page:
         w.page = name
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         st.caption(f"Table: {frame.escape(w.label)}" if w.label else "No table yet")
+        access.sidebar(who)
     try:
         page.run()
     except Exception as error:

@@ -5,12 +5,19 @@ from datetime import datetime
 import streamlit as st
 
 import synth
-from app import words
+from app import access, words
 from app.state import view, wizard
 from synth import jobs
 
 SHOWN = 10
-LABELS = {"queued": "waiting", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
+LABELS = {
+    "held": "waits for a reviewer",
+    "queued": "waiting",
+    "running": "running",
+    "done": "done",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}
 
 
 def paid_jobs() -> list[tuple[jobs.Job, dict, jobs.Status]]:
@@ -21,7 +28,7 @@ def paid_jobs() -> list[tuple[jobs.Job, dict, jobs.Status]]:
             request, status = job.request(), job.status()
         except synth.SynthError:
             continue
-        if "epsilon" in request and "table" in request:
+        if "epsilon" in request and "table" in request and access.mine(job):
             found.append((job, request, status))
         if len(found) == SHOWN:
             break
@@ -46,7 +53,7 @@ def offer() -> None:
             st.markdown(f"**Your latest result:** {_named(done[0])}")
             if st.button("Open it", key="open_latest"):
                 wizard().job = done[0][0].path
-                st.switch_page(view("result"))
+                st.switch_page(view("release"))
 
 
 def table() -> None:
@@ -54,15 +61,29 @@ def table() -> None:
     found = paid_jobs()
     if not found:
         return
-    with st.expander(f"Earlier runs ({len(found)})"):
+    with st.expander(f"All runs ({len(found)})"):
         for i, (job, request, status) in enumerate(found):
             left, right = st.columns([4, 1], vertical_alignment="center")
-            ended = words.ENDS.get(status.exit_code or 0, "") if status.state == "failed" else LABELS[status.state]
+            ended = _ended(status)
             left.markdown(f"{_named((job, request, status))}  \n:small[{ended}]")
-            target = "result" if status.state == "done" else "run"
+            target = "review" if status.state == "done" else "run"
             if right.button("Open", key=f"open_{i}"):
                 wizard().job = job.path
                 st.switch_page(view(target))
+
+
+def _ended(status: jobs.Status) -> str:
+    """How a run stands, with the reason of a failure where the worker lived to tell it."""
+    if status.state != "failed" or status.exit_code is None:
+        return LABELS[status.state]
+    return f"failed: {words.ENDS.get(status.exit_code, 'see the page Run')}"
+
+
+def named(job: jobs.Job) -> str:
+    """A run in a few words, for menus and headings."""
+    request = job.request()
+    free = ", refitted" if request.get("free") else ""
+    return f"{request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
 
 
 def _named(found: tuple[jobs.Job, dict, jobs.Status]) -> str:
@@ -70,7 +91,8 @@ def _named(found: tuple[jobs.Job, dict, jobs.Status]) -> str:
 
     job, request, _ = found
     name = request.get("label") or request.get("dataset") or request["table"].rsplit("/", 1)[-1]
-    return f"{escape(str(name))}, epsilon {request['epsilon']:g}, {when(job)}"
+    free = ", refitted free" if request.get("free") else ""
+    return f"{escape(str(name))}, {request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
 
 
 def when(job: jobs.Job) -> str:

@@ -8,14 +8,18 @@ import streamlit as st
 
 import synth
 
-STEPS = ("data", "describe", "budget", "run", "result")
+STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
 TITLES = {
     "data": "Data",
     "describe": "Describe",
     "budget": "Budget",
+    "method": "Method",
     "run": "Run",
-    "result": "Result",
+    "review": "Review",
+    "release": "Release",
     "ledger": "Ledger",
+    "approve": "Approve",
+    "releases": "Releases",
 }
 
 
@@ -30,7 +34,8 @@ class Wizard:
 
     table: Path | None = None
     label: str = ""
-    uploaded: bool = False
+    uploaded: bool = False  # whether the table is a copy of ours, to be removed with its note
+    place: Path | None = None  # the folder of the description's note; None for the sample
     plain: dict[str, Any] = field(default_factory=dict)  # the description as JSON data, edits included
     left_out: list[str] = field(default_factory=list)  # columns that the steward does not want in the result
     suggestions: list[str] = field(default_factory=list)
@@ -38,8 +43,10 @@ class Wizard:
     delta: float = 1e-5
     relation: str = "add_remove"
     method: str = "mixture"
+    options: dict[str, Any] = field(default_factory=dict)  # of the method, where they differ from its defaults
     rows: int = 10_000
     job: Path | None = None
+    learning: Path | None = None  # the run that learns facts of the description
     uploads: int = 0  # raised to make Streamlit forget an uploaded file
     edition: int = 0  # raised to build the description's table anew
     page: str = ""
@@ -53,19 +60,37 @@ def wizard() -> Wizard:
 
 
 def take_table(
-    w: Wizard, table: Path, *, label: str, plain: dict[str, Any], uploaded: bool, rows: int, suggestions: list[str]
+    w: Wizard,
+    table: Path,
+    *,
+    label: str,
+    plain: dict[str, Any],
+    place: Path | None,
+    rows: int,
+    suggestions: list[str],
 ) -> None:
-    """Starts anew with this table; budget choices stay."""
-    w.table, w.label, w.uploaded, w.rows = table, label, uploaded, rows
+    """Starts anew with this table; budget choices stay. ``place``: the folder of its note, if it has one."""
+    w.table, w.label, w.place, w.rows = table, label, place, rows
+    w.uploaded = place is not None and table.parent == place
     w.plain, w.left_out, w.suggestions = plain, [], suggestions
-    w.editing, w.job = None, None
+    w.editing, w.job, w.learning = None, None, None
     w.edition += 1
 
 
 def effective(w: Wizard) -> dict[str, Any]:
-    """The description without the columns left out."""
+    """The description without the columns left out, and without the rules that name them."""
     columns = {n: c for n, c in w.plain.get("columns", {}).items() if n not in w.left_out}
-    return {**w.plain, "columns": columns}
+    out = {**w.plain, "columns": columns}
+    if w.left_out and w.plain.get("constraints"):
+        out["constraints"] = [r for r in w.plain["constraints"] if not named(r) & set(w.left_out)]
+    return out
+
+
+def named(rule: dict[str, Any]) -> set[str]:
+    """The columns that a rule names, as JSON data."""
+    texts = {rule.get(k) for k in ("column", "low", "high")}
+    lists = [*rule.get("columns", ()), *rule.get("of", ()), *rule.get("rows", ()), *rule.get("when", ())]
+    return {str(x) for x in [*texts, *lists] if x}
 
 
 def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
@@ -96,8 +121,10 @@ def ready(w: Wizard) -> dict[str, bool]:
         "data": True,
         "describe": w.table is not None,
         "budget": described,
+        "method": described,
         "run": described,
-        "result": _done(w),
+        "review": _done(w),
+        "release": _done(w),
     }
 
 

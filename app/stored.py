@@ -6,53 +6,54 @@ from typing import Any
 
 import streamlit as st
 
-from app import frame, work
+from app import access, frame, work
 from app.state import Wizard, take_table, view, wizard
 
 NOTE = "wizard.json"
 
 
 def remember(w: Wizard) -> None:
-    """Keeps the description beside its uploaded table. Public facts and file names only."""
-    if w.table is None or not w.uploaded:
+    """Keeps the description beside the uploaded table or for a table elsewhere. Public facts and file names only."""
+    if w.table is None or w.place is None or not w.place.is_dir():
         return
-    told = {"label": w.label, "plain": w.plain, "left_out": w.left_out, "suggestions": w.suggestions, "rows": w.rows}
-    place, text = w.table.parent / NOTE, json.dumps(told, ensure_ascii=False)
-    if w.table.parent.is_dir() and (not place.exists() or place.read_text(encoding="utf-8") != text):
-        place.write_text(text, encoding="utf-8")
+    told = {"label": w.label, "plain": w.plain, "left_out": w.left_out, "suggestions": w.suggestions, "rows": w.rows,
+            "owner": access.me().name, "table": None if w.uploaded else str(w.table)}  # fmt: skip
+    note, text = w.place / NOTE, json.dumps(told, ensure_ascii=False)
+    if not note.exists() or note.read_text(encoding="utf-8") != text:
+        note.write_text(text, encoding="utf-8")
 
 
-def tables() -> list[tuple[Path, dict[str, Any]]]:
-    """Stored tables with what was remembered of them, newest first; damaged ones are left out."""
-    found = []
-    for place in sorted(work.folder().glob(f"*/{NOTE}"), key=lambda p: -p.stat().st_mtime):
+def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
+    """Stored descriptions of this visitor: folder, table and note, newest first; damaged ones are left out."""
+    found, who = [], access.me()
+    for note in sorted(work.folder().glob(f"*/{NOTE}"), key=lambda p: -p.stat().st_mtime):
         try:
-            told = json.loads(place.read_text(encoding="utf-8"))
-            table = place.parent / work.safe_name(told["label"])
+            told = json.loads(note.read_text(encoding="utf-8"))
+            table = Path(told["table"]) if told.get("table") else note.parent / work.safe_name(told["label"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if table.is_file():
-            found.append((table, told))
+        if table.is_file() and (who.alone or told.get("owner") == who.name):
+            found.append((note.parent, table, told))
     return found
 
 
 def offer() -> None:
     """Stored tables of earlier visits: to go on with, or to remove."""
     w = wizard()
-    found = [(table, told) for table, told in tables() if table != w.table]
+    found = [f for f in tables() if f[0] != w.place]
     if not found:
         return
-    with st.expander(f"Tables stored by earlier visits ({len(found)})"):
-        st.caption("They lie in a private folder on this computer until somebody removes them.")
-        for i, (table, told) in enumerate(found):
+    with st.expander(f"Tables of earlier visits ({len(found)})"):
+        st.caption("Uploaded copies and descriptions lie in a private folder on this computer until you remove them.")
+        for i, (place, table, told) in enumerate(found):
             st.markdown(f"{frame.escape(told['label'])}, {len(told['plain'].get('columns', {}))} columns")
             with st.container(horizontal=True):
                 if st.button("Go on with it", key=f"use_{i}"):
-                    take_table(w, table, label=told["label"], plain=told["plain"], uploaded=True,
+                    take_table(w, table, label=told["label"], plain=told["plain"], place=place,
                                rows=int(told["rows"]), suggestions=list(told["suggestions"]))  # fmt: skip
                     w.left_out = list(told["left_out"])
                     st.switch_page(view("describe"))
                 if st.button("Remove it", key=f"remove_{i}", icon=":material/delete:"):
-                    work.discard(table)
+                    work.discard(place)
                     w.notice = "The stored table is removed."
                     st.rerun()

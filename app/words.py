@@ -17,6 +17,12 @@ SOURCES = {
     "private": "learnt with budget",
     "unconfirmed": "nobody yet",
 }
+VOUCHED = {
+    "public": "published",
+    "declared": "vouched for here",
+    "private": "learnt with budget",
+    "unconfirmed": "waiting for somebody to vouch",
+}
 RELATIONS = {
     "add_remove": "One row is in the table or not (recommended)",
     "replace_one": "One row is replaced by any other",
@@ -39,6 +45,15 @@ DELTA_HELP = (
     "A tiny allowance for the noise calculation: the probability that the promise of epsilon does not hold. "
     "Choose it well below 1 divided by the number of rows."
 )
+RECOMMENDED = "mixture"
+REASON = (
+    "It keeps relations between columns, works on tables of any width, draws rows under conditions, and takes seconds. "
+    "Change it only if you know why."
+)
+METHOD_HELP = (
+    "How the synthetic table is made. The privacy promise is the same for all: methods differ in what they ask the "
+    "table under noise, and so in what the result keeps."
+)
 NOT_FREE = (
     "These facts were read off the private rows, and that is not free of risk: a largest age of 103 tells that "
     "somebody is 103. Confirm a fact only if you know it from elsewhere, such as the questionnaire or a code book. "
@@ -48,6 +63,7 @@ STAGES = {
     "": "Starting",
     "check": "Checking the request (nothing spent yet)",
     "read": "Reading the table",
+    "learn": "Learning facts under noise",
     "measure": "Counting and adding noise",
     "fit": "Fitting the model to the noisy counts",
     "sample": "Drawing synthetic rows",
@@ -119,6 +135,15 @@ def small(value: float) -> str:
     return re.sub(r"e-0*", "e-", f"{value:g}")
 
 
+def one_in(delta: float) -> str:
+    """A probability as odds.
+
+    >>> one_in(1e-5)
+    '1 in 100,000'
+    """
+    return f"1 in {round(1 / delta):,}"
+
+
 def runs(count: int) -> str:
     """A number of runs.
 
@@ -150,3 +175,10 @@ def about_seconds(seconds: float) -> str:
         whole = max(1, round(seconds))
         return f"about {whole} second{'s' if whole > 1 else ''}"
     return f"about {round(seconds / 60 + 0.49)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+
+
+CHOSEN = {
+    "before": "before anybody compared results with the real rows",
+    "releases": "by released figures only (forecast, card, publishable report)",
+    "scores": "by its comparison with the real rows",
+}

@@ -1,4 +1,4 @@
-"""Starts the application: Streamlit on this machine, bound to the loopback address."""
+"""Starts the application: Streamlit on this machine, on the loopback address unless people sign in."""
 
 import os
 import sys
@@ -9,6 +9,7 @@ from typing import NoReturn
 from synth.errors import InputError, UsageError
 
 UPLOAD_MIB = 500
+LOOPBACK = "127.0.0.1"
 
 
 def start(*, port: int, headless: bool) -> NoReturn:
@@ -23,16 +24,34 @@ def start(*, port: int, headless: bool) -> NoReturn:
         raise InputError("the application needs the extra `ui`: pip install 'facsimile-synth[ui]'")
     if not entry.exists():
         raise InputError("the application's files are not installed; run it from the project's folder")
+    address = os.environ.get("SYNTH_ADDRESS") or LOOPBACK
+    check_address(address)
     options = {
         "server.port": port,
-        "server.address": "127.0.0.1",
+        "server.address": address,
         "server.headless": str(headless).lower(),
         "server.maxUploadSize": UPLOAD_MIB,
         "server.showEmailPrompt": "false",  # a first start must ask nothing
         "browser.gatherUsageStats": "false",
         "server.fileWatcherType": "none",
     }
+    if secrets := os.environ.get("SYNTH_SECRETS"):
+        options["secrets.files"] = secrets
     flags = [f"--{name}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "streamlit", "run", str(entry), *flags]
-    print(f"Facsimile is at http://127.0.0.1:{port} - stop it with Ctrl-C", file=sys.stderr, flush=True)
+    print(f"Facsimile is at http://{address}:{port} - stop it with Ctrl-C", file=sys.stderr, flush=True)
     os.execv(sys.executable, command)
+
+
+def check_address(address: str) -> None:
+    """Whether the application may listen there: beyond this machine only where people sign in.
+
+    Errors: UsageError.
+    """
+    alone = address in (LOOPBACK, "::1", "localhost")
+    shielded = os.environ.get("SYNTH_SHIELDED") == "yes"  # a container whose port only its host can reach
+    if not alone and not shielded and not os.environ.get("SYNTH_ROLES"):
+        raise UsageError(
+            f"SYNTH_ADDRESS {address}: beyond this machine people must sign in; name a file of roles in SYNTH_ROLES, "
+            "or set SYNTH_SHIELDED=yes where something else keeps strangers out"
+        )

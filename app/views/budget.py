@@ -1,4 +1,4 @@
-"""Step 3: how much privacy to give up, and what one gets for it."""
+"""Step 3: how much privacy to give up at most."""
 
 from math import exp, log
 
@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app import frame, words
-from app.forecast import budget, forecast, short_by
+from app.forecast import budget, delta_note, short_by
 from app.state import dataset, wizard
 
 LOW, HIGH, STOPS = 0.05, 10.0, 54
@@ -23,7 +23,7 @@ GRID = _grid()
 
 
 def page() -> None:
-    """Epsilon, what it means, what is left, and what to expect."""
+    """Epsilon, what it means, what is hidden, and what is left."""
     frame.head(
         "budget",
         "Every look at private rows gives something away. Here you decide how much at most. "
@@ -35,8 +35,14 @@ def page() -> None:
     _meaning()
     _details()
     _left()
-    blocked = _expected() or short_by(wizard())
-    frame.onward("budget", blocked=frame.escape(blocked))
+    frame.onward("budget", blocked=frame.escape(_blocked()))
+
+
+def _blocked() -> str:
+    w = wizard()
+    if not 0 < w.epsilon < 1000:
+        return "First choose an epsilon above 0."
+    return delta_note(w) or short_by(w)
 
 
 def _epsilon() -> None:
@@ -70,7 +76,9 @@ def _from_number() -> None:
 def _meaning() -> None:
     w = wizard()
     if not 0 < w.epsilon < 1000:
-        return  # the forecast says what is wrong
+        st.error("Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual.",
+                 icon=":material/error:")  # fmt: skip
+        return
     level, text = words.caution(w.epsilon)
     sure = 100 * synth.odds(w.epsilon)
     said = (
@@ -85,27 +93,25 @@ def _meaning() -> None:
 
 def _details() -> None:
     w = wizard()
-    found = synth.methods()
-    names = [m["name"] for m in found]
-    about = {m["name"]: m for m in found}
     left, right = st.columns(2)
-    w.method = left.selectbox(
-        "Method", names, index=names.index(w.method) if w.method in names else 0, key="method",
-        help="How the synthetic table is made. The privacy promise is the same for all.",
-    )  # fmt: skip
-    left.caption(frame.escape(about[w.method]["summary"]))
-    choices = list(about[w.method]["relations"])
-    w.relation = right.selectbox(
+    choices = list(words.RELATIONS)
+    w.relation = left.selectbox(
         "What is hidden", choices, index=choices.index(w.relation) if w.relation in choices else 0, key="relation",
         format_func=lambda r: words.RELATIONS.get(r, r), help=words.RELATION_HELP,
     )  # fmt: skip
-    right.caption(words.RELATION_NOTES.get(w.relation, ""))
-    w.delta = left.selectbox("Allowance (delta)", DELTAS, index=DELTAS.index(w.delta), key="delta",
-                             format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
+    unit = w.plain.get("unit")
+    left.caption(words.RELATION_NOTES.get(w.relation, "") + (
+        f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else ""))  # fmt: skip
     w.rows = int(right.number_input(
         "About how many rows are there?", min_value=1, value=w.rows, step=1000, key="rows",
-        help="A public figure or a guess, for the forecast only. It is not read from the table.",
+        help="A public figure or a guess, for the forecast and the check of delta. It is not read from the table.",
     ))  # fmt: skip
+    w.delta = right.selectbox("Allowance (delta)", DELTAS, index=DELTAS.index(w.delta), key="delta",
+                              format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
+    if note := delta_note(w):
+        right.warning(note, icon=":material/warning:")
+    else:
+        right.caption(f"About {words.one_in(w.delta)}; well below 1 in {w.rows:,}, the number of rows.")
 
 
 def _left() -> None:
@@ -138,31 +144,6 @@ def _cap(spent: float) -> None:
     if right.button("Set this cap", key="set_cap"):
         synth.Ledger().set_policy(dataset(wizard()), max_epsilon=float(cap))
         st.rerun()
-
-
-def _expected() -> str:
-    """The forecast as figures; returns why there is none."""
-    w = wizard()
-    st.subheader("What to expect", anchor=False)
-    try:
-        with st.spinner("Working it out"):
-            plan = forecast(w)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return "First mend what the red box says."
-    noise = f"{min(s.sigma_least for s in plan.steps):.0f} to {max(s.sigma_most for s in plan.steps):.0f}"
-    one, two = (f"{100 * e:.3g} %" if e is not None else "-" for e in (plan.error_one_way, plan.error_two_way))
-    time_help = f"On this computer, in about {plan.peak_mib:.0f} MiB of memory. A forecast, no promise."
-    with st.container(horizontal=True):
-        for label, value, explained in (
-            ("Error, columns", one, "Share of rows that noise alone misplaces, on average, at most."),
-            ("Error, pairs", two, "The same for tables of two columns: what relations between columns suffer."),
-            ("Noise, rows", noise, "Each count of rows is first changed by about this much."),
-            ("Time", words.short_seconds(plan.seconds), time_help),
-        ):
-            st.metric(label, value, border=True, width=170, help=explained)
-    st.caption("From a made-up table of the size you gave, without looking at yours. Uneven tables usually do better.")
-    return ""
 
 
 page()

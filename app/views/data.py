@@ -4,17 +4,14 @@ import json
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
-from app import frame, recent, stored, work
+from app import access, frame, intake, recent, stored, work
 from app.state import take_table, view, wizard
-
-GUESS = 10_000
 
 
 def page() -> None:
-    """The sample table or an upload."""
+    """The sample table, an upload, or a file on the server."""
     frame.head(
         "data",
         "Facsimile turns a table about people into a **synthetic** one that can be shared: made-up rows with the same "
@@ -24,6 +21,7 @@ def page() -> None:
     _chosen()
     _sample()
     _upload()
+    _server()
     stored.offer()
     w = wizard()
     frame.onward("data", blocked="" if w.table else "Choose a table first.")
@@ -36,12 +34,12 @@ def _chosen() -> None:
     with st.container(border=True):
         count = len(w.plain.get("columns", {}))
         st.markdown(f"**Chosen:** {frame.escape(w.label)}, {count} columns")
-        if not w.uploaded:
+        if not w.uploaded or w.place is None:
             return
         st.caption("Stored in a private folder on this computer until you remove it.")
         if st.button("Remove the stored copy", key="discard", icon=":material/delete:"):
-            work.discard(w.table)
-            w.table, w.label, w.plain = None, "", {}
+            work.discard(w.place)
+            w.table, w.label, w.plain, w.place = None, "", {}, None
             w.notice = "The stored copy is removed."
             st.rerun()
 
@@ -55,7 +53,7 @@ def _sample() -> None:
         st.info("The sample table is not installed here. Upload a table below.")
     elif st.button("Use the sample table", key="use_sample", icon=":material/table_chart:"):
         facts = json.loads(synth.load(work.SAMPLE_SCHEMA).to_json())
-        take_table(wizard(), work.SAMPLE, label="Town survey (sample)", plain=facts, uploaded=False,
+        take_table(wizard(), work.SAMPLE, label="Town survey (sample)", plain=facts, place=None,
                    rows=work.SAMPLE_ROWS, suggestions=[])  # fmt: skip
         st.switch_page(view("describe"))
 
@@ -63,66 +61,71 @@ def _sample() -> None:
 def _upload() -> None:
     w = wizard()
     st.subheader("Or upload your own table", anchor=False)
-    st.markdown("The file stays on this computer: the application runs here and sends nothing anywhere.")
+    st.markdown("The file stays on the computer that runs this application, which sends nothing anywhere.")
     left, right = st.columns(2)
     table = left.file_uploader(
-        "Table (CSV, .csv.gz or Parquet)", type=["csv", "gz", "parquet", "pq"], key=f"table_{w.uploads}",
-        help="One row for each person, a first line of column names, commas between cells, UTF-8 text.",
+        "Table (CSV, Parquet or Excel)", type=["csv", "gz", "parquet", "pq", "xlsx"], key=f"table_{w.uploads}",
+        help="One row for each person or event, a first line of column names. CSV: commas between cells, UTF-8 text, "
+        "also as .csv.gz. Excel: the first sheet of an .xlsx workbook. Larger files: see below.",
     )  # fmt: skip
-    given = right.file_uploader(
-        "Description (optional, JSON)", type=["json"], key=f"schema_{w.uploads}",
-        help="A description saved earlier on the page Describe. Without one, a draft is made from the table "
-        "and you confirm it in the next step.",
-    )  # fmt: skip
+    with right:
+        given, books = _description(f"up_{w.uploads}")
     if st.button("Load this table", key="load", disabled=table is None, icon=":material/upload_file:") and table:
-        try:
-            with st.spinner("Storing the file and looking at its columns"):
-                _load(table, given)
-        except synth.SynthError as error:
-            frame.tell(error)
-            return
-        st.switch_page(view("describe"))
+        _go(lambda: intake.uploaded(table, given, books), "Storing the file and looking at its columns")
 
 
-def _load(table: Any, given: Any) -> None:
-    """Stores the upload and reads or drafts its description. Errors: InputError; then nothing is kept."""
-    w = wizard()
-    plain = _read_schema(given)
-    path = work.keep(table, table.name)
-    try:
-        if plain is None:
-            plain, notes = work.draft(path, {})
-            plain["dataset"] = plain.get("dataset") or path.name.split(".")[0]
+def _description(key: str) -> tuple[Any, list[Any]]:
+    """What the steward already has in writing: a description and code books."""
+    given = st.file_uploader(
+        "Description (optional, JSON)", type=["json"], key=f"schema_{key}",
+        help="A description saved earlier on the page Describe, or SDV metadata. Without one, a draft is made from the "
+        "table and you confirm it in the next step.",
+    )  # fmt: skip
+    with st.popover("Code books", help="Lists of a column's values and what they mean, as the publisher gives them.",
+                    icon=":material/menu_book:"):  # fmt: skip
+        books = st.file_uploader(
+            "Code books (optional, CSV)", type=["csv"], accept_multiple_files=True, key=f"books_{key}",
+            help="One file for each column, named after it (sex.csv), with the header value,label. Whoever hands it "
+            "over vouches for the values.",
+        )  # fmt: skip
+    return given, list(books)
+
+
+def _server() -> None:
+    """Files that already lie on the server: any size, nothing is copied."""
+    files, alone = work.mounted(), access.me().alone
+    if not files and not alone:
+        return
+    with st.expander("Or a file that is already on this computer (any size, nothing is copied)"):
+        path = None
+        if files:
+            path = st.selectbox("File", files, index=None, key="server_file", format_func=lambda p: _shown(p, files),
+                                placeholder="Choose a table", help="Tables in the folders that this installation "
+                                "offers.")  # fmt: skip
         else:
-            work.check(path, plain)
-            notes = []
-    except synth.SynthError as error:
-        work.discard(path)
-        raise synth.InputError(str(error).replace(str(path), table.name)) from None
-    finally:
-        _forget(table, given)
-    take_table(w, path, label=table.name, plain=plain, uploaded=True, rows=GUESS, suggestions=notes)
-    stored.remember(w)
+            st.caption("No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
+                       "you start the application, or type the path of a file.")  # fmt: skip
+        typed = st.text_input("Path", key="server_path", placeholder="/data/people.parquet", help="The file's full "
+                              "path on the computer that runs this application.") if alone else ""  # fmt: skip
+        chosen = typed.strip() or path
+        given, books = _description("server")
+        if st.button("Use this file", key="use_file", disabled=not chosen, icon=":material/dns:") and chosen:
+            _go(lambda: intake.from_server(chosen, given, books), "Looking at the file's columns")
 
 
-def _read_schema(given: Any) -> dict[str, Any] | None:
-    if given is None:
-        return None
+def _shown(path: Any, files: list[Any]) -> str:
+    same = [p for p in files if p.name == path.name]
+    return str(path.name if len(same) == 1 else path)
+
+
+def _go(load: Any, told: str) -> None:
     try:
-        found = json.loads(given.getvalue().decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        raise synth.InputError(f"{given.name}: not a JSON file; upload a description saved here, or none") from None
-    return json.loads(synth.parse(found, name=given.name).to_json())
-
-
-def _forget(*uploads: Any) -> None:
-    """Gives the memory of uploads back; the widgets start empty again."""
-    context = get_script_run_ctx()
-    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
-    for upload in uploads:
-        if upload is not None and remove is not None and context is not None:
-            remove(session_id=context.session_id, file_id=upload.file_id)
-    wizard().uploads += 1
+        with st.spinner(told):
+            load()
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    st.switch_page(view("describe"))
 
 
 page()

@@ -1,11 +1,13 @@
 """Step 2: what is publicly known of the table, and who vouches for it."""
 
 import json
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 import synth
-from app import facts, frame, stored, words, work
+from app import constraints, facts, frame, intake, learning, stored, words, work
 from app.state import Wizard, dataset, effective, schema, wizard
 
 HEIGHT = 35
@@ -27,11 +29,6 @@ COLUMNS = {
     "missing": st.column_config.TextColumn(
         "Missing codes", help="Other texts that mean a missing value, with commas between: N, ?, -9."
     ),
-    "source": st.column_config.SelectboxColumn(
-        "Who vouches", width=125, options=list(words.SOURCES), required=True,
-        format_func=lambda s: words.SOURCES[str(s)],
-        help="Somebody must answer for each column's facts being public knowledge.",
-    ),
     "description": st.column_config.TextColumn("Note", help="For readers of the result. Optional."),
 }  # fmt: skip
 
@@ -47,11 +44,16 @@ def page() -> None:
         return
     w = wizard()
     _whole_table()
+    _unit()
     _grid()
     _problems()
     _vouch()
+    _vouchers()
     _values()
-    if w.suggestions or w.uploaded:
+    constraints.section()
+    learning.section()
+    if w.place is not None:
+        _books()
         _again()
     stored.remember(w)
     plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"
@@ -82,6 +84,60 @@ def _whole_table() -> None:
         w.plain.pop("positive", None)
 
 
+def _unit() -> None:
+    """Whose privacy is protected: a row's, or a person's with several rows."""
+    w = wizard()
+    names = [n for n, c in w.plain["columns"].items() if c["type"] == "identifier"]
+    current = w.plain.get("unit") if w.plain.get("unit") in names else None
+    left, right = st.columns(2)
+    unit = left.selectbox(
+        "Whose privacy", [None, *names], index=[None, *names].index(current), key=f"unit_{w.edition}",
+        format_func=lambda n: "each row is one person" if n is None else f"a person, named by {n}",
+        help="If a person can have several rows (visits, payments), name the column that tells persons apart; make it "
+        "an identifier first. Then the promise covers all rows of a person together.",
+    )  # fmt: skip
+    w.plain["unit"] = unit
+    if unit is None:
+        w.plain["max_rows"] = None
+        return
+    w.plain["max_rows"] = int(right.number_input(
+        "Rows kept of one person", min_value=1, value=int(w.plain.get("max_rows") or 3), key=f"max_rows_{w.edition}",
+        help="Of a person with more rows, this many are drawn at random. More rows need more noise.",
+    ))  # fmt: skip
+
+
+def _vouchers() -> None:
+    """Who stands behind the facts, at a glance."""
+    told = [c.get("source", "declared") for c in effective(wizard())["columns"].values()]
+    parts = [f"{told.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in told]
+    price = wizard().plain.get("learnt")
+    cost = (
+        f" Learning them cost epsilon {price['epsilon']:g} (line {price['ledger_entry']} of the ledger)."
+        if price
+        else ""
+    )
+    st.caption(f"Columns: {', '.join(parts)}.{cost}")
+
+
+def _books() -> None:
+    """A code book for one column, as its publisher gives it."""
+    w = wizard()
+    with st.expander("Take a column's values from a code book"):
+        names = [n for n, c in w.plain["columns"].items() if c["type"] != "identifier"]
+        left, right = st.columns(2)
+        column = left.selectbox("Column", names, key="book_column", help="The column that the code book is about.")
+        book = right.file_uploader("Code book (CSV)", type=["csv"], key=f"book_{w.uploads}",
+                                   help="A header value,label and a line for each value.")  # fmt: skip
+        if st.button("Take these values", key="take_book", disabled=book is None) and book and w.place and column:
+            try:
+                file = work.keep(book, f"codes-{w.uploads}.csv", w.place)
+                plain, notes = work.booked(w.plain, column, file, w.place)
+            finally:
+                intake.forget(book)
+            w.suggestions = notes
+            _replace(plain, f"The values of {frame.escape(column)} are those of the code book, on your word.")
+
+
 def _grid() -> None:
     """The editor works on a fixed copy; what it returns is the description from now on."""
     w = wizard()
@@ -92,11 +148,24 @@ def _grid() -> None:
     _, plain, base = held
     st.caption("Click a cell to change it. Point at a heading to see what it means.")
     edited = st.data_editor(
-        base, column_config=COLUMNS, hide_index=True, key=f"grid_{w.edition}",
+        base, column_config=_config(base), hide_index=True, key=f"grid_{w.edition}",
         height=min(620, HEIGHT * (len(base) + 1) + 3), placeholder="",
     )  # fmt: skip
     found, w.left_out = facts.apply(plain, base, edited)
     w.plain["columns"] = found["columns"]
+
+
+def _config(base: pd.DataFrame) -> dict[str, Any]:
+    """The grid's columns; nobody can say that a fact was learnt with budget where it was not."""
+    sources = [s for s in words.SOURCES if s != "private" or (base["source"] == "private").any()]
+    return {**COLUMNS, "source": _source(sources)}
+
+
+def _source(options: list[str]) -> Any:
+    return st.column_config.SelectboxColumn(
+        "Who vouches", width=125, options=options, required=True, format_func=lambda s: words.SOURCES[str(s)],
+        help="Somebody must answer for each column's facts being public knowledge.",
+    )  # fmt: skip
 
 
 def _problems() -> None:
@@ -178,9 +247,9 @@ def _again() -> None:
                                          help="Names, numbers, keys: never learnt."),
             "missing": facts.read_codes(missing),
         }  # fmt: skip
-        if st.button("Draft again", key="draft_again") and w.table is not None:
+        if st.button("Draft again", key="draft_again") and w.table is not None and w.place is not None:
             with st.spinner("Reading the table"):
-                plain, w.suggestions = work.draft(w.table, hints)
+                plain, w.suggestions = work.draft(w.table, w.place, hints=hints, books={})
             plain["dataset"] = dataset(w)
             w.left_out = []
             _replace(plain, "A new draft is made. Nobody has vouched for it yet.")

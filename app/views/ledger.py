@@ -1,12 +1,14 @@
 """The ledger: what has been spent on each dataset, line by line."""
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import synth
-from app import frame, words
+from app import access, composition, frame, roles, words
 
 KINDS = {
     "spend": "charged",
@@ -31,8 +33,11 @@ def page() -> None:
         return
     for total in totals:
         _total(total)
-    _cap(book, [t.dataset for t in totals])
-    _lines(book, [t.dataset for t in totals])
+    names = [t.dataset for t in totals]
+    if access.me().role != roles.REVIEWER:
+        _cap(book, names)
+    composition.section(names)
+    _lines(book, names)
     _verify(book)
 
 
@@ -56,7 +61,8 @@ def _cap(book: synth.Ledger, names: list[str]) -> None:
                               help="Runs beyond it are refused. Earlier runs count.")  # fmt: skip
         approved = st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written down.")
         if st.button("Set this cap", key="cap_set"):
-            book.set_policy(name, max_epsilon=float(cap), approved_by=approved.strip() or None)
+            book.set_policy(name, max_epsilon=float(cap), actor=access.me().name or None,
+                            approved_by=approved.strip() or None)  # fmt: skip
             st.rerun()
 
 
@@ -69,7 +75,23 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
         "Epsilon": st.column_config.NumberColumn(format="%.4g"),
         "Delta": st.column_config.NumberColumn(format="%.1e"),
     }
+    if st.checkbox("Refusals only", key="refusals", help="Spends that the caps did not allow."):
+        rows = [r for r in rows if r["What"] == KINDS["refusal"]]
+    if not rows:
+        st.info("No line of this kind.", icon=":material/info:")
+        return
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=config, placeholder="")
+    _export(book, chosen)
+
+
+def _export(book: synth.Ledger, chosen: str | None) -> None:
+    """The lines as a file, with the last seal, to be kept elsewhere."""
+    lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in book.entries(chosen)]
+    text = "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
+    st.download_button("Export these lines (JSON)", text, "ledger.jsonl", "application/json", key="export_ledger",
+                       icon=":material/download:", on_click="ignore",
+                       help="One line of JSON for each, and the last seal. It holds no private value; keep it "
+                       "elsewhere, and lines cut off later show.")  # fmt: skip
 
 
 def _row(entry: Any) -> dict[str, Any]:
@@ -89,7 +111,8 @@ def _row(entry: Any) -> dict[str, Any]:
 def _details(entry: Any) -> str:
     told = entry.question
     if entry.kind == "spend":
-        return f"{told.get('method', '')}, {len(told.get('columns', []))} columns, {entry.relation}"
+        approved = f", approved by {entry.approved_by}" if entry.approved_by else ""
+        return f"{told.get('method', '')}, {len(told.get('columns', []))} columns, {entry.relation}{approved}"
     if entry.kind == "policy":
         by = f", approved by {entry.approved_by}" if entry.approved_by else ""
         return f"at most epsilon {told['max_epsilon']:g}, delta {words.small(told['max_delta'])}{by}"

@@ -1,11 +1,11 @@
-"""Step 4: confirm, watch, cancel."""
+"""Step 5: confirm, watch, cancel."""
 
 from typing import Any
 
 import streamlit as st
 
 import synth
-from app import frame, recent, words, work
+from app import access, charts, frame, recent, runs, words
 from app.forecast import budget, forecast, short_by
 from app.state import dataset, ready, view, wizard
 from synth import jobs
@@ -17,8 +17,13 @@ def page() -> None:
     """What will be charged, or how the run goes."""
     frame.head("run", "Charges the budget, reads the table once, and makes the synthetic one. It can be cancelled.")
     w = wizard()
-    if w.job is not None and not _settled(jobs.Job(w.job)):
+    if w.job is not None and not jobs.Job(w.job).status().final:
         _progress(str(w.job))
+        if st.button("Leave it running and prepare another run", key="another", icon=":material/add:",
+                     help="This run goes on; another one waits in line until it is done."):  # fmt: skip
+            w.job = None
+            st.rerun()
+        recent.table()
         return
     if w.job is not None:
         _ended(jobs.Job(w.job))
@@ -31,26 +36,26 @@ def page() -> None:
     recent.table()
 
 
-def _settled(job: jobs.Job) -> bool:
-    return job.status().final
-
-
 def _confirm() -> None:
     w = wizard()
     try:
         plan = forecast(w)
     except synth.SynthError as error:
         frame.tell(error)
-        st.caption("Nothing was read or spent. Change it on the page Budget.")
+        st.caption("Nothing was read or spent. Change it on the pages Budget and Method.")
         return
     total = budget(w)
     name = frame.escape(dataset(w))
+    takes = "not known beforehand" if plan is None else words.about_seconds(plan.seconds)
     with st.container(border=True):
         st.markdown(
-            f"**Table:** {frame.escape(w.label)}  \n**Method:** {frame.escape(w.method)}  \n"
+            f"**Table:** {frame.escape(w.label)}  \n**Method:** {frame.escape(w.method)}{_options(w.options)}  \n"
             f"**What is hidden:** {words.RELATIONS.get(w.relation, w.relation)}  \n"
-            f"**Takes:** {words.about_seconds(plan.seconds)}"
+            f"**Takes:** {takes}{_line()}"
         )
+        if plan is not None:
+            with st.expander(f"Stages of the spend ({len(plan.steps)})"):
+                st.table(_stages(plan), hide_index=True)
         st.markdown(
             f"**Will be charged to {name}: epsilon {w.epsilon:g}, delta {words.small(w.delta)}**, {_after(total)}."
         )
@@ -59,13 +64,54 @@ def _confirm() -> None:
             "you dislike the result. Running again is charged again, and choosing the best of several results adds "
             "up all of them."
         )
-    if reason := short_by(w):
-        st.error(reason, icon=":material/block:")
-    elif st.button(f"Spend epsilon {w.epsilon:g} of {dataset(w)} and run", key="spend",
-                   type="primary" if w.job is None else "secondary",
+    if reason := short_by(w) or _barred():
+        st.error(frame.escape(reason), icon=":material/block:")
+    elif st.button(_label(), key="spend", type="primary" if w.job is None else "secondary",
                    icon=":material/play_arrow:"):  # fmt: skip
-        w.job = work.start(w).path
+        w.job = runs.start(w).path
         st.rerun()
+
+
+def _label() -> str:
+    w = wizard()
+    if access.rules().needs_approval(dataset(w), w.epsilon):
+        return f"Ask a reviewer to spend epsilon {w.epsilon:g} of {dataset(w)}"
+    return f"Spend epsilon {w.epsilon:g} of {dataset(w)} and run"
+
+
+def _barred() -> str:
+    """Why this visitor may not spend, empty when he may."""
+    who, name = access.me(), dataset(wizard())
+    if access.rules().may_spend(who, name):
+        return ""
+    return f"{who.name} may not spend of {name}. Ask whoever keeps the file of roles."
+
+
+def _line() -> str:
+    """How many runs are before this one, where there are any."""
+    waiting = [j for j in jobs.listing() if _waits(j)]
+    return f", after {words.runs(len(waiting))} that {'is' if len(waiting) == 1 else 'are'} in line" if waiting else ""
+
+
+def _waits(job: jobs.Job) -> bool:
+    try:
+        status = job.status()
+    except synth.SynthError:
+        return False
+    return not status.final and status.state != "held"
+
+
+def _options(options: dict[str, Any]) -> str:
+    return f" ({frame.escape(', '.join(f'{n} {v}' for n, v in options.items()))})" if options else ""
+
+
+def _stages(plan: Any) -> dict[str, list[str]]:
+    return {
+        "Asks for": [s.purpose for s in plan.steps],
+        "Tables": [f"{s.tables:,}" for s in plan.steps],
+        "Cells": [f"{s.cells:,}" for s in plan.steps],
+        "Noise": [f"{s.sigma_least:.3g} to {s.sigma_most:.3g}" for s in plan.steps],
+    }
 
 
 def _after(total: Any) -> str:
@@ -88,17 +134,30 @@ def _progress(path: str) -> None:
 
 
 def _bar(job: jobs.Job, status: jobs.Status) -> None:
-    asked = job.cancel_asked
-    left = "" if status.seconds_left is None else f", {words.about_seconds(status.seconds_left)} left"
-    stage = "Stopping at the next safe point" if asked else words.STAGES.get(status.stage, status.stage)
-    st.progress(status.fraction, text=f"**{stage}**, {100 * status.fraction:.0f} %{left}")
+    asked, free = job.cancel_asked, bool(job.request().get("free"))
+    st.progress(status.fraction, text=_now(job, status))
     st.caption("You may close this window: the run goes on, and this page finds it again.")
-    paid = status.stage not in ("", "check")
-    st.caption("The budget has been charged; cancelling now does not give it back." if paid else
+    paid = status.state == "running" and status.stage not in ("", "check") and not free
+    st.caption("This costs nothing: it starts from a stored release." if free else
+               "The budget has been charged; cancelling now does not give it back." if paid else
                "Nothing is charged yet.")  # fmt: skip
+    if len(status.losses) > 1:
+        st.altair_chart(charts.losses(status.losses), key="losses")
+        st.caption(f"Training loss, now {status.losses[-1][1]:.4g}. It is computed from the release alone.")
     if st.button("Cancel the run", key="cancel", disabled=asked, icon=":material/stop_circle:"):
         job.cancel()
         st.rerun(scope="fragment")
+
+
+def _now(job: jobs.Job, status: jobs.Status) -> str:
+    if job.cancel_asked:
+        return "**Stopping at the next safe point**"
+    if status.state == "held":
+        return "**Waiting for a reviewer to approve it**"
+    if status.state == "queued" and (before := jobs.ahead(job)):
+        return f"**Waiting for {words.runs(before)} before it**"
+    left = "" if status.seconds_left is None else f", {words.about_seconds(status.seconds_left)} left"
+    return f"**{words.STAGES.get(status.stage, status.stage)}**, {100 * status.fraction:.0f} %{left}"
 
 
 def _ended(job: jobs.Job) -> None:
@@ -106,8 +165,8 @@ def _ended(job: jobs.Job) -> None:
     w, status = wizard(), job.status()
     if status.state == "done":
         st.success("The synthetic table is ready.", icon=":material/check_circle:")
-        if st.button("Next: Result", type="primary", key="to_result", icon=":material/arrow_forward:"):
-            st.switch_page(view("result"))
+        if st.button("Next: Review", type="primary", key="to_result", icon=":material/arrow_forward:"):
+            st.switch_page(view("review"))
         st.divider()
         st.subheader("Run again", anchor=False)
         return
@@ -117,20 +176,24 @@ def _ended(job: jobs.Job) -> None:
         st.warning(f"{message}.", icon=":material/stop_circle:")
     else:
         st.error(f"{_lead(status.exit_code)}{message}", icon=":material/error:")
-    st.caption(_spent(status.exit_code))
+    st.caption(_spent(job, status))
 
 
 def _lead(code: int | None) -> str:
-    known = words.ENDS.get(code if code is not None else 1, "")
+    known = words.ENDS.get(code if code is not None else 1, "") if code is not None else ""
     return f"The run failed: {known}. " if known else "The run failed. "
 
 
-def _spent(code: int | None) -> str:
-    if code in (2, 3, 4, 130):
+def _spent(job: jobs.Job, status: jobs.Status) -> str:
+    if job.request().get("free") or status.exit_code in (2, 3, 4, 130) or status.pid is None:
         return "Nothing was spent. The rows were not used."
-    if code == 5:
-        return "The charge stands, because the rows had been read. The page Ledger shows it."
-    return "The page Ledger shows whether the budget was charged."
+    line = runs.charged_line(job)
+    if line is None:
+        return "Nothing was spent: the ledger holds no charge by this run."
+    return (
+        f"The charge stands: epsilon {line.epsilon:g} of {frame.escape(line.dataset)}, line {line.number} of the "
+        "ledger, because the rows may have been read."
+    )
 
 
 page()

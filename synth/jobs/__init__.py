@@ -1,8 +1,23 @@
-"""Long runs: a folder for each, a reporter of progress for the worker, a gauge of peak memory."""
+"""Long runs: a folder for each, a line to stand in, a reporter of progress, a gauge of peak memory, who saw what."""
 
+from synth.jobs import selection
 from synth.jobs.folder import Cancelled, Job, Status, create, home, listing
+from synth.jobs.line import QUEUED, ahead
 from synth.jobs.memory import PeakMemory
 from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
 
-__all__ = ["Cancelled", "Job", "PeakMemory", "Reporter", "Status", "create", "home", "listing", "uninterrupted"]
+__all__ = [
+    "QUEUED",
+    "Cancelled",
+    "Job",
+    "PeakMemory",
+    "Reporter",
+    "Status",
+    "ahead",
+    "create",
+    "home",
+    "listing",
+    "selection",
+    "uninterrupted",
+]

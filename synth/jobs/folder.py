@@ -25,6 +25,7 @@ from synth.errors import InputError, UsageError
 FINAL = ("done", "failed", "cancelled")
 SAME_START = 5.0  # seconds by which a start time may drift when the clock is set; a reused pid is older
 GONE = "the worker ended without finishing (its last words are in log.txt); the ledger keeps what it spent"
+NEVER = "the process ended before the run began; nothing was spent, start it again"
 PROGRAM = (sys.executable, "-m", "synth")
 
 
@@ -34,9 +35,10 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """How far a job is. ``state``: queued, running, done, failed or cancelled. ``fraction``: 0 to 1.
+    """How far a job is. ``state``: held (for approval), queued, running, done, failed, cancelled. ``fraction``: 0 to 1.
 
     ``seconds_left`` is an estimate, None while there is no ground for one; ``seconds`` counts from the start.
+    ``losses``: pairs of fraction and training loss, where a method reports them.
     """
 
     state: str = "queued"
@@ -49,6 +51,7 @@ class Status:
     message: str = ""
     exit_code: int | None = None
     updated: str = ""
+    losses: tuple[tuple[float, float], ...] = ()
 
     @property
     def final(self) -> bool:
@@ -89,7 +92,10 @@ class Job:
         if status.final or status.pid is None or _alive(status.pid, status.pid_started):
             return status
         status = self._status()  # its last word may have come between the two looks
-        return status if status.final else replace(status, state="failed", seconds_left=None, message=GONE)
+        if status.final:
+            return status
+        message = NEVER if status.state == "queued" else GONE
+        return replace(status, state="failed", seconds_left=None, message=message)
 
     def write(self, status: Status) -> None:
         """Replaces the status, stamped with the time. Errors: OSError."""
@@ -177,9 +183,14 @@ def create(request: dict[str, Any], *, folder: str | Path | None = None) -> Job:
     return job
 
 
-def listing() -> list[Job]:
-    """The jobs below ``home()``, newest first."""
-    found = [(file.stat().st_mtime_ns, file.parent.name, file.parent) for file in home().glob("*/request.json")]
+def listing(folder: Path | None = None) -> list[Job]:
+    """The jobs below ``folder``, by default ``home()``, newest first."""
+    found = []
+    for file in (folder or home()).glob("*/request.json"):
+        try:
+            found.append((file.stat().st_mtime_ns, file.parent.name, file.parent))
+        except OSError:  # removed since
+            continue
     return [Job(path) for *_, path in sorted(found, reverse=True)]
 
 

@@ -12,6 +12,7 @@ import psutil
 from synth.jobs.folder import Cancelled, Job, Status
 
 PAUSE = 0.2  # seconds between two writes
+POINTS = 200  # losses that a status holds
 GROUND = 0.5  # seconds of work before the time left is worth an estimate
 
 
@@ -64,9 +65,14 @@ class Reporter:
         self._tell()
         self._stop_if_asked()
 
-    def progress(self, fraction: float) -> None:
-        """Share of the current stage that is done, 0 to 1; cheap. Errors: Cancelled when asked to stop."""
+    def progress(self, fraction: float, *, loss: float | None = None) -> None:
+        """Share of the current stage that is done, 0 to 1; cheap. Errors: Cancelled when asked to stop.
+
+        ``loss``: of a training on releases, hence public; shown as it falls.
+        """
         self._advance(min(max(fraction, 0.0), 1.0))
+        if loss is not None:
+            self._keep(min(max(fraction, 0.0), 1.0), float(loss))
         if time.monotonic() - self._told >= PAUSE:
             self._tell()
         self._stop_if_asked()
@@ -85,6 +91,11 @@ class Reporter:
         self._status = replace(self._status, **ended)  # type: ignore[arg-type]
         self._tell()
         self._close()
+
+    def _keep(self, fraction: float, loss: float) -> None:
+        """Keeps at most ``POINTS`` losses, evenly thinned."""
+        kept = (*self._status.losses, (round(fraction, 4), loss))
+        self._status = replace(self._status, losses=kept if len(kept) <= POINTS else kept[::2])
 
     def _advance(self, within: float) -> None:
         overall = min(self._before + self._share * within, 1.0)

@@ -6,11 +6,13 @@ import time
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import synth
-from app import work
+from app import runs
 from app.state import view
+from synth import jobs
 from tests.app.test_pages import keys, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -37,7 +39,7 @@ def ended(at, seconds: float = 90):
 def ready(start, people):
     """The application at its page Run, reached by its buttons, with a small described table."""
     at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "run"):
+    for _ in ("budget", "method", "run"):
         at.button(key="onward").click().run()
     return at
 
@@ -48,13 +50,22 @@ def test_a_table_goes_from_upload_to_release(ready, start):
     at.button(key="spend").click().run()
     assert "cancel" in keys(at)
     ended(at).button(key="to_result").click().run()
+    assert at.title[0].value == "Review"
+    at.button(key="onward").click().run()
 
-    assert at.title[0].value == "Result"
+    assert at.title[0].value == "Release"
     assert "73:27" in said(at)
     assert "in line 1 of the ledger" in said(at)
     assert synth.Ledger().summary("club")[0].epsilon == 1.0
-    _files_are_the_release_alone(Path(at.session_state["wizard"].job) / "release")
+    _the_bundle_is_the_release_alone(jobs.Job(at.session_state["wizard"].job))
 
+    at.number_input(key="more_rows").set_value(500).run()
+    at.button(key="draw").click().run()
+    drawn = list(Path(at.session_state["wizard"].job).glob("more-*.csv"))
+    assert [len(d.read_text().splitlines()) for d in drawn] == [501]
+    assert synth.Ledger().summary("club")[0].epsilon == 1.0  # more rows are free
+
+    at.switch_page(view("review")).run()
     at.button(key="compare").click().run()
     assert not at.error
     assert any("For the steward only" in w.value for w in at.warning)
@@ -62,10 +73,6 @@ def test_a_table_goes_from_upload_to_release(ready, start):
     at.selectbox(key="compare_column").set_value("city").run()
     at.selectbox(key="pair_second").set_value("city").run()
     assert not at.exception
-    at.number_input(key="more_rows").set_value(500).run()
-    at.button(key="draw").click().run()
-    assert len((Path(at.session_state["wizard"].job) / "more.csv").read_text().splitlines()) == 501
-    assert synth.Ledger().summary("club")[0].epsilon == 1.0  # more rows are free
 
     at.switch_page(view("ledger")).run()
     assert list(at.dataframe[0].value["What"])[-1] == "charged"
@@ -74,21 +81,20 @@ def test_a_table_goes_from_upload_to_release(ready, start):
 
     again = start()  # a reload: a new session that knows nothing
     again.button(key="open_latest").click().run()
-    assert again.title[0].value == "Result"
+    assert again.title[0].value == "Release"
     assert "73:27" in said(again)
 
 
-def _files_are_the_release_alone(place: Path) -> None:
-    names = set(zipfile.ZipFile(io.BytesIO(work.bundle(place))).namelist())
-    assert names == {"synthetic.csv", "schema.json", "card.json", "release.json", "release.safetensors", "model.json",
-                     "model.safetensors"}  # fmt: skip
-    import pandas as pd
-
-    facts = synth.load(place / "schema.json")
-    typed = pd.read_parquet(io.BytesIO(work.parquet(place / "synthetic.csv", facts)))
-    plain = pd.read_csv(place / "synthetic.csv")
+def _the_bundle_is_the_release_alone(job: jobs.Job) -> None:
+    archive = zipfile.ZipFile(job.path / "bundle-only.zip")
+    names = set(archive.namelist())
+    assert {"synthetic.csv", "synthetic.parquet", "schema.json", "card.json", "report.html"} <= names
+    assert not {n for n in names if "steward" in n}
+    typed = pd.read_parquet(io.BytesIO(archive.read("synthetic.parquet")))
+    plain = pd.read_csv(io.BytesIO(archive.read("synthetic.csv")))
     assert typed["age"].tolist() == plain["age"].tolist()
-    assert json.loads((place / "card.json").read_text())["epsilon"] == 1.0
+    card = json.loads(archive.read("card.json"))
+    assert (card["epsilon"], card["selection"]["how"]) == (1.0, "only")
 
 
 def test_a_refusal_by_the_ledger_is_told_with_its_remedy(ready):
@@ -97,7 +103,7 @@ def test_a_refusal_by_the_ledger_is_told_with_its_remedy(ready):
     assert "spend" in keys(at)
     synth.Ledger().set_policy("club", max_epsilon=0.25)
     w = at.session_state["wizard"]
-    w.job = work.start(w).path
+    w.job = runs.start(w).path
     ended(at)
     told = "\n".join(e.value for e in at.error).replace("\\", "")
     assert "requested epsilon 1, remaining 0.25, short by 0.75" in told

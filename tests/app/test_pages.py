@@ -36,7 +36,7 @@ def upload(at, content: bytes, schema: dict | None = None, name: str = "people.c
     return at.button(key="load").click().run()
 
 
-@pytest.mark.parametrize("name", ["describe", "budget", "run", "result", "ledger"])
+@pytest.mark.parametrize("name", ["describe", "budget", "method", "run", "review", "release", "ledger"])
 def test_a_page_whose_needs_are_not_met_says_what_to_do(start, name):
     at = start().switch_page(view(name)).run()
     assert not at.exception
@@ -53,7 +53,7 @@ def test_one_click_takes_the_sample_table_to_the_description(start):
 
 def test_every_control_has_help_beside_it(start):
     at = sample(start)
-    for name in ("describe", "budget", "data"):
+    for name in ("describe", "budget", "method", "data", "ledger"):
         at.switch_page(view(name)).run()
         for kind in CONTROLS:
             for control in getattr(at, kind):
@@ -265,4 +265,4 @@ def test_an_internal_error_is_one_line_without_its_text(start, monkeypatch):
 
 
 def test_steps_are_pages_of_their_own():
-    assert STEPS == ("data", "describe", "budget", "run", "result")
+    assert STEPS == ("data", "describe", "budget", "method", "run", "review", "release")

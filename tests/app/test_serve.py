@@ -10,6 +10,9 @@ import urllib.request
 
 import pytest
 
+from synth import serve
+from synth.errors import UsageError
+
 
 def free_port() -> int:
     with socket.socket() as s:
@@ -42,3 +45,17 @@ def test_a_first_start_serves_and_stops(tmp_path, flags):
     assert "mail" not in told
     with socket.socket() as s:
         assert s.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.mark.parametrize(("address", "roles", "shielded", "fine"), [
+    ("127.0.0.1", "", "", True), ("0.0.0.0", "", "", False), ("0.0.0.0", "roles.toml", "", True),
+    ("0.0.0.0", "", "yes", True),
+])  # fmt: skip
+def test_beyond_this_machine_people_must_sign_in(monkeypatch, address, roles, shielded, fine):
+    monkeypatch.setenv("SYNTH_ROLES", roles)
+    monkeypatch.setenv("SYNTH_SHIELDED", shielded)
+    if fine:
+        serve.check_address(address)
+    else:
+        with pytest.raises(UsageError, match="must sign in"):
+            serve.check_address(address)

@@ -347,7 +347,7 @@ def test_the_request_and_status_are_plain_json_files(job):
     assert json.loads((job.path / "request.json").read_text()) == {"epsilon": 1.0}
     names = {
         "state", "stage", "fraction", "seconds_left", "seconds", "pid", "pid_started", "message",
-        "exit_code", "updated",
+        "exit_code", "updated", "losses",
     }  # fmt: skip
     assert set(json.loads((job.path / "status.json").read_text())) == names
     assert sorted(os.listdir(job.path)) == ["request.json", "status.json"]

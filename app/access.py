@@ -1,0 +1,67 @@
+"""Who the visitor is: the only user, or somebody signed in through the organisation's provider (OIDC)."""
+
+import streamlit as st
+
+from app import roles
+from app.roles import Roles, Visitor
+from synth import jobs
+
+
+def rules() -> Roles:
+    """The roles of this installation; without a file, rules that stop nobody. Errors: InputError."""
+    place = roles.place()
+    return roles.load(place) if place else Roles({})
+
+
+def visitor() -> Visitor | None:
+    """The visitor, None for somebody whom no role admits or who has not signed in. Errors: InputError."""
+    if roles.place() is None:
+        return Visitor()
+    address = signed_in()
+    return rules().visitor(address) if address else None
+
+
+def signed_in() -> str:
+    """The address that the provider vouches for; empty for nobody."""
+    if not getattr(st.user, "is_logged_in", False) or st.user.get("email_verified") is False:
+        return ""
+    return str(st.user.get("email") or "")
+
+
+def me() -> Visitor:
+    """The visitor on a page that is open to him. Errors: PermissionError, which no page should ever see."""
+    found = visitor()
+    if found is None:
+        raise PermissionError
+    return found
+
+
+def mine(job: jobs.Job) -> bool:
+    """Whether the visitor may look into a run: his own, or any for the only user."""
+    who = me()
+    return who.alone or job.request().get("owner") == who.name
+
+
+def door() -> None:
+    """The page before anything else: signs in, or says that no role fits."""
+    st.title("Facsimile", anchor=False)
+    address = signed_in()
+    if not address:
+        st.markdown("Synthetic tables with a differential-privacy guarantee. This installation is shared: please sign "
+                    "in with your organisation's account.")  # fmt: skip
+        if st.button("Sign in", type="primary", key="sign_in", icon=":material/login:"):
+            st.login()
+        return
+    st.info(f"{address} has no role here. Ask whoever runs this installation to add the address to its file of roles.",
+            icon=":material/lock:")  # fmt: skip
+    if st.button("Sign out", key="sign_out"):
+        st.logout()
+
+
+def sidebar(who: Visitor) -> None:
+    """Who is signed in, and the way out."""
+    if who.alone:
+        return
+    st.caption(f"{who.name}, {who.role}")
+    if st.button("Sign out", key="sign_out", icon=":material/logout:"):
+        st.logout()

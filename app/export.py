@@ -1,0 +1,116 @@
+"""What stands between a result and the world: how it was chosen, who approves, and the bundle itself."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app import access, frame, recent, roles, runs, words, work
+from synth import jobs
+from synth.jobs import selection
+
+ASKED = "asked.json"
+
+
+def may_leave(job: jobs.Job) -> bool:
+    """Says what stands in the way of a download, with the way out; returns whether nothing does."""
+    reason = selection.barrier(job)
+    if reason:
+        _chosen(job, reason)
+        return False
+    who = access.me()
+    if who.alone or selection.released(job) is not None:
+        return True
+    _ask(job)
+    return False
+
+
+def _chosen(job: jobs.Job, reason: str) -> None:
+    st.subheader("How was this run chosen?", anchor=False)
+    st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
+    st.markdown("Scores against the real rows are exact, so picking the best of several results by them tells "
+                "something about those rows that epsilon does not cover. Settle this before any download.")  # fmt: skip
+    said = selection.choice(job)
+    if said is None:
+        how = st.radio("This run was chosen", list(selection.CHOICES), key="how", index=None,
+                       format_func=lambda k: words.CHOSEN[k],
+                       help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
+        if st.button("Record this answer", key="choose", disabled=how is None) and how is not None:
+            selection.choose(job, how, by=access.me().name)
+            st.rerun()
+    others = selection.rivals(job)
+    st.markdown("Or release all of them together: " + frame.escape("; ".join(recent.named(j) for j in [job, *others])))
+    if st.button(f"Release all {len(others) + 1} runs", key="release_all", icon=":material/library_add_check:",
+                 help="Marks each of them as released. Download each from this page."):  # fmt: skip
+        for one in [job, *others]:
+            selection.release(one, by=access.me().name)
+        st.rerun()
+
+
+def _ask(job: jobs.Job) -> None:
+    """In a shared installation a reviewer lets a result out."""
+    st.subheader("Release", anchor=False)
+    if (job.path / ASKED).exists():
+        st.info("A reviewer has been asked to release this result.", icon=":material/hourglass_top:")
+    elif st.button("Ask a reviewer to release it", key="ask_release", type="primary", icon=":material/send:",
+                   help="Analysts can download it once a reviewer has approved."):  # fmt: skip
+        (job.path / ASKED).write_text(json.dumps({"by": access.me().name}), encoding="utf-8")
+        st.rerun()
+
+
+def bundle(job: jobs.Job, place: Path) -> Path:
+    """The zip file of everything that may be released, checked and packed once for each way of choosing.
+
+    Errors: InputError for a release that may not leave or is damaged.
+    """
+    how = selection.how(job)
+    out = job.path / f"bundle-{how or 'unstated'}.zip"
+    newest = max(p.stat().st_mtime for p in place.iterdir())
+    if not out.exists() or out.stat().st_mtime < newest:
+        work.answer("bundle", str(place), "--out", str(out), *(["--selection", how] if how else []), "--json")
+    return out
+
+
+def part(bundled: Path, name: str) -> bytes:
+    """One file of a bundle."""
+    with zipfile.ZipFile(bundled) as archive:
+        return archive.read(name)
+
+
+def card(about: dict[str, Any]) -> None:
+    """The card's main lines as a table, the whole of it behind a fold."""
+    facts = {
+        "Made by": f"{about['method']}, {about['created'][:10]}",
+        "Guarantee": f"epsilon {about['epsilon']:g}, delta {words.small(about['delta'])}: {about['meaning']}",
+        "Relation": str(about["relation_in_words"]),
+        "Mechanisms": "; ".join(_mechanism(m) for m in about["mechanisms"][:6]),
+        "Noise": f"{about['noise_source']}; {about['floating_point']}",
+        "Accountant": f"{about['accountant']['name']} (derived epsilon {about['epsilon_derived']:.4g})",
+        "Rows": f"{about['rows']['synthetic']:,} synthetic; the real number is {about['rows']['source_count']}",
+    }
+    st.table({"": list(facts), "The card says": [frame.escape(t) for t in facts.values()]}, hide_index=True)
+    st.json(about, expanded=False)
+
+
+def _mechanism(m: dict[str, Any]) -> str:
+    scale = next((f", {k} {m[k]:.4g}" for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)), "")
+    return f"{m.get('mechanism', m.get('name', 'mechanism'))}{scale}"
+
+
+def shown(job: jobs.Job) -> None:
+    """What a reviewer decides on: the card, without any figure about the real rows."""
+    with st.expander("The card"):
+        card(json.loads((runs.release(job) / "card.json").read_text(encoding="utf-8")))
+    if (said := selection.choice(job)) is not None:
+        st.caption(f"How it was chosen: {frame.escape(said['in_words'])}.")
+
+
+def approved(job: jobs.Job) -> None:
+    """Releases a result in the reviewer's name. Errors: UsageError for his own, or one that may not leave."""
+    asked = json.loads((job.path / ASKED).read_text(encoding="utf-8"))["by"]
+    if access.me().role != roles.REVIEWER or asked == access.me().name or selection.barrier(job):
+        raise synth.UsageError("a result is released by a reviewer who did not ask for it")
+    selection.release(job, by=asked, approved_by=access.me().name)

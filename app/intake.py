@@ -1,0 +1,117 @@
+"""A table and what is known of it in writing, taken in: stored once, described, or refused with nothing kept."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+import synth
+from app import stored, work
+from app.state import take_table, wizard
+from app.work import Plain
+
+GUESS = 10_000
+NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
+
+
+def uploaded(table: Any, given: Any, books: list[Any]) -> None:
+    """An uploaded table. Errors: InputError; then nothing is kept."""
+    place = work.new_place()
+    try:
+        path = work.keep(table, table.name, place)
+        _describe(path, place, given, books, label=table.name)
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(_without(error, place, table.name)) from None
+    finally:
+        forget(table, given, *books)
+
+
+def from_server(path: str | Path, given: Any, books: list[Any]) -> None:
+    """A table that stays where it is. Errors: InputError; then nothing is kept."""
+    path, place = Path(path).expanduser().absolute(), work.new_place()
+    try:
+        if not path.is_file():
+            raise synth.InputError(f"{path.name}: no such file on this computer; check the path")
+        _describe(path, place, given, books, label=path.name)
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(_without(error, place, path.name)) from None
+    finally:
+        forget(given, *books)
+
+
+def _without(error: Exception, place: Path, name: str) -> str:
+    """A message without our own folders."""
+    text = str(error).replace(str(place / work.safe_name(name)), name)
+    return text.replace(f"{place}/", "")
+
+
+def _describe(path: Path, place: Path, given: Any, books: list[Any], *, label: str) -> None:
+    plain, notes = description(path, place, given, books)
+    plain["dataset"] = plain.get("dataset") or label.split(".")[0]
+    take_table(wizard(), path, label=label, plain=plain, place=place, rows=GUESS, suggestions=notes)
+    stored.remember(wizard())
+
+
+def description(path: Path, place: Path, given: Any, books: list[Any]) -> tuple[Plain, list[str]]:
+    """The table's description: the one given, SDV metadata completed from the rows, or a draft; then the code books.
+
+    Errors: InputError.
+    """
+    files = {Path(b.name).stem: _file(b, place) for b in books}
+    found = read_json(given)
+    if found is None:
+        return work.draft(path, place, hints={}, books=files)
+    if is_sdv(found):
+        metadata = place / "metadata.json"
+        metadata.write_text(json.dumps(found), encoding="utf-8")
+        return work.imported(metadata, path, place, books=files)
+    plain: Plain = json.loads(synth.parse(found, name=given.name).to_json())
+    notes: list[str] = []
+    for column, book in files.items():
+        plain, more = work.booked(plain, column, book, place)
+        notes += more
+    work.check(path, plain, place)
+    return plain, notes
+
+
+def _file(upload: Any, place: Path) -> Path:
+    return work.keep(upload, f"codes-{Path(upload.name).stem}.csv", place)
+
+
+def read_json(given: Any) -> Plain | None:
+    """An uploaded JSON object, None without an upload. Errors: InputError."""
+    if given is None:
+        return None
+    try:
+        found = json.loads(given.getvalue().decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise synth.InputError(f"{given.name}: not a JSON file; upload a description saved here, or none") from None
+    if not isinstance(found, dict):
+        raise synth.InputError(f"{given.name}: {NEITHER}")
+    return found
+
+
+def is_sdv(plain: Plain) -> bool:
+    """Whether this is SDV metadata.
+
+    >>> is_sdv({"METADATA_SPEC_VERSION": "V1", "tables": {}}), is_sdv({"columns": {"a": {"type": "integer"}}})
+    (True, False)
+    """
+    columns = plain.get("columns")
+    stated = columns.values() if isinstance(columns, dict) else ()
+    return "METADATA_SPEC_VERSION" in plain or "tables" in plain or any(
+        isinstance(c, dict) and "sdtype" in c for c in stated
+    )  # fmt: skip
+
+
+def forget(*uploads: Any) -> None:
+    """Gives the memory of uploads back; the widgets start empty again."""
+    context = get_script_run_ctx()
+    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
+    for upload in uploads:
+        if upload is not None and remove is not None and context is not None:
+            remove(session_id=context.session_id, file_id=upload.file_id)
+    wizard().uploads += 1

@@ -1,0 +1,76 @@
+"""Facts learnt from the rows with budget, where nobody can vouch for them."""
+
+import json
+
+import streamlit as st
+
+import synth
+from app import frame, runs, words
+from app.forecast import budget
+from app.state import dataset, effective, wizard
+from synth import jobs
+
+USUAL = 0.1
+
+
+def section() -> None:
+    """Which facts to learn, what it costs, and one button that spends."""
+    w = wizard()
+    if w.learning is not None:
+        _watch(str(w.learning))
+        return
+    names = [n for n, c in effective(w)["columns"].items() if c["type"] != "identifier"]
+    with st.expander("Learn values or bounds privately, with budget"):
+        st.caption("For columns whose possible values nobody knows from elsewhere: they are found in the rows under "
+                   "noise, and rare ones are not found. It is charged to the dataset on its own, and the price stands "
+                   "on the card of every result made with this description.")  # fmt: skip
+        columns = st.multiselect("Columns", names, key="learn_columns", placeholder="Choose columns",
+                                 help="Their values, bounds and missing codes are taken out and learnt.")  # fmt: skip
+        left, right = st.columns(2)
+        epsilon = left.number_input("Epsilon for learning", min_value=0.01, value=USUAL, step=0.05, key="learn_epsilon",
+                                    help="A tenth of what the run itself gets is usual.")  # fmt: skip
+        delta = right.selectbox("Delta for learning", [1e-5, 1e-6, 1e-7], index=1, key="learn_delta",
+                                format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
+        found = budget(w) if dataset(w) else None
+        left_over = getattr(found, "remaining_epsilon", None)
+        st.caption("This dataset has no cap." if left_over is None else
+                   f"The cap on this dataset leaves epsilon {left_over:g}.")  # fmt: skip
+        blocked = not columns or not dataset(w) or w.table is None
+        if st.button(f"Spend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
+                     icon=":material/school:"):  # fmt: skip
+            w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
+            st.rerun()
+
+
+@st.fragment(run_every=1.0)
+def _watch(path: str) -> None:
+    job = jobs.Job(path)
+    try:
+        status = job.status()
+        if status.final:
+            _taken(job, status)
+            st.rerun()
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    waits = jobs.ahead(job)
+    st.info(f"Learning is waiting for {words.runs(waits)} before it." if waits else
+            "Learning facts of the description. It was charged and takes some seconds.",
+            icon=":material/hourglass_top:")  # fmt: skip
+
+
+def _taken(job: jobs.Job, status: jobs.Status) -> None:
+    """Takes the learnt facts over, or says why there are none."""
+    w = wizard()
+    w.learning = None
+    names = ", ".join(job.request().get("learns", []))
+    if status.state == "done":
+        found = json.loads(runs.learnt(job).read_text(encoding="utf-8"))
+        w.plain = {**found, "columns": {n: found["columns"].get(n, c) for n, c in w.plain["columns"].items()}}
+        w.notice = f"Learnt privately: {frame.escape(names)}. The charge stands in the ledger."
+    else:
+        spent = status.exit_code in (None, 1, 5)
+        w.notice = f"Nothing was learnt: {frame.escape(words.plain(status.message))}. " + (
+            "The page Ledger shows whether the budget was charged." if spent else "Nothing was spent."
+        )
+    w.edition += 1

@@ -1,0 +1,138 @@
+"""Runs, from the request to what may leave: each is a job that stands in line."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import synth
+from app import access, roles
+from app.state import Wizard, dataset, effective
+from synth import jobs
+
+HELD = "held.json"
+SLACK = 5.0  # seconds between a worker's last word and a charge that it did not live to tell
+Plain = dict[str, Any]
+
+
+def start(w: Wizard) -> jobs.Job:
+    """Puts the run that the wizard describes in line, or before a reviewer where the roles ask for one.
+
+    From here on the job's folder tells how it goes. Errors: UsageError for somebody who may not spend.
+    """
+    assert w.table is not None
+    who, rules = access.me(), access.rules()
+    if not rules.may_spend(who, dataset(w)):
+        raise synth.UsageError(f"{who.name} may not spend of {dataset(w)}; ask whoever keeps the file of roles")
+    job = jobs.create(_request(w))
+    facts = job.path / "description.json"
+    facts.write_text(json.dumps(effective(w), ensure_ascii=False), encoding="utf-8")
+    options = {
+        "--schema": facts, "--epsilon": repr(w.epsilon), "--delta": repr(w.delta), "--method": w.method,
+        "--relation": w.relation, "--dataset": dataset(w), "--out": job.path / "release",
+    }  # fmt: skip
+    arguments = ["run", str(w.table), *_flat(options), *_chosen(w.options), "--json"]
+    if rules.needs_approval(dataset(w), w.epsilon):
+        (job.path / HELD).write_text(json.dumps(arguments), encoding="utf-8")
+        job.write(jobs.Status(state="held"))
+    else:
+        job.start(arguments, program=jobs.QUEUED)
+    return job
+
+
+def _request(w: Wizard) -> Plain:
+    return {
+        "table": str(w.table), "label": w.label, "dataset": dataset(w), "epsilon": w.epsilon, "delta": w.delta,
+        "method": w.method, "relation": w.relation, "options": w.options, "owner": access.me().name,
+    }  # fmt: skip
+
+
+def approve(job: jobs.Job) -> None:
+    """Lets a held run go, with the reviewer's name in the ledger. Errors: UsageError where it may not."""
+    who = access.me()
+    if who.role != roles.REVIEWER or job.request().get("owner") == who.name or job.status().state != "held":
+        raise synth.UsageError("a run is approved once, by a reviewer who did not ask for it")
+    arguments = json.loads((job.path / HELD).read_text(encoding="utf-8"))
+    job.write(jobs.Status())
+    job.start([*arguments, "--approved-by", who.name], program=jobs.QUEUED)
+
+
+def refit(job: jobs.Job, *, method: str, options: Plain, num_rows: int | None) -> jobs.Job:
+    """Puts another fit to a finished run's release in line: free, no row is read."""
+    place = release(job)
+    about = {k: job.request().get(k) for k in ("table", "label", "dataset", "epsilon", "delta", "relation", "owner")}
+    new = jobs.create({**about, "method": method, "options": options, "free": True, "release": str(place)})
+    asked = {"--from-release": place, "--method": method, "--out": new.path / "release"}
+    size = ["--num-rows", str(num_rows)] if num_rows else []
+    new.start(["run", *_flat(asked), *_chosen(options), *size, "--json"], program=jobs.QUEUED)
+    return new
+
+
+def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> jobs.Job:
+    """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset."""
+    assert w.table is not None
+    if not access.rules().may_spend(access.me(), dataset(w)):
+        raise synth.UsageError(f"{access.me().name} may not spend of {dataset(w)}")
+    job = jobs.create({"learns": columns, "dataset": dataset(w), "epsilon": epsilon, "owner": access.me().name})
+    plain = effective(w)
+    lacking = {n: _bare(c) if n in columns else c for n, c in plain["columns"].items()}
+    (job.path / "asked.schema.json").write_text(json.dumps({**plain, "columns": lacking}), encoding="utf-8")
+    options = {
+        "--schema": job.path / "asked.schema.json", "--epsilon": repr(epsilon), "--delta": repr(delta),
+        "--relation": w.relation, "--dataset": dataset(w), "--out": learnt(job),
+    }  # fmt: skip
+    job.start(["--plain", "schema", "learn", str(w.table), *_flat(options), "--json"], program=jobs.QUEUED)
+    return job
+
+
+def learnt(job: jobs.Job) -> Path:
+    """Where a learning run writes the complete description."""
+    return job.path / "learnt.schema.json"
+
+
+def _bare(column: Plain) -> Plain:
+    """A column without the facts that can be learnt; missing codes stay where somebody vouches for them."""
+    kept = ("type", "description") if column.get("source") == "unconfirmed" else ("type", "description", "missing")
+    return {k: v for k, v in column.items() if k in kept}
+
+
+def _flat(options: dict[str, Any]) -> list[str]:
+    return [str(x) for pair in options.items() for x in pair]
+
+
+def _chosen(options: Plain) -> list[str]:
+    return [x for name, value in options.items() for x in ("--option", f"{name}={value}")]
+
+
+def warnings(job: jobs.Job) -> list[str]:
+    """What the worker warned of."""
+    try:
+        lines = (job.path / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [line.removeprefix("warning: ") for line in lines if line.startswith("warning: ")]
+
+
+def release(job: jobs.Job) -> Path:
+    """The folder of a finished run's files. Errors: InputError when they are gone."""
+    place = Path(str(job.result().get("paths", {}).get("synthetic", ""))).parent
+    if not (place / "synthetic.csv").is_file():
+        raise synth.InputError(
+            "the files of this run are no longer there; run again, or draw from a kept copy of its model"
+        )
+    return place
+
+
+def charged_line(job: jobs.Job) -> Any:
+    """The ledger's line that charged this run, None where there is none.
+
+    A run that was killed cannot say so itself: its charge is the dataset's first one of that size in its own time.
+    """
+    request, status = job.request(), job.status()
+    began = (job.path / "request.json").stat().st_mtime
+    end = datetime.fromisoformat(status.updated).timestamp() + SLACK if status.updated else began
+    for entry in synth.Ledger().entries(str(request.get("dataset"))):
+        made = datetime.fromisoformat(entry.time).timestamp()
+        if entry.kind == "spend" and began <= made <= end and entry.epsilon == request.get("epsilon"):
+            return entry
+    return None

@@ -1,0 +1,63 @@
+"""The reviewer's page: spends above the threshold, and results that wait to be released."""
+
+import streamlit as st
+
+import synth
+from app import export, frame, recent, runs, words
+from synth import jobs
+from synth.jobs import selection
+
+
+def page() -> None:
+    """What waits for a decision."""
+    frame.head("approve", "Runs that spend more than a steward may alone, and results that stewards ask to release.")
+    held = [j for j in jobs.listing() if _state(j) == "held"]
+    asked = [j for j in jobs.listing() if (j.path / export.ASKED).exists() and selection.released(j) is None]
+    st.subheader("Spends", anchor=False)
+    if not held:
+        st.info("No spend waits for approval.", icon=":material/info:")
+    for i, job in enumerate(held):
+        _spend(i, job)
+    st.subheader("Releases", anchor=False)
+    if not asked:
+        st.info("No result waits to be released.", icon=":material/info:")
+    for i, job in enumerate(asked):
+        _release(i, job)
+
+
+def _state(job: jobs.Job) -> str:
+    try:
+        return job.status().state
+    except synth.SynthError:
+        return ""
+
+
+def _spend(i: int, job: jobs.Job) -> None:
+    request = job.request()
+    with st.container(border=True):
+        total = next(iter(synth.Ledger().summary(request["dataset"])), None)
+        left = "no cap" if total is None or total.remaining_epsilon is None else f"{total.remaining_epsilon:g} left"
+        st.markdown(f"**{frame.escape(request['dataset'])}**: epsilon {request['epsilon']:g}, delta "
+                    f"{words.small(request['delta'])}, {frame.escape(request['method'])}; asked by "
+                    f"{frame.escape(request.get('owner') or 'nobody')}. Budget: {left}.")  # fmt: skip
+        with st.container(horizontal=True):
+            if st.button("Approve and run", key=f"approve_{i}", type="primary", icon=":material/check:"):
+                runs.approve(job)
+                st.rerun()
+            if st.button("Refuse", key=f"refuse_{i}", icon=":material/close:"):
+                job.cancel()
+                st.rerun()
+
+
+def _release(i: int, job: jobs.Job) -> None:
+    with st.container(border=True):
+        st.markdown(f"**{frame.escape(str(job.request()['dataset']))}**: {frame.escape(recent.named(job))}")
+        export.shown(job)
+        if reason := selection.barrier(job):
+            st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
+        elif st.button("Release it", key=f"release_{i}", type="primary", icon=":material/check:"):
+            export.approved(job)
+            st.rerun()
+
+
+page()

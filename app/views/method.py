@@ -1,0 +1,102 @@
+"""Step 4: how the table is made, and what to expect of it before anything is spent."""
+
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app import charts, frame, words
+from app.forecast import curve, forecast, methods
+from app.options import ask
+from app.state import Wizard, wizard
+
+
+def page() -> None:
+    """The method, its options, its forecast."""
+    frame.head(
+        "method",
+        "Methods ask the table different questions under the same noise budget. Here you see what error to expect "
+        "**before anything is read or spent**.",
+    )
+    if not frame.needs("method", "Finish the description first: every column needs somebody to vouch.", "describe"):
+        return
+    w = wizard()
+    fits = _choice(w)
+    blocked = _expected(w) if fits else "Choose a method that fits first."
+    frame.onward("method", blocked=frame.escape(blocked))
+
+
+def _choice(w: Wizard) -> bool:
+    """The menu of methods; returns whether the chosen one has a guarantee for what is hidden."""
+    about = {m["name"]: m for m in methods()}
+    names = sorted(about, key=lambda n: n != words.RECOMMENDED)
+    if w.method not in names:
+        w.method, w.options = names[0], {}
+    chosen = st.selectbox(
+        "Method", names, index=names.index(w.method), key="method", help=words.METHOD_HELP,
+        format_func=lambda n: f"{n} (recommended)" if n == words.RECOMMENDED else n,
+    )  # fmt: skip
+    if chosen != w.method:
+        w.method, w.options = chosen, {}
+    found = about[w.method]
+    st.markdown(f"**{frame.escape(w.method)}**: {frame.escape(found['summary'])}.")
+    if w.method == words.RECOMMENDED:
+        st.caption(words.REASON)
+    if w.relation not in found["relations"]:
+        st.error(f"{w.method} gives no guarantee for “{words.RELATIONS[w.relation]}”. Choose another method here, or "
+                 "change what is hidden on the page Budget.", icon=":material/block:")  # fmt: skip
+        return False
+    if found["options"]:
+        with st.expander("Options of the method"):
+            w.options = ask(found["options"], w.options, key=f"option_{w.method}")
+    return True
+
+
+def _expected(w: Wizard) -> str:
+    """The forecast as figures and curve; returns why there is no way on."""
+    st.subheader("What to expect", anchor=False)
+    try:
+        with st.spinner("Working it out"):
+            plan = forecast(w)
+            lines = curve(w, method=w.method) if plan is not None and plan.error_one_way > 0 else []
+    except synth.SynthError as error:
+        frame.tell(error)
+        return "First mend what the red box says."
+    if plan is None:
+        st.info("This method takes too long to forecast here. It can be run all the same; nothing was spent.",
+                icon=":material/hourglass_empty:")  # fmt: skip
+        return ""
+    _figures(plan)
+    if lines:
+        st.altair_chart(charts.curve(lines, w.epsilon), key="curve")
+        st.caption(_in_words(lines, plan))
+    st.caption("From a made-up table of the size you gave, without looking at yours. Uneven tables usually do better.")
+    return ""
+
+
+def _figures(plan: Any) -> None:
+    noise = f"{max(s.sigma_most for s in plan.steps):.3g}"
+    one = f"{100 * plan.error_one_way:.3g} %" if plan.error_one_way else "not known"
+    two = f"{100 * plan.error_two_way:.3g} %" if plan.error_two_way is not None else "not asked"
+    with st.container(horizontal=True):
+        for label, value, explained in (
+            ("Error, columns", one, "Share of rows that noise alone misplaces, on average, at most."),
+            ("Error, pairs", two, "The same for tables of two columns: what relations between columns suffer."),
+            ("Noise, up to", noise, "Each count of rows (or sum) is first changed by about this much."),
+            ("Time", words.short_seconds(plan.seconds), "On this computer. A forecast, no promise."),
+            ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
+        ):
+            st.metric(label, value, border=True, width=150, help=explained)
+
+
+def _in_words(lines: list[Any], plan: Any) -> str:
+    """The curve for whoever cannot see it."""
+    first, last = lines[0], lines[-1]
+    return (
+        f"Expected error of single columns: {100 * first.error_one_way:.2g} % at epsilon {first.epsilon:g}, "
+        f"{100 * plan.error_one_way:.2g} % at {plan.epsilon:g}, {100 * last.error_one_way:.2g} % at {last.epsilon:g}. "
+        "Pairs are counted on finer tables when epsilon is larger, so their line need not fall."
+    )
+
+
+page()

@@ -1,0 +1,104 @@
+"""Step 7: the guarantee, what may leave, and more rows."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app import export, frame, more, recent, runs, words
+from app.state import ready, wizard
+from synth import jobs
+
+CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
+PAGE = 700  # height of a page that is shown inside this one, pixels
+
+
+def page() -> None:
+    """What came out of the chosen run and may be shared."""
+    frame.head("release", "The synthetic table and everything that may go with it.")
+    w = wizard()
+    if not ready(w)["release"] or w.job is None:
+        frame.needs("release", "There is no result yet. A run makes one.", "run" if ready(w)["run"] else "data")
+        recent.table()
+        return
+    job = jobs.Job(w.job)
+    place = runs.release(job)
+    card = json.loads((place / "card.json").read_text(encoding="utf-8"))
+    schema = synth.load(place / "schema.json")
+    _summary(job, card)
+    _preview(place)
+    if export.may_leave(job):
+        with st.spinner("Checking and packing the release"):
+            bundled = export.bundle(job, place)
+        _downloads(bundled)
+        _pages(bundled)
+        more.section(job, place, schema)
+    recent.table()
+    frame.onward("release")
+
+
+def _summary(job: jobs.Job, card: dict[str, Any]) -> None:
+    result = job.result()
+    for line in runs.warnings(job):
+        st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
+    with st.container(horizontal=True):
+        for label, value, explained in (
+            ("Synthetic rows", f"{result['num_rows']:,}",
+             "As many as the table has, up to noise, unless its number of rows is public."),
+            ("Epsilon", f"{card['epsilon']:g}", "The privacy loss of the whole run."),
+            ("Delta", words.small(card["delta"]), "Probability that the promise of epsilon does not hold."),
+            ("Time", f"{result['seconds_total']:.1f} s", "From start to end."),
+        ):  # fmt: skip
+            st.metric(label, value, border=True, width=155, help=explained)
+    st.success(
+        f"**The guarantee:** {frame.escape(card['meaning'])}, however much else somebody knows. It covers "
+        f"{frame.escape(card['relation_in_words'])}. It holds for everything in the downloads, for any further use of "
+        "them, and for rows drawn later from the model.",
+        icon=":material/verified_user:",
+    )
+    line = card["ledger_entry"]
+    free = " It was refitted from a stored release: nothing more was charged." if job.request().get("free") else ""
+    st.caption(f"Charged to {frame.escape(str(card['dataset']))} in line {line['number']} of the ledger, "
+               f"seal {line['hash'][:12]}…, made {recent.when(job)}.{free}")  # fmt: skip
+
+
+def _preview(place: Path) -> None:
+    import pandas as pd
+
+    with st.expander("First rows of the synthetic table"):
+        rows = pd.read_csv(place / "synthetic.csv", dtype=str, keep_default_na=False, nrows=50)
+        st.dataframe(rows, hide_index=True)
+
+
+def _pages(bundled: Path) -> None:
+    """The card and the publishable report as their readers will see them."""
+    with st.expander("The card: what it says of the guarantee"):
+        st.iframe(export.part(bundled, "card.html").decode(), height=PAGE, alt="The release card")
+    with st.expander("The publishable report: noisy answers against the synthetic table"):
+        st.iframe(export.part(bundled, "report.html").decode(), height=PAGE, alt="The publishable report")
+
+
+def _downloads(bundled: Path) -> None:
+    st.subheader("Downloads", anchor=False)
+    st.markdown("All of these may be released: they are made from noisy answers and public facts alone.")
+    offers: list[tuple[str, str, str, str, str]] = [
+        ("Table (CSV)", "synthetic.csv", CSV, "csv", "Opens in any program."),
+        ("Table (Parquet)", "synthetic.parquet", PARQUET, "parquet",
+         "Numbers and dates keep their types; a missing one is empty."),
+        ("Card", "card.html", HTML, "card", "The guarantee with all its figures, to be kept with the table."),
+        ("Report", "report.html", HTML, "report", "How well the table keeps what was measured, for its readers."),
+    ]  # fmt: skip
+    with st.container(horizontal=True):
+        st.download_button("Everything (.zip)", bundled.read_bytes, "facsimile-release.zip", "application/zip",
+                           key="get_zip", on_click="ignore", type="primary", icon=":material/download:",
+                           help="Table, description, card, report, release, model, and a script that makes more of "
+                           "them.")  # fmt: skip
+        for label, name, mime, key, help_text in offers:
+            st.download_button(label, partial(export.part, bundled, name), name, mime, key=f"get_{key}",
+                               on_click="ignore", help=help_text, icon=":material/download:")  # fmt: skip
+
+
+page()

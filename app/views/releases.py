@@ -1,0 +1,46 @@
+"""What was released, for whoever may use it."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+import synth
+from app import export, frame, recent, runs
+from synth import jobs
+from synth.jobs import selection
+
+
+def page() -> None:
+    """Released bundles, newest first."""
+    frame.head("releases", "Synthetic tables that were released here, each with its guarantee.")
+    found = [j for j in jobs.listing() if _open(j)]
+    if not found:
+        st.info("Nothing was released yet. A steward makes a table, and a reviewer releases it.",
+                icon=":material/info:")  # fmt: skip
+        return
+    for i, job in enumerate(found):
+        place = runs.release(job)
+        about = json.loads((place / "card.json").read_text(encoding="utf-8"))
+        with st.container(border=True):
+            st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(recent.named(job))}")
+            st.markdown(frame.escape(f"{about['meaning']}; {about['relation_in_words']}"))
+            st.download_button("Download the bundle (.zip)", partial(_packed, job, place), f"release-{i + 1}.zip",
+                               "application/zip", key=f"take_{i}", on_click="ignore", icon=":material/download:",
+                               help="Table, description, card, report, release and model.")  # fmt: skip
+
+
+def _packed(job: jobs.Job, place: Path) -> bytes:
+    return export.bundle(job, place).read_bytes()
+
+
+def _open(job: jobs.Job) -> bool:
+    """Whether the run was released and nothing speaks against it; its files may be gone."""
+    try:
+        return selection.released(job) is not None and not selection.barrier(job) and bool(runs.release(job))
+    except synth.SynthError:
+        return False
+
+
+page()

@@ -1,0 +1,37 @@
+"""Step 6: what came out, for the steward's eyes: comparison, side by side, and what else the release could give."""
+
+import json
+
+import streamlit as st
+
+from app import comparison, frame, recent, runs, sidebyside, whatif
+from app.state import ready, wizard
+from synth import jobs
+
+
+def page() -> None:
+    """The steward's report on the chosen run, and the ways to a better one."""
+    frame.head(
+        "review",
+        "What the run gave, before anybody else sees it. Comparing with the real rows is for you alone; trying other "
+        "fits on the same release is **free**.",
+    )
+    w = wizard()
+    if not ready(w)["review"] or w.job is None:
+        frame.needs("review", "There is no result yet. A run makes one.", "run" if ready(w)["run"] else "data")
+        recent.table()
+        return
+    job = jobs.Job(w.job)
+    place = runs.release(job)
+    card = json.loads((place / "card.json").read_text(encoding="utf-8"))
+    st.markdown(f"**This run:** {frame.escape(recent.named(job))}, {job.result()['num_rows']:,} synthetic rows")
+    for line in runs.warnings(job):
+        st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
+    comparison.section(job, place)
+    sidebyside.section(job)
+    whatif.section(job, card)
+    recent.table()
+    frame.onward("review")
+
+
+page()

@@ -1,0 +1,165 @@
+"""Twenty visitors of one server at once: how long pages take while runs are on, and whether data stay apart.
+
+    python benchmarks/app_load.py [--visitors 20] [--chromium /usr/bin/chromium]
+
+Each visitor is a context of one Chromium: uploads a table of his own, walks to the page Run and starts it; then all
+runs stand in line, and every visitor's pages are timed meanwhile. Needs the packages of the extra `dev` and Chromium.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from playwright.async_api import Browser, Error, Page, async_playwright, expect
+
+ROOT = Path(__file__).resolve().parent.parent
+IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
+PATIENCE = 90_000
+LIMIT = 2.0  # seconds in which a page must answer while runs are on
+
+
+def table(number: int) -> bytes:
+    """A small table that names its visitor in a column's name and values."""
+    rows = [f"{20 + i % 60},v{number}_{i % 3}" for i in range(300)]
+    return (f"age,mine_{number}\n" + "\n".join(rows) + "\n").encode()
+
+
+def description(number: int) -> bytes:
+    """Its description, so that no draft is needed."""
+    mine = {"type": "categorical", "categories": [f"v{number}_{i}" for i in range(3)], "source": "public"}
+    age = {"type": "integer", "min": 0, "max": 99, "source": "public"}
+    return json.dumps({"dataset": f"visitor-{number}", "columns": {"age": age, f"mine_{number}": mine}}).encode()
+
+
+async def idle(page: Page, heading: str) -> None:
+    """Waits until a page stands there whole."""
+    await page.get_by_role("heading", name=heading, exact=True).wait_for(timeout=PATIENCE)
+    await page.wait_for_function(IDLE, timeout=PATIENCE)
+
+
+async def prepare(browser: Browser, url: str, number: int, errors: list[str]) -> Page:
+    """A visitor at the page Run with a table of his own, his run in line."""
+    page = await (await browser.new_context()).new_page()
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: errors.append(str(e)))
+    await page.goto(url, timeout=PATIENCE)
+    await idle(page, "Data")
+    files = page.locator("input[type=file]")
+    name = f"visitor{number}.csv"
+    await files.nth(0).set_input_files({"name": name, "mimeType": "text/csv", "buffer": table(number)})
+    load = page.get_by_role("button", name="Load this table")
+    await expect(load).to_be_enabled(timeout=PATIENCE)  # the server has the file
+    await page.wait_for_function(IDLE, timeout=PATIENCE)
+    await files.nth(1).set_input_files({"name": "facts.json", "mimeType": "application/json",
+                                        "buffer": description(number)})  # fmt: skip
+    await page.get_by_test_id("stFileChipName").get_by_text("facts.json").wait_for(timeout=PATIENCE)
+    await page.wait_for_function(IDLE, timeout=PATIENCE)
+    await load.click(timeout=PATIENCE)
+    for heading in ("Describe", "Budget", "Method", "Run"):
+        await idle(page, heading)
+        if heading != "Run":
+            await page.get_by_role("button", name="Next:").click(timeout=PATIENCE)
+    await page.get_by_role("button", name="Spend epsilon").click(timeout=PATIENCE)
+    await page.get_by_role("button", name="Cancel the run").wait_for(timeout=PATIENCE)
+    return page
+
+
+async def told(browser: Browser, number: int, work: Awaitable[Any]) -> Any:
+    """What the work gives; where it does not come to pass, says what the visitor sees instead."""
+    try:
+        return await work
+    except (Error, AssertionError) as error:
+        shown = await browser.contexts[number].pages[0].inner_text("[data-testid=stMain]")
+        raise SystemExit(f"visitor {number}: {str(error).splitlines()[0]}; the page says:\n{shown}") from None
+
+
+async def visit(page: Page, heading: str, link: str) -> float:
+    """Seconds until another page stands there."""
+    began = time.perf_counter()
+    await page.get_by_role("link", name=link).click(timeout=PATIENCE)
+    await idle(page, heading)
+    return time.perf_counter() - began
+
+
+async def finished(page: Page, number: int) -> bool:
+    """Whether the visitor's result is made of his own values alone."""
+    await visit(page, "Run", "5. Run")
+    await page.get_by_role("button", name="Next: Review").click(timeout=20 * PATIENCE)
+    await idle(page, "Review")
+    await page.get_by_role("link", name="7. Release").click()
+    await idle(page, "Release")
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="Table (CSV)").click(timeout=PATIENCE)
+    text = Path(await (await download.value).path()).read_text()
+    values = {line.split(",")[1].split("_")[0] for line in text.splitlines()[1:]}
+    return text.startswith(f"age,mine_{number}\n") and values == {f"v{number}"}
+
+
+async def measured(url: str, chromium: str, visitors: int) -> dict[str, Any]:
+    """The whole load: prepared one after the other, timed together while the runs stand in line."""
+    errors: list[str] = []
+    async with async_playwright() as play:
+        browser = await play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        pages = [await told(browser, i, prepare(browser, url, i, errors)) for i in range(visitors)]
+        alone = [await visit(page, "Ledger", "Ledger") for page in pages]
+        alone += [await visit(page, "Budget", "3. Budget") for page in pages]
+        together = await asyncio.gather(*(visit(page, "Ledger", "Ledger") for page in pages))
+        own = [await told(browser, i, finished(page, i)) for i, page in enumerate(pages)]
+        await browser.close()
+    alone.sort()
+    return {"visitors": visitors, "page_seconds_median": alone[len(alone) // 2], "page_seconds_worst": alone[-1],
+            "all_at_once_worst": max(together), "within_limit": alone[-1] < LIMIT, "own_data_only": all(own),
+            "console_errors": errors}  # fmt: skip
+
+
+def main() -> None:
+    """Starts a server of its own, puts the load on it, prints the figures as JSON."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--visitors", type=int, default=20)
+    options.add_argument("--chromium", default="/usr/bin/chromium")
+    options.add_argument("--json", type=Path)
+    asked = options.parse_args()
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    with tempfile.TemporaryDirectory() as home:
+        env = {**os.environ, "SYNTH_HOME": home, "SYNTH_LEDGER": f"{home}/ledger.sqlite"}
+        server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--headless", "--port", str(port)], env=env,
+                                  cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
+        try:
+            _wait(f"http://127.0.0.1:{port}/_stcore/health")
+            found = asyncio.run(measured(f"http://127.0.0.1:{port}", asked.chromium, asked.visitors))
+            found["server_mib"] = round(psutil.Process(server.pid).memory_info().rss / 2**20)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(30)
+    text = json.dumps(found, indent=1)
+    print(text)
+    if asked.json:
+        asked.json.write_text(text + "\n", encoding="utf-8")
+
+
+def _wait(url: str) -> None:
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(url, timeout=2)
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise SystemExit("the server did not come up")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The real thing: a browser, a server, a run. Skipped where Chromium or playwright is not installed."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.app.test_serve import free_port
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
+PATIENCE = 90_000
+pytestmark = [
+    pytest.mark.xdist_group("app"),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture
+def served(home):
+    """The application's address."""
+    port = free_port()
+    server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"],
+                              env={**os.environ, "HOME": str(home)}, stderr=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL)  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=2)
+            break
+        except OSError:
+            time.sleep(0.1)
+    yield url
+    server.send_signal(signal.SIGTERM)
+    server.wait(30)
+
+
+@pytest.fixture
+def visit(served):
+    """Opens pages; in the end no page may have put an error on its console."""
+    errors: list[str] = []
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+
+        def opened(**options):
+            page = browser.new_context(**options).new_page()
+            page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+            page.on("pageerror", lambda e: errors.append(str(e)))
+            page.set_default_timeout(PATIENCE)
+            page.goto(served)
+            return there(page, "Data")
+
+        yield opened
+        browser.close()
+    assert errors == []
+
+
+def there(page, heading: str):
+    page.get_by_role("heading", name=heading, exact=True).wait_for()
+    page.wait_for_function(IDLE)
+    keep(page, heading)
+    return page
+
+
+def keep(page, name: str) -> None:
+    """A picture for whoever looks at the artefacts, where `$SYNTH_PICTURES` names a folder."""
+    if folder := os.environ.get("SYNTH_PICTURES"):
+        page.screenshot(path=Path(folder) / f"{page.viewport_size['width']}-{name.lower()}.png")
+
+
+def press(page, name: str, heading: str) -> None:
+    page.get_by_role("button", name=name).first.click()
+    there(page, heading)
+
+
+def to_run(page) -> None:
+    press(page, "Use the sample table", "Describe")
+    for step in ("Budget", "Method", "Run"):
+        press(page, f"Next: {step}", step)
+
+
+def test_from_the_first_page_to_an_opened_bundle_in_eight_clicks(visit, tmp_path):
+    page = visit(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    to_run(page)  # four clicks
+    page.get_by_role("button", name="Spend epsilon").click()
+    page.get_by_role("button", name="Next: Review").click()
+    there(page, "Review")
+    press(page, "Next: Release", "Release")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Everything (.zip)").click()
+    download.value.save_as(tmp_path / "release.zip")
+    with zipfile.ZipFile(tmp_path / "release.zip") as archive:
+        archive.extractall(tmp_path / "release")
+    assert (tmp_path / "release" / "synthetic.csv").read_text().startswith("person_id,age,sex")
+    checked = subprocess.run([sys.executable, "-m", "synth", "card", "check", str(tmp_path / "release" / "card.json")],
+                             capture_output=True, text=True, check=False)  # fmt: skip
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_a_run_goes_on_without_its_window_and_a_narrow_screen_finds_it(visit):
+    first = visit(viewport={"width": 1280, "height": 900})
+    to_run(first)
+    first.get_by_role("button", name="Spend epsilon").click()
+    first.get_by_role("button", name="Cancel the run").wait_for()
+    first.context.close()
+    again = visit(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    again.get_by_role("button", name="Watch it").or_(again.get_by_role("button", name="Open it")).click()
+    again.get_by_role("button", name="Next: Review").or_(again.get_by_role("heading", name="Downloads")).wait_for()
+    wide = again.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert wide <= 390, "nothing sticks out of a narrow screen"
+
+
+def test_a_run_is_cancelled_by_keyboard(visit):
+    page = visit(viewport={"width": 1280, "height": 900})
+    to_run(page)
+    page.get_by_role("button", name="Spend epsilon").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Cancel the run").focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("cancelled").or_(page.get_by_text("The synthetic table is ready")).first.wait_for()

@@ -1,0 +1,142 @@
+"""Ways in: Excel, files on the server, SDV metadata, code books; and facts that are edited or learnt."""
+
+import io
+import json
+
+import pandas as pd
+import pytest
+
+import synth
+from tests.app.test_flow import SCHEMA, ended  # noqa: F401
+from tests.app.test_pages import keys, said, upload
+
+pytestmark = pytest.mark.xdist_group("app")
+BOOK = ("city.csv", b"value,label\nRome,Roma\nOslo,Oslo\nBern,Berna\nParis,Parigi\n", "text/csv")
+
+
+def plain(at) -> dict:
+    return at.session_state["wizard"].plain
+
+
+def uploader(at, label: str):
+    return next(u for u in at.file_uploader if u.label.startswith(label))
+
+
+def test_an_excel_workbook_is_taken(start, people):
+    out = io.BytesIO()
+    pd.read_csv(io.BytesIO(people)).to_excel(out, index=False)
+    at = upload(start(), out.getvalue(), name="people.xlsx")
+    assert at.title[0].value == "Describe"
+    assert plain(at)["columns"]["age"]["type"] == "integer"
+
+
+def test_a_file_on_the_server_is_used_where_it_lies(start, people, tmp_path, monkeypatch):
+    folder = tmp_path / "mounted" / "2024"
+    folder.mkdir(parents=True)
+    (folder / "people.csv").write_bytes(people)
+    monkeypatch.setenv("SYNTH_TABLES", str(tmp_path / "mounted"))
+    at = start()
+    at.selectbox(key="server_file").set_value(
+        at.selectbox(key="server_file").options[0] and folder / "people.csv"
+    ).run()
+    at.button(key="use_file").click().run()
+    assert at.title[0].value == "Describe"
+    w = at.session_state["wizard"]
+    assert (w.table, w.uploaded) == (folder / "people.csv", False)
+    assert not list(w.place.glob("people.csv"))
+    again = start()
+    again.button(key="remove_0").click().run()
+    assert (folder / "people.csv").exists(), "only our note of it is removed"
+
+
+def test_a_path_that_is_not_there_is_refused(start):
+    at = start()
+    at.text_input(key="server_path").set_value("/nowhere/people.csv").run()
+    at.button(key="use_file").click().run()
+    assert "no such file" in said(at)
+
+
+def test_sdv_metadata_give_the_kinds_and_the_rest_is_drafted(start, people):
+    metadata = {"METADATA_SPEC_VERSION": "V1", "tables": {"people": {"columns": {
+        "age": {"sdtype": "numerical", "computer_representation": "Int64"}, "team": {"sdtype": "categorical"},
+        "city": {"sdtype": "id"}}}}}  # fmt: skip
+    at = upload(start(), people, metadata)
+    columns = plain(at)["columns"]
+    assert (columns["city"]["type"], columns["team"]["type"], columns["age"]["min"]) == (
+        "identifier",
+        "categorical",
+        20,
+    )
+    assert "waiting" in said(at)
+
+
+def test_code_books_are_vouched_for_by_whoever_hands_them_over(start, people):
+    at = start()
+    at.file_uploader[0].set_value(("people.csv", people, "text/csv"))
+    uploader(at, "Code books").set_value([BOOK])
+    at.run()
+    at.button(key="load").click().run()
+    assert plain(at)["columns"]["city"]["labels"] == ["Roma", "Oslo", "Berna", "Parigi"]
+    assert "2 of 3 columns are waiting" in said(at)
+
+
+def test_a_code_book_is_taken_later_too(start, people):
+    at = upload(start(), people)
+    at.selectbox(key="book_column").set_value("city").run()
+    uploader(at, "Code book (CSV)").set_value(BOOK)
+    at.run()
+    at.button(key="take_book").click().run()
+    assert plain(at)["columns"]["city"]["categories"] == ["Rome", "Oslo", "Bern", "Paris"]
+
+
+def test_a_json_file_of_another_kind_is_refused(start, people):
+    at = upload(start(), people, {"name": "x"})
+    assert at.error
+    at = start()
+    at.file_uploader[0].set_value(("people.csv", people, "text/csv"))
+    at.file_uploader[1].set_value(("x.json", b"[1]", "application/json"))
+    at.run()
+    at.button(key="load").click().run()
+    assert "neither a description" in said(at)
+
+
+def test_rules_across_columns_are_added_as_sentences_and_removed(start, people):
+    at = upload(start(), people, SCHEMA)
+    at.multiselect(key="rule_0_impossible_columns").set_value(["city", "age"]).run()
+    at.multiselect(key="rule_0_impossible_city").set_value(["Oslo", "Bern"]).run()
+    at.text_input(key="rule_0_impossible_age_high").set_value("30").run()
+    assert "It will say: Never together: city Oslo or Bern and age from 0 to 30." in said(at).replace("**", "")
+    at.button(key="add_rule").click().run()
+    rule = {"kind": "impossible", "rows": {"city": "Oslo|Bern", "age": "0..30"}}
+    assert plain(at)["constraints"] == [rule]
+    assert "onward" in keys(at)
+    at.button(key="drop_rule_0").click().run()
+    assert not plain(at)["constraints"]
+
+
+def test_a_person_as_the_unit_needs_an_identifier_and_a_number_of_rows(start, people):
+    facts = {**SCHEMA, "columns": {**SCHEMA["columns"], "city": {"type": "identifier", "source": "public"}}}
+    at = upload(start(), people, facts)
+    edition = at.session_state["wizard"].edition
+    at.selectbox(key=f"unit_{edition}").set_value("city").run()
+    at.number_input(key=f"max_rows_{edition}").set_value(2).run()
+    assert synth.parse({k: v for k, v in plain(at).items() if v is not None}).person == "city"
+    assert plain(at)["max_rows"] == 2
+    at.button(key="onward").click().run()
+    assert "at most 2" in said(at)
+
+
+def test_learning_facts_is_charged_and_says_so(start, people):
+    at = upload(start(), people, SCHEMA)
+    at.multiselect(key="learn_columns").set_value(["team"]).run()
+    at.number_input(key="learn_epsilon").set_value(4.0).run()
+    at.button(key="learn").click().run()
+    for _ in range(300):
+        if at.session_state["wizard"].learning is None:
+            break
+        at.run()
+    assert "Learnt privately: team" in said(at)
+    assert plain(at)["columns"]["team"]["source"] == "private"
+    assert "Learning them cost epsilon 4" in said(at)
+    assert synth.Ledger().summary("club")[0].epsilon == 4.0
+    assert json.dumps(plain(at)["columns"]["team"]["categories"]) == '["a", "b"]'

@@ -1,0 +1,125 @@
+"""After the run: other fits for free, runs side by side, and the rule on choosing by private scores."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import synth
+from app.state import view
+from synth import jobs
+from synth.jobs import selection
+from tests.app.test_flow import SCHEMA, ended
+from tests.app.test_pages import keys, said, upload
+
+pytestmark = pytest.mark.xdist_group("app")
+
+
+@pytest.fixture
+def done(start, people):
+    """The application at Review after one run on a small table."""
+    at = upload(start(), people, SCHEMA)
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    return ended(at).button(key="to_result").click().run()
+
+
+def downloads(at) -> set:
+    return {d.proto.label for d in at.get("download_button")}
+
+
+def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
+    at = done
+    first = jobs.Job(at.session_state["wizard"].job)
+    at.selectbox(key="refit_method").set_value("independent").run()
+    at.button(key="refit").click().run()
+    assert "costs nothing" in said(at)
+    ended(at).button(key="to_result").click().run()
+    second = jobs.Job(at.session_state["wizard"].job)
+    assert second.path != first.path
+    card = json.loads((second.path / "release" / "card.json").read_text())
+    assert (card["method"], card["refitted"]) == ("independent", True)
+    assert synth.Ledger().summary("club")[0].epsilon == 1.0
+
+    at.multiselect(key="beside").set_value([at.multiselect(key="beside").options[0]]).run()
+    at.button(key="score").click().run()
+    assert selection.looked(first)
+    assert selection.looked(second)
+    assert "%" in str(at.table[0].value)
+
+    at.switch_page(view("release")).run()
+    assert "Everything (.zip)" not in downloads(at)
+    at.radio(key="how").set_value("scores").run()
+    at.button(key="choose").click().run()
+    assert "Selection not covered" in said(at)
+    assert "Everything (.zip)" not in downloads(at)
+    at.button(key="release_all").click().run()
+    assert not at.error
+    assert "Everything (.zip)" in downloads(at)
+    assert (second.path / "bundle-all.zip").exists()
+
+
+def test_a_choice_made_before_the_look_may_leave_and_says_so(done):
+    at = done
+    job = jobs.Job(at.session_state["wizard"].job)
+    other = jobs.create(job.request())
+    other.write(jobs.Status(state="done"))
+    selection.look(other)
+    at.switch_page(view("release")).run()
+    at.radio(key="how").set_value("before").run()
+    at.button(key="choose").click().run()
+    assert "Everything (.zip)" in downloads(at)
+    assert (job.path / "bundle-before.zip").exists()
+
+
+def test_rows_under_a_condition_come_with_the_model_s_probability(done):
+    at = done
+    at.switch_page(view("release")).run()
+    at.multiselect(key="where_columns").set_value(["city", "age"]).run()
+    at.multiselect(key="where_city").set_value(["Rome"]).run()
+    at.text_input(key="where_age_high").set_value("50").run()
+    at.number_input(key="more_rows").set_value(50).run()
+    at.button(key="draw").click().run()
+    assert "city Rome and age from 0 to 50" in said(at)
+    assert "% of the rows" in said(at).replace("**", "")
+    drawn = next(Path(at.session_state["wizard"].job).glob("more-*.csv")).read_text().splitlines()[1:]
+    assert len(drawn) == 50
+    assert all(line.endswith("Rome") and int(line.split(",")[0]) <= 50 for line in drawn)
+
+
+def test_a_killed_worker_shows_a_failed_run_with_its_charge(start, people):
+    at = upload(start(), people, SCHEMA)
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    job, limit = jobs.Job(at.session_state["wizard"].job), time.monotonic() + 60
+    while not any(e.kind == "spend" for e in synth.Ledger().entries("club")):
+        assert time.monotonic() < limit
+        time.sleep(0.005)
+    os.kill(job.status().pid, signal.SIGKILL)
+    ended(at)
+    assert "The charge stands: epsilon 1 of club, line 1" in said(at)
+    again = start()
+    assert not again.exception
+    again.switch_page(view("run")).run()
+    assert "failed" in said(again)
+
+
+def test_runs_stand_in_line_and_a_second_can_be_prepared_meanwhile(start, people):
+    at = upload(start(), people, SCHEMA)
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    first = jobs.Job(at.session_state["wizard"].job)
+    at.button(key="another").click().run()
+    at.button(key="spend").click().run()
+    second = jobs.Job(at.session_state["wizard"].job)
+    assert second.path != first.path
+    ended(at)
+    assert first.status().state == second.status().state == "done"
+    assert first.status().updated < second.status().updated
+    assert "to_result" in keys(at)

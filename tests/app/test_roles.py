@@ -1,0 +1,124 @@
+"""A shared installation: who sees what, who spends, who approves, who downloads."""
+
+import pytest
+
+import synth
+from app import access, roles
+from app.roles import Roles, Visitor
+from app.state import view
+from synth import jobs
+from tests.app.test_flow import SCHEMA, ended
+from tests.app.test_pages import keys, said, upload
+from tests.app.test_review import downloads
+
+pytestmark = pytest.mark.xdist_group("app")
+FILE = """
+[roles]
+steward = ["ann@example.org", "eve@example.org"]
+reviewer = ["bob@example.org"]
+analyst = ["*@example.org"]
+[approval]
+epsilon_above = 0.5
+[datasets.secret]
+may_spend = ["eve@example.org"]
+"""
+
+
+@pytest.fixture
+def signed(home, monkeypatch):
+    """Signs a visitor in, as the provider would."""
+    place = home / "roles.toml"
+    place.write_text(FILE)
+    monkeypatch.setenv("SYNTH_ROLES", str(place))
+    return lambda address: monkeypatch.setattr(access, "signed_in", lambda: address)
+
+
+@pytest.mark.parametrize("address", ["", "mallory@elsewhere.org"])
+def test_nobody_enters_without_a_role(signed, start, address):
+    signed(address)
+    at = start()
+    assert at.title[0].value == "Facsimile"
+    assert not at.file_uploader
+    assert "use_sample" not in keys(at)
+    assert ("sign_in" in keys(at)) == (address == "")
+
+
+def test_an_analyst_sees_released_bundles_alone(signed, start):
+    signed("carl@example.org")
+    at = start()
+    assert at.title[0].value == "Releases"
+    assert "Nothing was released yet" in said(at)
+    for page in ("data", "review", "ledger", "approve"):
+        with pytest.raises(ValueError, match="Could not find"):  # the page does not exist for an analyst
+            at.switch_page(view(page))
+
+
+def test_a_large_spend_waits_for_the_reviewer_and_a_release_too(signed, start, people):
+    signed("ann@example.org")
+    at = upload(start(), people, SCHEMA)
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    assert "Ask a reviewer" in at.button(key="spend").label
+    at.button(key="spend").click().run()
+    assert "Waiting for a reviewer" in said(at) + str([p.text for p in at.get("progress")])
+    job = jobs.Job(at.session_state["wizard"].job)
+    assert job.status().state == "held"
+    assert not synth.Ledger().entries("club")
+
+    signed("bob@example.org")
+    reviewer = start()
+    assert reviewer.title[0].value == "Approve"
+    assert "asked by ann@example.org" in said(reviewer)
+    reviewer.button(key="approve_0").click().run()
+
+    signed("ann@example.org")
+    ended(at)
+    spend = next(e for e in synth.Ledger().entries("club") if e.kind == "spend")
+    assert spend.approved_by == "bob@example.org"
+    at.switch_page(view("release")).run()
+    assert "Everything (.zip)" not in downloads(at)
+    at.button(key="ask_release").click().run()
+
+    signed("bob@example.org")
+    reviewer.run()
+    reviewer.button(key="release_0").click().run()
+    signed("carl@example.org")
+    analyst = start()
+    assert "Download the bundle (.zip)" in downloads(analyst)
+
+
+def test_one_steward_does_not_see_another_s_tables_and_runs(signed, start, people):
+    signed("ann@example.org")
+    upload(start(), people, SCHEMA)
+    job = jobs.create({"table": "t.csv", "label": "Anns table", "dataset": "club", "epsilon": 1.0, "method": "mixture",
+                       "owner": "ann@example.org"})  # fmt: skip
+    job.write(jobs.Status(state="done"))
+    signed("eve@example.org")
+    at = start()
+    assert "Anns table" not in said(at)
+    assert "people.csv" not in said(at)
+    assert "open_latest" not in keys(at)
+
+
+def test_rules_of_a_dataset():
+    rules = Roles({}, 1.0, {"secret": {"may_spend": ["eve@x.org"], "epsilon_above": 0.1}})
+    ann, eve = (Visitor(name=f"{n}@x.org", role="steward") for n in ("ann", "eve"))
+    assert rules.may_spend(ann, "club")
+    assert not rules.may_spend(ann, "secret")
+    assert rules.may_spend(eve, "secret")
+    assert not rules.may_spend(Visitor(name="bob@x.org", role="reviewer"), "club")
+    assert rules.needs_approval("secret", 0.2)
+    assert not rules.needs_approval("club", 1.0)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("roles = 3 = 4", "not a TOML file"),
+    ("[roles]\nking = ['a']", "king"),
+    ("[roles]\nsteward = 'ann'", "steward"),
+    ("[approval]\nepsilon_above = 'much'", "epsilon_above"),
+])  # fmt: skip
+def test_a_faulty_file_of_roles_is_refused(tmp_path, text, words):
+    place = tmp_path / "roles.toml"
+    place.write_text(text)
+    with pytest.raises(synth.InputError, match=words):
+        roles.load(place)

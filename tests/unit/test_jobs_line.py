@@ -1,0 +1,109 @@
+"""One run at a time: the line, who leaves it, and what a killed process leaves behind."""
+
+import fcntl
+import os
+import signal
+import time
+
+import pytest
+
+from synth import jobs
+
+QUICK = ["--plain", "schema", "check"]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNTH_HOME", str(tmp_path))
+    jobs.home().mkdir(parents=True)
+    return jobs.home()
+
+
+@pytest.fixture
+def taken(home):
+    """The lock, held by somebody else until it is closed."""
+    handle = os.open(home / ".turn", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    yield handle
+    os.close(handle)
+
+
+def queued(tmp_path) -> jobs.Job:
+    schema = tmp_path / "s.json"
+    schema.write_text('{"columns": {"a": {"type": "integer", "min": 0, "max": 9}}}')
+    job = jobs.create({"epsilon": 1.0})
+    job.start([*QUICK, str(schema)], program=jobs.QUEUED)
+    return job
+
+
+def waited(job, *states: str) -> jobs.Status:
+    limit = time.monotonic() + 30
+    while (status := job.status()).state not in states:
+        assert time.monotonic() < limit, status
+        time.sleep(0.05)
+    return status
+
+
+def test_runs_wait_for_the_one_before_and_then_take_their_turn(tmp_path, taken):
+    first, second = queued(tmp_path), queued(tmp_path)
+    assert (jobs.ahead(first), jobs.ahead(second)) == (0, 1)
+    time.sleep(1.5)
+    assert {first.status().state, second.status().state} == {"queued"}
+    fcntl.flock(taken, fcntl.LOCK_UN)
+    assert waited(first, "done", "failed").state == "done"
+    assert waited(second, "done", "failed").state == "done"
+    assert jobs.ahead(second) == 0
+    assert first.status().updated < second.status().updated
+
+
+def test_leaving_the_line_spends_nothing(tmp_path, taken):  # noqa: ARG001
+    job = queued(tmp_path)
+    job.cancel()
+    status = waited(job, "cancelled")
+    assert "nothing was spent" in status.message
+    assert not (job.path / "result.json").read_bytes()
+
+
+def test_a_process_killed_while_it_waits_says_that_nothing_was_spent(tmp_path, taken):  # noqa: ARG001
+    job = queued(tmp_path)
+    os.kill(job.status().pid, signal.SIGKILL)
+    status = waited(job, "failed")
+    assert "nothing was spent" in status.message
+
+
+def test_the_lock_of_a_killed_worker_is_free_again(tmp_path, home):  # noqa: ARG001
+    first = jobs.create({"epsilon": 1.0})
+    fifo = tmp_path / "never.csv"
+    os.mkfifo(fifo)  # a table that nobody writes: the worker waits for it, holding the lock
+    schema = tmp_path / "s.json"
+    schema.write_text('{"columns": {"a": {"type": "integer", "min": 0, "max": 9}}}')
+    first.start(["--plain", "schema", "check", str(schema), "--table", str(fifo)], program=jobs.QUEUED)
+    waited(first, "running")
+    second = queued(tmp_path)
+    time.sleep(0.7)
+    assert second.status().state == "queued"
+    os.kill(first.status().pid, signal.SIGKILL)
+    assert waited(second, "done", "failed").state == "done"
+    assert first.status().state == "failed"
+
+
+def test_a_failure_of_a_plain_command_is_told_in_its_words(tmp_path, home):  # noqa: ARG001
+    job = jobs.create({"epsilon": 1.0})
+    job.start([*QUICK, str(tmp_path / "absent.json")], program=jobs.QUEUED)
+    status = waited(job, "failed")
+    assert status.exit_code == 3
+    assert "absent.json" in status.message
+    assert "Traceback" not in (job.path / "log.txt").read_text()
+
+
+def test_losses_are_kept_and_thinned(tmp_path):
+    job = jobs.create({}, folder=tmp_path / "job")
+    with jobs.Reporter(job, stages={"fit": 1}, bar=False) as report:
+        report.stage("fit")
+        for i in range(1000):
+            report.progress(i / 1000, loss=1.0 / (i + 1))
+        report.finish("done", "done", 0)
+    losses = job.status().losses
+    assert 50 < len(losses) <= 200
+    assert losses[0][1] == 1.0
+    assert losses[-1][1] < 0.01

@@ -1,0 +1,60 @@
+"""A run chosen by its comparison with the real rows leaves with all that were compared, or not at all."""
+
+import pytest
+
+from synth import jobs
+from synth.errors import UsageError
+from synth.jobs import selection
+
+
+@pytest.fixture
+def three(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNTH_HOME", str(tmp_path))
+    made = [jobs.create({"dataset": name, "epsilon": 1.0}) for name in ("club", "club", "other")]
+    for job in made:
+        job.write(jobs.Status(state="done"))
+    return made
+
+
+def test_one_compared_run_is_no_selection(three):
+    selection.look(three[0])
+    assert selection.barrier(three[0]) == ""
+
+
+def test_another_compared_run_stands_in_the_way_even_of_one_that_nobody_looked_at(three):
+    first, second, elsewhere = three
+    selection.look(first)
+    assert "say how this one was chosen" in selection.barrier(second)
+    assert selection.barrier(elsewhere) == ""
+
+
+@pytest.mark.parametrize(("how", "free"), [("before", True), ("releases", True), ("scores", False)])
+def test_what_the_steward_says_decides(three, how, free):
+    for job in three[:2]:
+        selection.look(job)
+    selection.choose(three[0], how, by="ann")
+    assert (selection.barrier(three[0]) == "") == free
+    assert selection.choice(three[0])["in_words"] == selection.CHOICES[how]
+    assert selection.barrier(three[1])
+
+
+def test_a_choice_by_scores_is_marked_until_all_are_released(three):
+    for job in three[:2]:
+        selection.look(job)
+    selection.choose(three[0], "scores")
+    assert selection.barrier(three[0]).startswith(selection.UNCOVERED)
+    selection.release(three[0])
+    assert selection.barrier(three[0])
+    selection.release(three[1])
+    assert selection.barrier(three[0]) == ""
+
+
+def test_an_unfinished_run_is_no_candidate(three):
+    selection.look(three[1])
+    three[1].write(jobs.Status(state="failed"))
+    assert selection.barrier(three[0]) == ""
+
+
+def test_an_unknown_reason_is_refused(three):
+    with pytest.raises(UsageError, match="say one of"):
+        selection.choose(three[0], "because")
