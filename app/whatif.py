@@ -15,9 +15,10 @@ def section(job: jobs.Job, card: dict[str, Any]) -> None:
     """A method and its options for another fit; it stands in line like any run and is charged nothing."""
     with st.expander("What if: another method on the same release, free"):
         st.caption("The release is what was paid for: noisy answers about the table. Fitting something else to them "
-                   "reads no row and spends nothing, as often as you like. Methods that need other answers "
-                   "refuse.")  # fmt: skip
-        about = {m["name"]: m for m in methods() if card["relation"] in m["relations"]}
+                   "reads no row and spends nothing, as often as you like. Listed are the methods that can use "
+                   "these answers.")  # fmt: skip
+        held = set(card.get("release_kinds", ()))
+        about = {m["name"]: m for m in methods() if card["relation"] in m["relations"] and held <= set(m["reads"])}
         names = list(about)
         now = str(card["method"])
         method = st.selectbox("Fit with", names, index=names.index(now) if now in names else 0, key="refit_method",

@@ -1,19 +1,37 @@
-"""Which mechanism answers which kind of question."""
+"""Which mechanism answers which kind of question, and what a generator is told of its budget."""
 
 from collections.abc import Callable
 from math import hypot
 from typing import Any
 
-from synth.mechanisms import counts, embeddings, slices, values
+from synth.generators.base import Setting
+from synth.mechanisms import counts, embeddings, external, selection, slices, values
 from synth.mechanisms.functional import Functional
-from synth.privacy.accounting import slice_sigma
+from synth.privacy.accounting import calibrate_rho, derived_epsilon, slice_sigma
 from synth.privacy.curator import Grant
-from synth.questions import Counts, Embedding, Path, Slices, Values
+from synth.questions import Choice, Counts, Embedding, External, Path, Slices, Values
+from synth.schema import Schema
 
 
 def mechanisms() -> dict[type, Any]:
     """By kind of question the mechanism that answers it; new for each run, since some keep what they answered."""
-    return {Counts: counts, Values: values, Slices: slices, Embedding: embeddings, Path: Functional()}
+    return {Counts: counts, Values: values, Slices: slices, Embedding: embeddings, Path: Functional(),
+            External: external, Choice: selection}  # fmt: skip
+
+
+def setting(schema: Schema, grant: Grant, *, public_rows: int | None) -> Setting:
+    """What a generator may know of a run that may spend ``grant``."""
+    before = derived_epsilon(grant.beside, grant.left_delta)
+    return Setting(
+        schema=schema,
+        mu=grant.mu,
+        sensitivity=counts.sensitivity(grant.near),
+        signed=counts.signed_sensitivity(grant.near),
+        public_rows=public_rows,
+        rho=calibrate_rho(grant.epsilon, grant.left_delta, beside=grant.beside),
+        epsilon=max(grant.epsilon - before, 0.0),
+        slice_sigma=slices_within(grant),
+    )
 
 
 def slices_within(grant: Grant) -> Callable[..., float]:

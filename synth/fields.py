@@ -145,7 +145,8 @@ class _Misfit:
 def _misfit(tree: "Tree", potentials: Potentials, tables: Sequence[Table], total: float) -> _Misfit:
     known = tree.tables(potentials, total)
     seen = {c: reduced(known[tree.home[c]], tree.cliques[tree.home[c]], c) for c in potentials}
-    loss, slope = 0.0, {}
+    loss = 0.0
+    slope: Potentials = {}
     for table in tables:
         error = (seen[table.columns] - table.values) / table.sigma**2
         loss += 0.5 * float(np.vdot(error, error)) * table.sigma**2

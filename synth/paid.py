@@ -11,13 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from synth import bundle, codec
-from synth.answering import mechanisms, slices_within
+from synth.answering import mechanisms, setting
 from synth.card import card, together
 from synth.errors import SpentError, SynthError
 from synth.generators.base import Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.learning import fineness, finer, grids, lacking, learn
-from synth.mechanisms import counts
 from synth.privacy.accounting import Event, epsilon_of
 from synth.privacy.curator import Curator
 from synth.privacy.ledger import Entry, Ledger
@@ -95,20 +94,12 @@ class Paid:
         """All questions of the generator, asked and answered; the door is closed afterwards."""
         door = self._door(1 - self.job.learn_share, self._rows, failures=False)
         door.open()
-        grant = self.job.grant
-        setting = Setting(
-            schema=self.schema,
-            mu=grant.mu * sqrt(1 - self.job.learn_share),
-            sensitivity=counts.sensitivity(grant.near),
-            signed=counts.signed_sensitivity(grant.near),
-            public_rows=door.public_rows(),
-            slice_sigma=slices_within(door.grant),
-        )
+        circumstances = setting(self.schema, door.grant, public_rows=door.public_rows())
         self.reporter.stage("measure")
-        releases = self.job.generator.measure(door.ask, setting, progress=self.reporter.progress)
+        releases = self.job.generator.measure(door.ask, circumstances, progress=self.reporter.progress)
         door.close()
         self._table = None
-        return releases, setting
+        return releases, circumstances
 
     @contextmanager
     def charged(self) -> Iterator[None]:

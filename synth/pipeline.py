@@ -24,7 +24,16 @@ from synth.privacy.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
 from synth.questions import Release
-from synth.request import Job, Request, Source, check_num_rows, generator_named, prepare, resolve_device
+from synth.request import (
+    Job,
+    Request,
+    Source,
+    check_num_rows,
+    generator_named,
+    kinds_of,
+    prepare,
+    resolve_device,
+)
 from synth.result import Result
 from synth.rules import Rules
 from synth.schema import MAX_CATEGORIES, Schema
@@ -109,6 +118,7 @@ def run(
             made = fit_and_sample(job.generator, releases, setting, request, job.device, reporter)
             seconds = time.perf_counter() - started
             about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
+            about["release_kinds"] = kinds_of(type(r) for r in releases)
             paths = write(out, made, releases, setting, about, reporter)
     return Result(
         method=job.generator.name,
@@ -241,11 +251,11 @@ def refit(
 
 def _check_reads(generator: Generator, releases: Sequence[Release]) -> None:
     """Errors: UsageError when the generator cannot be fitted to such a release."""
-    foreign = {type(r).__name__.removesuffix("Release").lower() for r in releases if not isinstance(r, generator.reads)}
+    foreign = kinds_of(type(r) for r in releases if not isinstance(r, generator.reads))
     if foreign:
         fitting = [n for n, g in GENERATORS.items() if all(isinstance(r, g.reads) for r in releases)]
         raise UsageError(
-            f"--from-release: method {generator.name} cannot be fitted to a release of {', '.join(sorted(foreign))}; "
+            f"--from-release: method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
             f"choose one of {', '.join(fitting)}"
         )
 

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from synth.answering import mechanisms, slices_within
+from synth.answering import mechanisms, setting
 from synth.card import meaning
 from synth.errors import UsageError
-from synth.generators.base import Setting
 from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
 from synth.questions import Bins, Counts, CountsRelease, Marginal
-from synth.request import adjacency, check_num_rows, generator_named, granted, with_target
+from synth.request import adjacency, check_num_rows, check_schema, generator_named, granted, with_target
 from synth.schema import Schema
 
 # Seconds and bytes, fitted to runs on one core (`make bench-plan`); a forecast, not a promise.
@@ -103,16 +102,10 @@ def plan(
     near = adjacency(facts, link)
     grant = granted(epsilon, delta, near, learning=False)
     mu, size = grant.mu, counts.sensitivity(near)
-    setting = Setting(
-        schema=facts,
-        mu=mu,
-        sensitivity=size,
-        signed=counts.signed_sensitivity(near),
-        public_rows=rows if near.rows_are_public else None,
-        slice_sigma=slices_within(grant),
-    )
+    circumstances = setting(facts, grant, public_rows=rows if near.rows_are_public else None)
+    check_schema(generator, facts)
     asked: list[Any] = []
-    generator.measure(_stand_in(facts, rows, asked), setting, progress=lambda _: None)
+    generator.measure(_stand_in(facts, rows, asked), circumstances, progress=lambda _: None)
     tables = [q for q in asked if isinstance(q, Counts)]
     marginals = [m for q in tables for m in q.marginals]
     # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.

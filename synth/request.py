@@ -1,6 +1,6 @@
 """What is asked for, and everything about it that can be refused before a row is read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -97,7 +97,7 @@ class Job:
             "method": self.generator.name,
             "columns": list(self.schema.measured()),
             "target": self.schema.target,
-            **({"mu": self.grant.mu} if getattr(self.generator, "gaussian", True) else {}),
+            **({"mu": self.grant.mu} if _gaussian(self.generator) else {}),
             "sensitivity": counts.sensitivity(self.grant.near),
             "max_rows": self.grant.near.max_rows,
         }
@@ -129,9 +129,15 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
         raise InputError("schema: every column is an identifier; there is nothing to learn")
     near = adjacency(schema, relation)
     check_learnt(schema, near)
+    if getattr(generator, "needs_public_rows", False) and not near.rows_are_public:
+        raise UsageError(
+            f"method {generator.name} with these options tells how many rows there are; they need --relation zero_out "
+            "or replace_one, with single rows as units"
+        )
     check_precision(len(schema.measured()), granted(request.epsilon, request.delta, near, learning=share > 0))
     if share == 0:  # else the conditions can be read only once the facts are learnt
         Rules(schema)
+        check_schema(generator, schema)
     return Job(
         request=request,
         rows=Rows(table=table, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
@@ -144,6 +150,19 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
     )
 
 
+def _gaussian(generator: Generator) -> bool:
+    """Whether all of a run's questions are Gaussian: then it has a mu, by which runs compose exactly."""
+    others = {"external", "choice"} & set(kinds_of(generator.reads))
+    return not others and getattr(generator, "gaussian", True)
+
+
+def check_schema(generator: Generator, schema: Schema) -> None:
+    """What a generator has to say against a table of this schema. Errors: UsageError."""
+    rule = getattr(generator, "check_schema", None)
+    if rule is not None:
+        rule(schema)
+
+
 def check_num_rows(num_rows: int | None) -> None:
     """Errors: UsageError below one row."""
     if num_rows is not None and num_rows < 1:
@@ -151,12 +170,22 @@ def check_num_rows(num_rows: int | None) -> None:
 
 
 def methods() -> list[dict[str, Any]]:
-    """The generators: name, one-line summary, barrier, options, and the relations under which each has a guarantee."""
+    """The generators: name, one-line summary, barrier, relations with a guarantee, options, releases read."""
     return [
         {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations),
-         "options": options_of(g)}
+         "options": options_of(g), "reads": kinds_of(g.reads)}
         for g in GENERATORS.values()
     ]  # fmt: skip
+
+
+def kinds_of(releases: Iterable[type]) -> list[str]:
+    """Words for kinds of release, sorted.
+
+    >>> from synth.questions import CountsRelease
+    >>> kinds_of([CountsRelease])
+    ['counts']
+    """
+    return sorted({r.__name__.removesuffix("Release").lower() for r in releases})
 
 
 def generator_named(method: str, relation: Relation, options: Mapping[str, Any] | None = None) -> Generator:

@@ -29,7 +29,11 @@ def with_options(generator: Generator, given: Mapping[str, Any]) -> Generator:
             listed = ", ".join(f"{n} [{v}]" for n, v in known.items()) or "none"
             raise UsageError(f"--option {name}: method {generator.name} has no such option; it has {listed}")
     read = {name: _read(name, value, known[name]) for name, value in given.items()}
-    return replace(generator, **read) if read else generator  # type: ignore[type-var]
+    made = replace(generator, **read) if read else generator  # type: ignore[type-var]
+    check = getattr(made, "check", None)  # rules between options, of the generators that have any
+    if check is not None:
+        check()
+    return made
 
 
 def _read(name: str, value: Any, default: Any) -> Any:

@@ -60,7 +60,8 @@ def scores(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def _counted(table: tuple[Bins, ...], rows: Mapping[str, np.ndarray]) -> np.ndarray:
     """Exact counts of one table, flat; a row that any axis leaves out is not counted."""
-    flat, inside = np.int64(0), np.bool_(True)
+    size = len(next(iter(rows.values())))
+    flat, inside = np.zeros(size, dtype=np.int64), np.ones(size, dtype=bool)
     for bins in table:
         group = bins.groups[np.searchsorted(bins.starts, rows[bins.column], side="right") - 1]
         flat, inside = flat * bins.size + group, inside & (group >= 0)

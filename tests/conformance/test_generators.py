@@ -7,25 +7,38 @@ import pandas as pd
 import pytest
 
 import synth
-from synth import bundle
-from synth.answering import mechanisms, slices_within
+from synth import answering, bundle, store
 from synth.generators import GENERATORS
-from synth.generators.base import Setting
+from synth.generators.options import with_options
 from synth.generators.product import Product
-from synth.mechanisms import counts
-from synth.privacy.accounting import calibrate, total_mu
+from synth.privacy.accounting import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.parse(SMALL)
-PAIRS = [(name, relation) for name, g in GENERATORS.items() for relation in g.relations]
+NAMES = [name for name in GENERATORS if name != "small_db"]  # for teaching sizes only: tests of its own
+PAIRS = [(name, relation) for name in NAMES for relation in GENERATORS[name].relations]
+# The laws hold for any number of steps; these are enough to see them.
+QUICK = {
+    "slice_wasserstein": {"steps": 3, "batch": 32},
+    "pearl": {"steps": 10},
+    "dp_ntk": {"steps": 10},
+    "aim": {"rounds": 4, "bins": 8},
+    "mst": {"bins": 8},
+    "mwem": {"rounds": 3},
+}
+
+
+def quick(name):
+    return with_options(GENERATORS[name], QUICK.get(name, {}))
 
 
 def made(name, *, frame=None, schema=SCHEMA, epsilon=2.0, **more):
     frame = small_frame() if frame is None else frame
-    return synth.run(frame, schema=schema, epsilon=epsilon, delta=1e-5, method=name, dataset="d", **more)
+    return synth.run(frame, schema=schema, epsilon=epsilon, delta=1e-5, method=name, dataset="d",
+                     options=QUICK.get(name, {}), **more)  # fmt: skip
 
 
 def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, rows=800):
@@ -33,19 +46,17 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
     grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms(),
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=answering.mechanisms(),
                       noise=SystemNoise())  # fmt: skip
-    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(grant.near),
-                      signed=counts.signed_sensitivity(grant.near), slice_sigma=slices_within(grant),
-                      public_rows=rows if relation.rows_are_public else None)  # fmt: skip
-    releases = GENERATORS[name].measure(curator.ask, setting, progress=lambda _: None)
+    setting = answering.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
+    releases = quick(name).measure(curator.ask, setting, progress=lambda _: None)
     curator.close()
     return releases, setting, curator
 
 
 def fitted(name, releases, setting, seed=0):
     rng = np.random.default_rng(seed)
-    return GENERATORS[name].fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    return quick(name).fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
 
 
 @pytest.mark.parametrize(("name", "relation"), PAIRS)
@@ -53,7 +64,7 @@ def test_the_budget_is_spent_whole_and_not_exceeded(name, relation):
     """What is asked composes to the grant: nothing over it, little of it wasted, under every relation."""
     _, _, curator = measured(name, relation=Relation(relation))
     assert curator.epsilon_derived <= 2.0
-    assert total_mu(curator.events) > 0.99 * calibrate(2.0, 1e-5)
+    assert curator.epsilon_derived > 0.98 * 2.0
 
 
 @pytest.mark.parametrize(("name", "relation"), PAIRS)
@@ -73,7 +84,7 @@ def test_every_schema_column_in_order_and_every_value_inside(name, relation):
     assert frame["id"].is_unique
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_model_comes_from_the_release_alone(name):
     """With the curator closed, fit and sample still work: nothing right of the barrier reaches the rows."""
     releases, setting, curator = measured(name)
@@ -83,7 +94,7 @@ def test_the_model_comes_from_the_release_alone(name):
         curator.ask(releases[0].question)
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_same_release_and_seed_make_the_same_table_and_another_seed_another(name):
     releases, setting, _ = measured(name)
     one, two, other = (
@@ -93,16 +104,17 @@ def test_same_release_and_seed_make_the_same_table_and_another_seed_another(name
     assert any(not np.array_equal(one[c], other[c]) for c in one)
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_seed_never_repeats_the_privacy_noise(name, tmp_path):
     """Two runs with one seed release different counts: the seed is for initialisation and sampling only."""
     for folder in ("a", "b"):
         made(name, seed=1, out=tmp_path / folder, num_rows=50)
-    one, two = (bundle.load_release(tmp_path / folder).releases[0].values[0] for folder in ("a", "b"))
-    assert not np.array_equal(one, two)
+    one, two = (store.pack(bundle.load_release(tmp_path / folder).releases)[1] for folder in ("a", "b"))
+    noisy = [n for n in one if n in two and one[n].size > 20]
+    assert any(not np.array_equal(one[n], two[n]) for n in noisy)
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_saved_model_draws_the_same_rows(name):
     releases, setting, _ = measured(name)
     model = fitted(name, releases, setting)
@@ -113,7 +125,7 @@ def test_a_saved_model_draws_the_same_rows(name):
     assert again.total == model.total
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_conditions_hold_in_every_row_and_agree_with_the_model(name):
     """Conditional rows satisfy the condition; its probability is the share of unconditional rows that do."""
     releases, setting, _ = measured(name)
@@ -127,7 +139,7 @@ def test_conditions_hold_in_every_row_and_agree_with_the_model(name):
     assert model.probability(where) == pytest.approx(share, abs=0.015)
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_almost_no_rows_are_enough(name, rows):
     releases, setting, _ = measured(name, rows=rows, epsilon=0.1)
@@ -149,7 +161,7 @@ ODD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("epsilon", [0.01, 8.0])
 def test_odd_tables_work_at_any_epsilon(name, kind, epsilon):
@@ -161,7 +173,7 @@ def test_odd_tables_work_at_any_epsilon(name, kind, epsilon):
         assert places.max() < schema.columns[column].cells
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("target", ["age", "income", "region", "seen", None])
 def test_any_column_can_be_the_target(name, target):
     schema = SCHEMA.model_copy(update={"target": target})
@@ -169,7 +181,7 @@ def test_any_column_can_be_the_target(name, target):
     assert fitted(name, releases, setting).sample(5, rng=np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_rows_are_in_random_order(name):
     """No column is sorted or blocked: neighbouring rows are no more alike than distant ones."""
     result = made(name, num_rows=4000)
@@ -177,7 +189,7 @@ def test_rows_are_in_random_order(name):
     assert abs(np.corrcoef(age[:-1], age[1:])[0, 1]) < 0.08
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_row_count_defaults_to_what_may_be_known(name):
     """The noisy total under add_remove, the public count under replace_one."""
     public = made(name, relation="replace_one")
@@ -185,7 +197,7 @@ def test_row_count_defaults_to_what_may_be_known(name):
     assert abs(made(name).num_rows - 1000) < 200
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_no_value_of_a_row_outlives_the_run(name, tmp_path):
     """A sentinel in an identifier and in an unreadable cell appears in no file of the release."""
     frame = small_frame(300)
@@ -195,7 +207,7 @@ def test_no_value_of_a_row_outlives_the_run(name, tmp_path):
         assert b"SENTINEL_9177" not in path.read_bytes(), path
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_one_way_tables_are_kept(name):
     """At a generous epsilon each column's law is close to the source's (total variation under 0.05)."""
     frame = small_frame(5000)

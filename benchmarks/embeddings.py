@@ -1,0 +1,157 @@
+"""The embedding family's figures: on a census table by the yardstick beside it, and on pictures of digits.
+
+    python benchmarks/embeddings.py [--parts table,digits] [--table acs] [--epsilons 0.2,1,5.1] [--seeds 3]
+
+The part `table` needs the public tables and score.py in ../shared; says so and stops where they are absent. The part
+`digits` needs scikit-learn alone: it makes synthetic digits at epsilon 1 and 10, trains a classifier on them, tests it
+on real held-out ones, and draws real beside synthetic in docs/pictures/. Every run spends in a ledger of its own.
+Prints Markdown; JSON goes to benchmarks/results/embeddings.json.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from flagship import ROOT, SHARED, TABLES, call, markdown
+
+METHODS = {
+    "dp_kernel": ("dp_kernel",),
+    "dp_kernel, conditional": ("dp_kernel", "variant=conditional"),
+    "dp_kernel, parallel": ("dp_kernel", "variant=parallel"),
+    "dp_kernel, path": ("dp_kernel", "form=path"),
+    "dp_merf": ("dp_merf",),
+    "dp_hp": ("dp_hp",),
+    "pearl": ("pearl",),
+    "dp_ntk": ("dp_ntk",),
+}
+SYNTH = (sys.executable, "-m", "synth")
+KEPT = ("seconds", "seconds_total", "peak_mib", "epsilon_spent", "epsilon_derived", "num_rows")
+DIGIT_EPSILONS = (1.0, 10.0)
+SHOWN = 10  # pictures of each digit
+SCALE = 4  # screen pixels a side of a picture's pixel
+
+
+def run(folder: Path, name: str, epsilon: float, seed: int, *more: object) -> tuple[dict, Path]:
+    """One run through the command line: its JSON answer and its folder."""
+    method, *options = METHODS[name]
+    out = folder / f"{name.replace(', ', '-')}-{epsilon}-{seed}"
+    chosen = [part for option in options for part in ("--option", option)]
+    said = call(*SYNTH, "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon", epsilon,
+                "--delta", 1e-5, "--method", method, *chosen, "--out", out, "--seed", seed,
+                "--ledger", folder / "ledger.sqlite", "--json", *more)  # fmt: skip
+    return json.loads(said), out
+
+
+def table(folder: Path, name: str, epsilons: list[float], methods: list[str], seeds: int) -> list[dict]:
+    """Scores of every method on one of the public tables."""
+    options = TABLES[name](folder)
+    call(*SYNTH, "schema", "init", folder / "train.csv", "--out", folder / "schema.json", "--assume-public", *options)
+    rows = []
+    for epsilon in epsilons:
+        for method in methods:
+            for seed in range(seeds):
+                answer, out = run(folder, method, epsilon, seed)
+                scored = folder / "scores.json"
+                call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
+                     out / "synthetic.csv", "--schema", out / "schema.json", "--test", folder / "test.csv",
+                     "--no-reference", "--json", scored)  # fmt: skip
+                row = {"part": "table", "table": name, "epsilon": epsilon, "method": method, "seed": seed}
+                row |= json.loads(scored.read_text()) | {k: answer[k] for k in KEPT}
+                rows.append(row)
+                print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+    return rows
+
+
+def digits(folder: Path, methods: list[str], seeds: int) -> list[dict]:
+    """Accuracy on real held-out digits of a classifier trained on synthetic ones; a picture grid for each method."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    pixels, label = load_digits(return_X_y=True)
+    train, test, known, asked = train_test_split(pixels, label, test_size=0.2, random_state=0, stratify=label)
+    _write(folder, train.astype(int), known)
+    rows = [{"part": "digits", "method": "real rows", "epsilon": None, "accuracy": accuracy(train, known, test, asked)}]
+    for epsilon in DIGIT_EPSILONS:
+        for method in methods:
+            for seed in range(seeds):
+                answer, out = run(folder, method, epsilon, seed, "--num-rows", len(train))
+                made = pd.read_csv(out / "synthetic.csv")
+                drawn, told = made.drop(columns="digit").to_numpy(float), made["digit"].to_numpy()
+                row = {"part": "digits", "method": method, "epsilon": epsilon, "seed": seed}
+                row |= {"seconds": answer["seconds"], "accuracy": accuracy(drawn, told, test, asked)}
+                rows.append(row)
+                print(row, flush=True)
+                if seed == 0:
+                    name = f"digits-{method.replace(', ', '-')}-{epsilon:g}.png"
+                    picture(ROOT / "docs" / "pictures" / name, (train, known), (drawn, told))
+    return rows
+
+
+def _write(folder: Path, pixels: np.ndarray, label: np.ndarray) -> None:
+    """The table of 64 pixels and a digit, and its public schema."""
+    names = [f"p{i:02d}" for i in range(pixels.shape[1])]
+    pd.DataFrame(pixels, columns=names).assign(digit=label).to_csv(folder / "train.csv", index=False)
+    columns: dict = {n: {"type": "integer", "min": 0, "max": 16, "source": "public"} for n in names}
+    columns["digit"] = {"type": "categorical", "categories": [str(d) for d in range(10)], "source": "public"}
+    (folder / "schema.json").write_text(json.dumps({"dataset": "digits", "target": "digit", "columns": columns}))
+
+
+def accuracy(drawn: np.ndarray, told: np.ndarray, test: np.ndarray, asked: np.ndarray) -> float:
+    """Of a logistic regression on pixels, trained on what was drawn, tested on real digits."""
+    from sklearn.linear_model import LogisticRegression
+
+    if len(np.unique(told)) < 2:
+        return float(np.mean(asked == told[0]))
+    return float(LogisticRegression(max_iter=2000, C=0.1).fit(drawn / 16, told).score(test / 16, asked))
+
+
+def picture(path: Path, real: tuple[np.ndarray, np.ndarray], made: tuple[np.ndarray, np.ndarray]) -> None:
+    """A grid, a line for each digit: ten real pictures on the left, ten synthetic ones on the right."""
+    from PIL import Image
+
+    tile = 8 * SCALE + 2
+    canvas = np.full((10 * tile, (2 * SHOWN + 1) * tile), 255, dtype=np.uint8)
+    for side, (pixels, label) in enumerate((real, made)):
+        for digit in range(10):
+            for k, values in enumerate(pixels[label == digit][:SHOWN]):
+                top, left = digit * tile, (k + side * (SHOWN + 1)) * tile
+                big = np.kron(255 - values.reshape(8, 8) * (255 / 16), np.ones((SCALE, SCALE)))
+                canvas[top : top + 8 * SCALE, left : left + 8 * SCALE] = big.round()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(canvas).save(path, optimize=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", default="table,digits")
+    parser.add_argument("--table", default="acs")
+    parser.add_argument("--epsilons", default="0.2,1,5.1")
+    parser.add_argument("--methods", default=";".join(METHODS), help="separated by semicolons")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--json", default=str(ROOT / "benchmarks" / "results" / "embeddings.json"))
+    given = parser.parse_args()
+    methods, parts = given.methods.split(";"), given.parts.split(",")
+    if "table" in parts and not SHARED.exists():
+        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    rows: list[dict] = []
+    with tempfile.TemporaryDirectory() as name:
+        if "table" in parts:
+            (scores := Path(name) / "table").mkdir()
+            rows += table(scores, given.table, [float(e) for e in given.epsilons.split(",")], methods, given.seeds)
+            print(markdown(rows))
+        if "digits" in parts:
+            (pictures := Path(name) / "digits").mkdir()
+            seen = digits(pictures, methods, given.seeds)
+            frame = pd.DataFrame(seen).fillna({"epsilon": "-"})
+            print(frame.groupby(["method", "epsilon"], sort=False)[["accuracy", "seconds"]].mean().round(3))
+            rows += seen
+    Path(given.json).parent.mkdir(parents=True, exist_ok=True)
+    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

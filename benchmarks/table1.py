@@ -1,0 +1,185 @@
+"""The published comparison of slicing (arXiv 2410.19941, Tables 1 and 3) on its tasks, at the same epsilon.
+
+    python benchmarks/table1.py [--epsilons 5.1,8.1] [--seeds 1] [--methods ...] [--tasks ACSIncome,...] [--steps]
+
+With `folktables` and a connection: the five ACS 2018 California tasks. Without: the Colorado extract of ACSIncome in
+../shared/data; the first line says which. A method that this build lacks is named and skipped. Prints Markdown; the
+JSON goes to benchmarks/results/table1.json (steps.json with --steps). Needs score.py in ../shared/tools.
+
+--steps: what each step away from the published algorithm buys, epsilon and relation being the same. The first step is
+the published bound's noise: a run at the smaller epsilon to which that noise really amounts.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import flagship
+import numpy as np
+import pandas as pd
+
+from synth.generators import GENERATORS
+from synth.privacy.profiles import slice_sigma, theorem_1
+
+RESULTS = flagship.ROOT / "benchmarks" / "results"
+SCORES = ("tv", "ks", "contsim", "corrsim", "logreg_f1", "tstr_auc")
+TASKS = ("ACSIncome", "ACSPublicCoverage", "ACSMobility", "ACSEmployment", "ACSTravelTime")
+NUMBERS = {"AGEP", "WKHP", "JWMNP", "PINCP", "POVPIP"}  # features on a scale; all others are codes
+NUM_SLICES = 200
+PAPER = {"loss": "kl", "directions": "gaussian", "num_slices": NUM_SLICES}
+# the published table's five rows, then two of this library's own
+METHODS: dict[str, tuple[str, dict]] = {
+    "Algorithm 1": ("slicing", PAPER),
+    "SliceWass": ("slice_wasserstein", {"directions": "gaussian", "num_slices": NUM_SLICES}),
+    "DP-SGD": ("dp_ctgan", {}),
+    "PATE": ("pate_gan", {}),
+    "MERF": ("dp_merf", {}),
+    "slicing, grouped": ("slicing", {}),
+    "mixture": ("mixture", {}),
+}
+STEPS: dict[str, dict] = {
+    "Algorithm 1, noise by the published bound": PAPER,
+    "noise by the exact profile": PAPER,
+    "a rotation for the directions": {"loss": "kl"},
+    "moments instead of a network": {"groups": "records"},
+    "sums of groups": {"encoding": "binned"},
+    "two stages": {},
+}
+
+
+def colorado(folder: Path) -> list[str]:
+    return flagship.acs(folder)
+
+
+def californian(task: str) -> Callable[[Path], list[str]]:
+    """A folktables task: features and target of 2018, California, 80 % of the rows to train on."""
+
+    def write(folder: Path) -> list[str]:
+        import folktables
+
+        source = folktables.ACSDataSource(survey_year="2018", horizon="1-Year", survey="person")
+        features, target, _ = getattr(folktables, task).df_to_pandas(source.get_data(states=["CA"], download=True))
+        target = target.astype(int)
+        # a target may bear a feature's name: the binary one is kept apart
+        target.columns = ["TARGET"]
+        rows = pd.concat([features, target], axis=1)
+        flagship._halves(rows, folder)
+        codes = [c for c in rows if c not in NUMBERS]
+        return ["--categorical", ",".join(codes), "--target", "TARGET"]
+
+    return write
+
+
+def tables(wanted: list[str]) -> dict[str, Callable[[Path], list[str]]]:
+    """Which tables can be had here; says so."""
+    try:
+        import folktables
+
+        folktables.ACSDataSource(survey_year="2018", horizon="1-Year", survey="person").get_data(
+            states=["CA"], download=True
+        )
+    except Exception as error:  # no package, no connection, a changed address: all mean the same here
+        print(f"The California tasks cannot be had ({type(error).__name__}): ACSIncome of Colorado 2018 instead.\n")
+        return {"ACSIncome, Colorado": colorado}
+    print("folktables: California 2018.\n")
+    return {t: californian(t) for t in wanted}
+
+
+def one(folder: Path, *, method: str, options: dict, epsilon: float, seed: int, relation: str) -> dict:
+    """One run through the command line, and its scores."""
+    out = folder / f"{method}-{epsilon}-{seed}-{abs(hash(tuple(options.items())))}"
+    given = [x for name, value in options.items() for x in ("--option", f"{name}={value}")]
+    run = json.loads(flagship.call(
+        sys.executable, "-m", "synth", "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon",
+        epsilon, "--delta", 1e-5, "--relation", relation, "--method", method, *given, "--out", out, "--seed", seed,
+        "--ledger", folder / f"ledger-{relation}.sqlite", "--json"))  # fmt: skip
+    scored = folder / "scores.json"
+    flagship.call(sys.executable, flagship.SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
+                  out / "synthetic.csv", "--schema", out / "schema.json", "--test", folder / "test.csv",
+                  "--no-reference", "--json", scored)  # fmt: skip
+    found = json.loads(scored.read_text())
+    return {**{k: found.get(k) for k in SCORES}, "seconds": run["seconds"], "epsilon_spent": run["epsilon_spent"]}
+
+
+def published_epsilon(epsilon: float, dim: int) -> float:
+    """The epsilon to which the published bound's noise really amounts, by bisection."""
+    noise = theorem_1(epsilon, 1e-5, dim=dim, num_slices=NUM_SLICES)
+    low, high = epsilon / 100, epsilon
+    for _ in range(30):
+        middle = (low + high) / 2
+        needed = slice_sigma(epsilon=middle, delta=1e-5, sensitivity=1.0, dim=dim, num_slices=NUM_SLICES)
+        low, high = (low, middle) if needed < noise else (middle, high)
+    return low
+
+
+def coordinates(schema: Path) -> int:
+    """Coordinates of the published encoding: a category each, a number one."""
+    from synth.generators.slicing_encoding import scaled
+    from synth.schema import load
+
+    return scaled(load(schema)).dim
+
+
+def markdown(rows: list[dict], first: list[str]) -> str:
+    lines = ["| " + " | ".join([*first, *SCORES, "seconds"]) + " |", "|" + "---|" * (len(first) + len(SCORES) + 1)]
+    for key, group in pd.DataFrame(rows).groupby(first, sort=False):
+        names = key if isinstance(key, tuple) else (key,)
+        means = [group[s].astype(float).mean() for s in SCORES]
+        cells = ["-" if np.isnan(m) else f"{m:.3f}" for m in means]
+        lines.append("| " + " | ".join([*map(str, names), *cells, f"{group['seconds'].mean():.1f}"]) + " |")
+    return "\n".join(lines)
+
+
+def plan(given: argparse.Namespace, schema: Path, epsilon: float) -> list[tuple[str, str, dict, float]]:
+    """(label, method, options, epsilon to run at) of everything to be measured on one table."""
+    if given.steps:
+        lower = published_epsilon(epsilon, coordinates(schema))
+        return [(label, "slicing", o, lower if i == 0 else epsilon) for i, (label, o) in enumerate(STEPS.items())]
+    wanted = given.methods.split(",") if given.methods else list(METHODS)
+    return [(label, *METHODS[label], epsilon) for label in wanted]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epsilons", default="5.1")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--methods", default="", help=f"of: {', '.join(METHODS)}")
+    parser.add_argument("--tasks", default=",".join(TASKS))
+    parser.add_argument("--relation", default="zero_out", help="the published analysis' is zero_out")
+    parser.add_argument("--steps", action="store_true")
+    parser.add_argument("--json", default="")
+    given = parser.parse_args()
+    if not flagship.SHARED.exists():
+        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    rows: list[dict] = []
+    missing: set[str] = set()
+    for task, write in tables(given.tasks.split(",")).items():
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
+                          folder / "schema.json", "--assume-public", *write(folder))  # fmt: skip
+            for epsilon in map(float, given.epsilons.split(",")):
+                for label, method, options, spent in plan(given, folder / "schema.json", epsilon):
+                    if method not in GENERATORS:
+                        missing.add(f"{label} ({method})")
+                        continue
+                    for seed in range(given.seeds):
+                        row = {"table": task, "epsilon": epsilon, "method": label, "seed": seed}
+                        row |= one(folder, method=method, options=options, epsilon=spent, seed=seed,
+                                   relation=given.relation)  # fmt: skip
+                        rows.append(row)
+                        print(row, file=sys.stderr, flush=True)
+    for absent in sorted(missing):
+        print(f"Not in this build, skipped: {absent}.")
+    if rows:
+        out = Path(given.json or RESULTS / ("steps.json" if given.steps else "table1.json"))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(rows, indent=1) + "\n")
+        print(markdown(rows, ["table", "epsilon", "method"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Distances between two sets of slices, batched over all slices: f-divergences by density ratio, and Wasserstein's."""
+
+from collections.abc import Callable
+
+import torch
+
+WIDEST = 2.0  # of the kernels' widths, against the median distance of noisy slices; the others are 1 and 0.5
+LEAST = 1e-6
+LEAST_LOG = 1e-3
+
+
+def _kl(r: torch.Tensor) -> torch.Tensor:
+    return r * torch.log(r.clamp_min(LEAST)) - r + 1
+
+
+def _reverse_kl(r: torch.Tensor) -> torch.Tensor:
+    return r - 1 - torch.log(r.clamp_min(LEAST_LOG))
+
+
+def _js(r: torch.Tensor) -> torch.Tensor:
+    return r * torch.log(r.clamp_min(LEAST)) - (r + 1) * torch.log((r + 1) / 2)
+
+
+def _chi2(r: torch.Tensor) -> torch.Tensor:
+    return (r - 1) ** 2
+
+
+def _hellinger(r: torch.Tensor) -> torch.Tensor:
+    return (torch.sqrt(r + LEAST) - 1) ** 2
+
+
+# D_f(P || Q) = E_Q[f(dP/dQ)]; each f has its minimum, 0, at 1, so that an estimated ratio whose mean is not quite one
+# does not lead away from the real points
+DIVERGENCES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "kl": _kl,
+    "reverse_kl": _reverse_kl,
+    "js": _js,
+    "chi2": _chi2,
+    "hellinger": _hellinger,
+}
+
+
+def divergence(real: torch.Tensor, made: torch.Tensor, *, kind: str, ridge: float) -> torch.Tensor:
+    """Mean over slices of D_f(real || made); both (slices, batch, k), gradients through ``made``.
+
+    >>> import torch
+    >>> x = torch.linspace(-1, 1, 50).reshape(1, 50, 1)
+    >>> near, far = (float(divergence(x, x + s, kind="chi2", ridge=0.1)) for s in (0.0, 1.5))
+    >>> near < far
+    True
+    """
+    return DIVERGENCES[kind](ratio(real, made, ridge=ridge)).mean()
+
+
+def ratio(real: torch.Tensor, made: torch.Tensor, *, ridge: float) -> torch.Tensor:
+    """Density ratio real / made at the points ``made``, (slices, batch), negative estimates set to zero.
+
+    r = (K_mm + ridge I)^-1 K_mr 1 in each slice, K a mean of Gaussian kernels whose widths follow from the median
+    distance of the real, noisy points; one batched factorisation for all slices.
+    **Source**: kernel mean matching; arXiv 2410.19941, section 4 (smoothed sliced f-divergences).
+    """
+    scale = _median(real)
+    inner, cross = _kernel(made, made, scale), _kernel(made, real, scale)
+    inner = inner + ridge * torch.eye(made.shape[1], device=made.device, dtype=made.dtype)
+    sums = cross.sum(2, keepdim=True) * (made.shape[1] / real.shape[1])
+    solved = torch.cholesky_solve(sums, torch.linalg.cholesky(inner))
+    return solved.squeeze(2).clamp_min(0.0)
+
+
+def wasserstein(real: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+    """Mean over slices of the squared 2-Wasserstein distance of points (slices, batch, 1), by sorting."""
+    return ((real.sort(dim=1).values - made.sort(dim=1).values) ** 2).mean()
+
+
+def _square_distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """(slices, batch, batch); by a product of matrices, which needs no room for differences."""
+    apart = (a**2).sum(2)[:, :, None] + (b**2).sum(2)[:, None, :] - 2 * a @ b.transpose(1, 2)
+    return apart.clamp_min(0.0)
+
+
+def _median(x: torch.Tensor) -> torch.Tensor:
+    """Median squared distance in each slice, (slices, 1, 1)."""
+    with torch.no_grad():
+        half = x.shape[1] // 2
+        apart = ((x[:, :half] - x[:, half : 2 * half]) ** 2).sum(2)
+        return apart.median(dim=1).values.clamp_min(1e-12)[:, None, None]
+
+
+def _kernel(a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """Mean of Gaussian kernels of half, once and twice the median distance: powers of the widest."""
+    widest = torch.exp(_square_distances(a, b) * (-1 / (2 * WIDEST**2)) / scale)
+    middle = widest.square().square()
+    return (widest + middle + middle.square().square()) / 3

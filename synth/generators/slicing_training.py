@@ -1,0 +1,170 @@
+"""A network trained so that its rows, sliced and noised as the real ones were, look like the release."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+import numpy as np
+import torch
+
+from synth.generators import networks
+from synth.generators.base import Progress
+from synth.generators.networks import Network
+from synth.questions import SlicesRelease
+
+SLICES = 200  # directions drawn a step where the release is a full rotation and the number is not given
+MANY = 2000  # distributions that a trained network is evaluated at: the model's components
+FREQUENCIES = 4096
+AT_ONCE = 256  # frequencies of one step
+NEAREST, FURTHEST = 0.3, 1.5  # lengths of frequencies, in units of 1 / sigma
+
+Distance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Target:
+    """A release on a device. ``values`` (K, m); ``directions`` (d, m) or None; ``table`` (G, d): coordinates of every
+    bin of every column; ``size``: mean rows of a group, 0 where a value is one record."""
+
+    values: torch.Tensor
+    directions: torch.Tensor | None
+    table: torch.Tensor
+    sigma: float
+    size: float
+    rng: np.random.Generator
+
+
+def target(release: SlicesRelease, *, total: float, rng: np.random.Generator, device: str) -> Target:
+    """The release as the training sees it."""
+
+    def real(x: np.ndarray) -> torch.Tensor:
+        return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.float32, device=device)
+
+    return Target(
+        values=real(release.values),
+        directions=None if release.directions is None else real(release.directions),
+        table=real(wide(release.question.tables)),
+        sigma=release.question.sigma,
+        size=0.0 if release.question.groups is None else total / len(release.values),
+        rng=rng,
+    )
+
+
+def wide(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Tables (bins, width) of the columns along the diagonal of one, (G, d).
+
+    >>> wide([np.ones((2, 1)), np.ones((1, 1))]).tolist()
+    [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    """
+    out = np.zeros((sum(len(t) for t in tables), sum(t.shape[1] for t in tables)))
+    row = column = 0
+    for table in tables:
+        out[row : row + len(table), column : column + table.shape[1]] = table
+        row, column = row + len(table), column + table.shape[1]
+    return out
+
+
+def network(
+    release: SlicesRelease,
+    masses: Sequence[np.ndarray],
+    *,
+    total: float,
+    loss: Distance | None,
+    k: int,
+    batch: int,
+    steps: int,
+    num_slices: int,
+    rng: np.random.Generator,
+    device: str,
+    progress: Progress,
+) -> list[np.ndarray]:
+    """Each column's probabilities (``MANY``, bins) of a network trained by ``loss``; None: characteristic functions."""
+    made = networks.network([len(m) for m in masses], rng=rng, device=device, start=np.concatenate(masses))
+    goal = target(release, total=total, rng=rng, device=device)
+    if loss is None:
+        step = _characteristic(made, goal, batch)
+    else:
+        distance: Distance = loss
+
+        def step() -> torch.Tensor:
+            return distance(*sliced(made, goal, batch=batch, k=k, num_slices=num_slices))
+
+    if len(goal.values) >= 2:
+        networks.train(made.parameters, step, steps=steps, progress=progress)
+    probs = networks.components(made, MANY, rng=rng)
+    return np.split(probs, np.cumsum([len(m) for m in masses])[:-1], axis=1)
+
+
+def sliced(made: Network, goal: Target, *, batch: int, k: int, num_slices: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """(released, generated) slices, each (S, batch, k): the same directions, k at a time, and the same noise.
+
+    Where a full rotation was released, fresh random directions are drawn each step, free of charge.
+    """
+    chosen = torch.as_tensor(goal.rng.integers(0, len(goal.values), batch), device=goal.values.device)
+    values, rows = goal.values.index_select(0, chosen), _summed(made, goal, batch)
+    noise = torch.empty((batch, values.shape[1]), device=values.device).normal_(generator=made.source) * goal.sigma
+    if goal.directions is None:
+        wanted = max((num_slices or SLICES) // k, 1) * k
+        turn = torch.empty((values.shape[1], wanted), device=values.device).normal_(generator=made.source)
+        turn = turn / turn.norm(dim=0)
+        real, fake = values @ turn, (rows + noise) @ turn
+    else:
+        kept = max(values.shape[1] // k, 1) * k if values.shape[1] >= k else values.shape[1]
+        order = torch.as_tensor(goal.rng.permutation(values.shape[1])[:kept], device=values.device)
+        real, fake = values.index_select(1, order), (rows @ goal.directions + noise).index_select(1, order)
+    width = min(k, real.shape[1])
+    return real.reshape(batch, -1, width).transpose(0, 1), fake.reshape(batch, -1, width).transpose(0, 1)
+
+
+def _summed(made: Network, goal: Target, batch: int) -> torch.Tensor:
+    """Encoded rows of the network (batch, d), or sums of groups of Poisson size."""
+    if goal.size == 0:
+        return made.drawn(made.hidden(batch), hard=True) @ goal.table
+    most = ceil(goal.size + 4 * sqrt(goal.size)) + 1
+    counts = np.minimum(goal.rng.poisson(goal.size, batch), most)
+    mask = torch.as_tensor(np.arange(most) < counts[:, None], dtype=torch.float32, device=goal.table.device)
+    drawn = made.drawn(made.hidden(batch * most), hard=True).reshape(batch, most, -1)
+    return (drawn * mask[:, :, None]).sum(1) @ goal.table
+
+
+def _characteristic(made: Network, goal: Target, batch: int) -> Callable[[], torch.Tensor]:
+    """A step's loss: squared distance of characteristic functions, the release's over all its rows, the model's exact
+    given the network's distributions, the noise in closed form."""
+    points = _frequencies(made, goal)
+    with torch.no_grad():
+        angles = goal.values @ points
+        seen = torch.complex(torch.cos(angles).mean(0), torch.sin(angles).mean(0))
+    hushed = torch.exp(-0.5 * goal.sigma**2 * (points**2).sum(0))
+    turned = goal.table @ (points if goal.directions is None else goal.directions @ points)
+    waves = torch.complex(torch.cos(turned), torch.sin(turned))
+
+    def step() -> torch.Tensor:
+        chosen = torch.as_tensor(goal.rng.integers(0, points.shape[1], AT_ONCE), device=points.device)
+        probs, wave = made.forward(made.hidden(batch)), waves.index_select(1, chosen)
+        whole: torch.Tensor | float = 1.0
+        for p, w in zip(probs.split(made.sizes, 1), wave.split(made.sizes, 0), strict=True):
+            whole = whole * torch.complex(p @ w.real, p @ w.imag)
+        law = torch.as_tensor(whole).mean(0)
+        law = torch.exp(goal.size * (law - 1)) if goal.size else law
+        apart = law * hushed[chosen] - seen[chosen]
+        return (apart.real**2 + apart.imag**2).sum() * (len(goal.values) / AT_ONCE)
+
+    return step
+
+
+def _frequencies(made: Network, goal: Target) -> torch.Tensor:
+    """(m, ``FREQUENCIES``): of two columns' coordinates where these were released, else of two slices."""
+    wide_ = goal.values.shape[1]
+    points = torch.empty((wide_, FREQUENCIES), device=goal.values.device).normal_(generator=made.source)
+    if goal.directions is None:
+        column = np.repeat(np.arange(len(made.sizes)), made.sizes)
+        owner = np.array([column[np.flatnonzero(c)[0]] if c.any() else -1 for c in goal.table.cpu().numpy().T])
+        pairs = goal.rng.integers(0, len(made.sizes), (2, FREQUENCIES))
+        mask = (owner[:, None] == pairs[0]) | (owner[:, None] == pairs[1])
+    else:
+        pairs = goal.rng.integers(0, wide_, (2, FREQUENCIES))
+        mask = (np.arange(wide_)[:, None] == pairs[0]) | (np.arange(wide_)[:, None] == pairs[1])
+    points = points * torch.as_tensor(mask, dtype=torch.float32, device=points.device)
+    length = goal.rng.uniform(NEAREST, FURTHEST, FREQUENCIES) / goal.sigma
+    scale = torch.as_tensor(length, dtype=torch.float32, device=points.device)
+    return points * (scale / points.norm(dim=0).clamp_min(1e-12))

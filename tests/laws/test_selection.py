@@ -1,0 +1,115 @@
+"""Choices: scores move by no more than stated, odds by no more than epsilon, and reach both bounds."""
+
+from itertools import product
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from synth.errors import UsageError
+from synth.mechanisms import selection
+from synth.privacy.accounting import EXPONENTIAL, Event, calibrate_rho, epsilon_of
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Choice
+
+A, B = Bins.each("a", 2), Bins.each("b", 2)
+ROWS = list(product(range(2), repeat=2))
+TABLES = ((A,), (B,), (A, B))
+EXPECTED = (np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.array([[0.0, 2.0], [0.0, 0.0]]))
+WORST = Choice(purpose="t", goal="worst", tables=TABLES, expected=EXPECTED, scale=2.0)
+NEAREST = Choice(purpose="t", goal="nearest", tables=((A, B),), scale=2.0,
+                 expected=(np.array([[0, 0, 0, 0], [2, 0, 0, 0], [0.0, 1, 1, 0]]),))  # fmt: skip
+
+
+def columns(rows):
+    kept = [r for r in rows if r is not None]
+    return {n: np.array([r[i] for r in kept], dtype=np.int64) for i, n in enumerate("ab")}
+
+
+def neighbours(relation, most):
+    """Pairs of tables that differ in one unit of up to ``most`` rows, beside one or two other rows."""
+    mine = [list(rows) for k in range(most + 1) for rows in product(ROWS, repeat=k)]
+    for rest in ([(0, 0)], [(0, 1), (1, 1)]):
+        for rows in mine:
+            if relation is Relation.REPLACE_ONE:
+                for instead in mine:
+                    yield rest + rows, rest + instead
+            else:
+                yield rest + rows, rest + ([None] * len(rows) if relation is Relation.ZERO_OUT else [])
+
+
+@pytest.mark.parametrize("question", [WORST, NEAREST], ids=["worst", "nearest"])
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("most", [1, 2])
+def test_scores_and_odds_move_as_stated(question, relation, most):
+    near = Adjacency(relation=relation, unit="person", max_rows=most)
+    stated = selection.sensitivity(question, near)
+    (event,) = selection.events(question, near)
+    epsilon = event.sensitivity / event.sigma
+    moved, odds = [], []
+    for x, y in neighbours(relation, most):
+        u, v = selection.scores(question, columns(x)), selection.scores(question, columns(y))
+        moved.append(np.abs(u - v).max())
+        p, q = (np.exp(s / question.scale) / np.exp(s / question.scale).sum() for s in (u, v))
+        ratio = np.log(p / q)
+        odds.append(np.ptp(ratio))
+        assert np.abs(ratio).max() <= epsilon
+    assert max(moved) == pytest.approx(stated)
+    assert 0.25 * epsilon < max(odds) <= epsilon
+
+
+class Half:
+    """An evil twin: the event of a choice made at half the scale."""
+
+    @staticmethod
+    def epsilon(question, near):
+        (event,) = selection.events(question, near)
+        return event.sensitivity / event.sigma / 2
+
+
+def test_half_the_price_would_be_caught():
+    near = Adjacency(relation=Relation.ADD_REMOVE)
+    most = 0.0
+    for x, y in neighbours(near.relation, 1):
+        u, v = selection.scores(WORST, columns(x)), selection.scores(WORST, columns(y))
+        most = max(most, np.ptp((u - v) / WORST.scale))
+    assert most > Half.epsilon(WORST, near)
+
+
+def test_choices_compose_purely_or_through_renyi_whichever_is_less():
+    one = Event(name="c", kind=EXPONENTIAL, sensitivity=0.5, sigma=1.0)
+    assert epsilon_of([one], 1e-5) == pytest.approx(0.5, rel=2e-4)
+    many = Event(name="c", kind=EXPONENTIAL, sensitivity=0.05, sigma=1.0, count=400)
+    assert epsilon_of([many], 1e-5) < 0.2 * 400 * 0.05
+    gaussian = Event(name="g", sensitivity=1.0, sigma=1 / (2 * 400 * 0.05**2 / 8) ** 0.5)  # as much rho again
+    both = epsilon_of([many, gaussian], 1e-5)
+    assert both == pytest.approx(epsilon_of([Event(name="c", kind=EXPONENTIAL, sensitivity=0.05, sigma=1.0, count=800)],
+                                            1e-5), rel=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 5.1, 20.0])
+def test_a_calibrated_rho_spends_the_whole_and_no_more(epsilon):
+    rho = calibrate_rho(epsilon, 1e-5)
+    spent = epsilon_of([Event(name="z", kind="zcdp", sensitivity=1.0, sigma=(2 * rho) ** -0.5)], 1e-5)
+    assert 0.999 * epsilon < spent <= epsilon
+    more = epsilon_of([Event(name="z", kind="zcdp", sensitivity=1.0, sigma=(2 * 1.01 * rho) ** -0.5)], 1e-5)
+    assert more > epsilon
+
+
+def test_the_renyi_price_of_a_choice_bounds_its_divergence():
+    """Every order's divergence between two choices of bounded range stays below rho times the order."""
+    epsilon = 1.0
+    for t in np.linspace(0.05, 0.95, 19):  # the extreme pair: log ratios epsilon t and epsilon (t - 1)
+        p = (1 - exp(-epsilon * t)) / (1 - exp(-epsilon)) * exp(epsilon * t - epsilon)
+        a = np.array([1 - p, p])
+        b = np.array([(1 - p) * exp(-epsilon * t), p * exp(epsilon * (1 - t))])
+        b /= b.sum()
+        for order in (1.5, 2.0, 8.0, 64.0):
+            divergence = log(np.sum(a**order * b ** (1 - order))) / (order - 1)
+            assert divergence <= epsilon**2 / 8 * order * (1 + 1e-9)
+
+
+def test_counts_beyond_the_arithmetic_are_refused():
+    far = Choice(purpose="t", goal="worst", tables=((A,),), expected=(np.array([0.0, 2.0**26]),), scale=1.0)
+    with pytest.raises(UsageError, match="sample the table"):
+        selection.scores(far, columns([(0, 0)]))

@@ -1,0 +1,97 @@
+"""For tests of the embedding family: a curator over random rows, and exact expectations by enumeration."""
+
+from itertools import product
+
+import numpy as np
+
+from synth.generators.base import Setting
+from synth.mechanisms import counts, embeddings, functional
+from synth.privacy.accounting import calibrate
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Counts, Embedding, Path
+from synth.schema import Schema, parse
+
+CHAIN = parse({"target": "d", "columns": {
+    "a": {"type": "categorical", "categories": ["x", "y", "z"]},
+    "b": {"type": "integer", "min": 0, "max": 29},
+    "c": {"type": "categorical", "categories": ["p", "q", "r", "s"], "missing": ["?"]},
+    "d": {"type": "boolean", "categories": ["n", "y"]},
+    "e": {"type": "integer", "min": 0, "max": 9},
+}})  # fmt: skip
+
+
+def chain(rows: int = 3000) -> dict[str, np.ndarray]:
+    """Rows of ``CHAIN`` in which every column follows from the one before, four times in five."""
+    rng = np.random.default_rng(5)
+    a = rng.integers(0, 3, rows)
+
+    def after(x: np.ndarray, size: int) -> np.ndarray:
+        return np.where(rng.random(rows) < 0.8, x % size, rng.integers(0, size, rows))
+
+    b = after(10 * a + rng.integers(0, 10, rows), 30)
+    c, d = after(b // 7, 5), after(b // 15, 2)
+    return {"a": a, "b": b, "c": c, "d": d, "e": after(2 * c, 10)}
+
+
+def setting_of(schema: Schema, *, epsilon: float, relation: Relation = Relation.ADD_REMOVE, rows: int = 0) -> Setting:
+    near = Adjacency(relation=relation)
+    signed = 2.0 if relation is Relation.REPLACE_ONE else 1.0
+    return Setting(schema=schema, mu=calibrate(epsilon, 1e-5), sensitivity=counts.sensitivity(near), signed=signed,
+                   public_rows=rows if relation.rows_are_public else None)  # fmt: skip
+
+
+def measured(generator, places, schema=CHAIN, *, epsilon: float = 2.0, relation: Relation = Relation.ADD_REMOVE):
+    """(releases, setting, curator), the curator closed after the last release."""
+    rows = len(next(iter(places.values())))
+    setting = setting_of(schema, epsilon=epsilon, relation=relation, rows=rows)
+    grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=setting.mu)
+    mechanisms = {Counts: counts, Embedding: embeddings, Path: functional.Functional()}
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms, noise=SystemNoise())
+    releases = generator.measure(curator.ask, setting, progress=lambda _: None)
+    curator.close()
+    return releases, setting, curator
+
+
+def fitted(generator, releases, setting, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    return generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+
+
+def pair_error(places, drawn, schema=CHAIN) -> float:
+    """Mean total variation between the tables of all pairs of columns, numbers in five parts."""
+
+    def codes(rows, name):
+        size = schema.columns[name].cells
+        return rows[name] * 5 // size if size > 5 else rows[name]
+
+    errors = []
+    names = list(schema.columns)
+    for i, one in enumerate(names):
+        for two in names[i + 1 :]:
+            tables = []
+            for rows in (places, drawn):
+                table = np.zeros((5, 5))
+                np.add.at(table, (codes(rows, one), codes(rows, two)), 1 / len(rows[one]))
+                tables.append(table)
+            errors.append(np.abs(tables[0] - tables[1]).sum() / 2)
+    return float(np.mean(errors))
+
+
+def every_row(bins) -> dict[str, np.ndarray]:
+    """One row for each combination of bins: the first position of a leaf of each bin."""
+    firsts = [[int(b.starts[np.flatnonzero(b.groups == g)[0]]) for g in range(b.size)] for b in bins]
+    grid = np.array(list(product(*firsts)))
+    return {b.column: grid[:, i] for i, b in enumerate(bins)}
+
+
+def chances(parts, share) -> np.ndarray:
+    """Probability of each combination of groups under a mixture, columns in order, the last varying fastest."""
+    out = 0.0
+    for b, weight in enumerate(share):
+        joint = np.ones(1)
+        for p in parts:
+            joint = (joint[:, None] * p[b]).ravel()
+        out = out + weight * joint
+    return out

@@ -1,0 +1,181 @@
+"""Laws that all methods of the embedding family keep: exact expectations, whole budget, any table."""
+
+import numpy as np
+import pytest
+import torch
+
+from synth.errors import BudgetError, UsageError
+from synth.generators import embedding
+from synth.generators.dp_hp import DPHP
+from synth.generators.dp_kernel import DPKernel
+from synth.generators.dp_kernel_path import PathLoss
+from synth.generators.dp_merf import DPMerf
+from synth.generators.dp_ntk import DPNTK
+from synth.generators.dp_ntk_loss import GradientLoss
+from synth.generators.embedding_fourier import loss as fourier_loss
+from synth.generators.embedding_tensor import TensorLoss
+from synth.generators.histogram import estimate
+from synth.generators.options import with_options
+from synth.generators.pearl import Pearl
+from synth.privacy.accounting import calibrate, total_mu
+from synth.privacy.relation import Relation
+from synth.questions import PathRelease
+from synth.schema import parse
+from tests.unit.generators.embedding_helpers import (
+    CHAIN,
+    chain,
+    chances,
+    every_row,
+    fitted,
+    measured,
+    pair_error,
+)
+
+SMALL = {
+    "merf": DPMerf(frequencies=200, steps=60),
+    "pearl": Pearl(frequencies=200, steps=60),
+    "hp": DPHP(steps=60),
+    "ntk": DPNTK(features=3000, steps=60),
+    "anova": DPKernel(),
+    "conditional": DPKernel(variant="conditional"),
+    "parallel": DPKernel(variant="parallel"),
+    "path": DPKernel(form="path", anchors=200, steps=60),
+    "network": DPKernel(back_end="network", steps=80),
+}
+ROWS = chain()
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("name", SMALL)
+def test_the_budget_is_spent_whole_and_not_exceeded(name, relation):
+    _, _, curator = measured(SMALL[name], chain(500), relation=relation)
+    assert curator.epsilon_derived <= 2.0
+    assert total_mu(curator.events) > 0.99 * calibrate(2.0, 1e-5)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_pairs_come_closer_than_by_independent_columns_and_single_columns_stay(name):
+    """At epsilon 8 the error of pairs is less than half of what independent draws of each column have."""
+    releases, setting, curator = measured(SMALL[name], ROWS, epsilon=8.0)
+    drawn = fitted(SMALL[name], releases, setting).sample(3000, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    alone = {n: rng.permutation(p) for n, p in ROWS.items()}
+    assert pair_error(ROWS, drawn) < 0.5 * pair_error(ROWS, alone)
+    for column in ("a", "c", "d"):
+        gap = np.bincount(drawn[column], minlength=5) - np.bincount(ROWS[column], minlength=5)
+        assert np.abs(gap).sum() / 2 < 0.03 * 3000, column
+    with pytest.raises(BudgetError):
+        curator.ask(releases[0].question)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_same_releases_and_seed_make_the_same_model(name):
+    releases, setting, _ = measured(SMALL[name], chain(300))
+    one, two = (fitted(SMALL[name], releases, setting, seed=3).state()[1] for _ in range(2))
+    assert all(np.array_equal(one[k], two[k]) for k in one)
+
+
+ODD = {
+    "one column": {"a": {"type": "integer", "min": 0, "max": 9}},
+    "constant": {"a": {"type": "categorical", "categories": ["x"]}, "b": {"type": "integer", "min": 5, "max": 5}},
+    "two": {"a": {"type": "boolean", "categories": ["n", "y"]}, "b": {"type": "boolean", "categories": ["n", "y"]}},
+    "huge range": {"a": {"type": "integer", "min": -(10**12), "max": 10**12},
+                   "b": {"type": "boolean", "categories": ["n", "y"]}},
+    "many categories": {"a": {"type": "categorical", "categories": [f"c{i}" for i in range(3000)]},
+                        "b": {"type": "ordinal", "categories": ["l", "h"], "nullable": True}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("target", ["a", None])
+@pytest.mark.parametrize(("epsilon", "rows"), [(0.01, 1), (8.0, 500)])
+def test_odd_tables_work_at_any_epsilon(kind, target, epsilon, rows):
+    if target not in ODD[kind]:
+        target = None
+    schema = parse({"target": target, "columns": ODD[kind]})
+    rng = np.random.default_rng(0)
+    places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
+    for name, generator in SMALL.items():
+        if name == "network":
+            continue
+        releases, setting, _ = measured(with_options(generator, {}), places, schema, epsilon=epsilon)
+        drawn = fitted(generator, releases, setting).sample(20, rng=np.random.default_rng(0))
+        for column, got in drawn.items():
+            assert got.min() >= 0, name
+            assert got.max() < schema.columns[column].cells, name
+
+
+LOSSES = {
+    "merf": fourier_loss,
+    "pearl": fourier_loss,
+    "hp": TensorLoss,
+    "anova": TensorLoss,
+    "conditional": TensorLoss,
+    "ntk": GradientLoss,
+    "path": None,
+}
+
+
+def _bins(question):
+    if hasattr(question, "kernel"):
+        return list(question.kernel.bins)
+    features = question.features
+    if hasattr(features, "terms"):
+        return [b.bins for t in features.terms for b in t.blocks]
+    return [b.bins for b in (*features.blocks, *([features.label] if features.label else []))]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_closed_form_distance_is_that_of_the_enumerated_mean_embedding(name):
+    """Every possible row is listed, its features weighed by its probability: the loss is the squared distance of their
+    sum to the released values, in units of the noise."""
+    schema = parse({"target": "d", "columns": {n: CHAIN.columns[n].model_dump(exclude_none=True) for n in "acde"}})
+    generator = with_options(SMALL[name], {} if name in ("anova", "conditional", "path") else {"oneway_share": 0.5})
+    releases, setting, _ = measured(generator, {n: ROWS[n] for n in "acde"}, schema, epsilon=4.0)
+    counts, asked = embedding.split(releases)
+    asked = asked or [r for r in releases if isinstance(r, PathRelease)]
+    made = embedding.regrouped(*estimate(counts, setting), setting, _bins(asked[0].question))
+    distance = (PathLoss(made, asked, device="cpu") if name == "path"
+                else LOSSES[name](made, asked[0], device="cpu"))  # fmt: skip
+    rng = np.random.default_rng(2)
+    share = rng.dirichlet(np.ones(3))
+    parts = [rng.dirichlet(np.ones(len(m)), 3) for m in made.mass]
+    tensors = [torch.tensor(p[None], dtype=torch.float32) for p in parts]
+    told = float(distance(torch.tensor(share[None], dtype=torch.float32), tensors))
+    rows = every_row([made.bins(n) for n in made.groups])
+    weight = made.total * chances(parts, share)
+    assert told == pytest.approx(_enumerated(asked, rows, weight, name), rel=2e-3)
+
+
+def _enumerated(asked, rows, weight, name):
+    question = asked[0].question
+    if name == "path":
+        points = np.concatenate([r.question.points for r in asked])
+        gram = question.kernel.gram(points, points) + question.nugget * np.eye(len(points))
+        off = weight @ question.kernel.gram(question.kernel.points(rows), points)
+        off = off - np.concatenate([r.values for r in asked])
+        return off @ np.linalg.solve(gram, off) / question.deviation**2
+    off = (weight @ question.features.of(rows) - asked[0].values) / question.sigma
+    if name == "ntk":  # the second layer's gradients are next to nothing and left out
+        features = question.features
+        labels = features.label.width if features.label else 1
+        off = off.reshape(labels, -1)[:, : features.weights.size]
+    return float((off**2).sum())
+
+
+@pytest.mark.parametrize("name", ["merf", "pearl", "hp", "ntk", "anova"])
+def test_an_unknown_back_end_is_refused_before_anything_is_asked(name):
+    generator = with_options(SMALL[name], {"back_end": "oracle"})
+    with pytest.raises(UsageError, match="mixture, network"):
+        measured(generator, ROWS)
+
+
+@pytest.mark.parametrize("name", ["merf", "hp", "ntk", "path"])
+def test_a_network_can_stand_behind_every_loss(name):
+    """With few steps it already fits pairs better than independent columns do."""
+    generator = with_options(SMALL[name], {"back_end": "network", "steps": 40})
+    releases, setting, _ = measured(generator, ROWS, epsilon=8.0)
+    drawn = fitted(generator, releases, setting).sample(3000, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    alone = {n: rng.permutation(p) for n, p in ROWS.items()}
+    assert pair_error(ROWS, drawn) < 0.9 * pair_error(ROWS, alone)

@@ -1,0 +1,132 @@
+"""Parts of the embedding family: features' norms, the adversary, points of a path, options that do not fit."""
+
+import numpy as np
+import pytest
+import torch
+
+from synth.errors import UsageError
+from synth.generators.dp_hp import DPHP, hermite
+from synth.generators.dp_kernel import DPKernel
+from synth.generators.dp_merf import DPMerf
+from synth.generators.dp_ntk import DPNTK
+from synth.generators.embedding_loss import FourierLoss
+from synth.generators.pearl import MOST, Game, Pearl
+from synth.privacy.relation import Relation
+from synth.questions import Embedding, EmbeddingRelease, PathRelease
+from tests.unit.generators.embedding_helpers import CHAIN, chain, fitted, measured
+
+ROWS = chain(1500)
+
+
+def released(generator, **more):
+    releases, setting, _ = measured(generator, ROWS, **more)
+    return next(r for r in releases if isinstance(r, EmbeddingRelease)), setting
+
+
+def test_hermite_features_are_orthogonal_under_the_normal_law_and_of_norm_at_most_one():
+    x = np.linspace(-8, 8, 4001)
+    features = hermite(x, degree=3, decay=0.5)
+    assert np.linalg.norm(features, axis=1).max() == pytest.approx(1.0)
+    weight = np.exp(-(x**2) / 2) / np.exp(-(x**2) / 2).sum()
+    inner = features.T @ (weight[:, None] * features)
+    scaled = inner / np.outer(np.sqrt(np.diag(inner)), np.sqrt(np.diag(inner)))
+    assert np.abs(scaled - np.eye(4)).max() < 1e-6
+    assert np.diff(np.log(np.diag(inner))) == pytest.approx(np.log(0.5), abs=1e-6)
+
+
+@pytest.mark.parametrize("generator", [DPMerf(frequencies=50), Pearl(frequencies=50), DPHP(), DPKernel(),
+                                       DPKernel(variant="conditional"), DPNTK(features=2000)])  # fmt: skip
+def test_features_fill_the_unit_ball(generator):
+    """No row's norm passes one, and the largest is near one: no noise is wasted on room that nobody uses."""
+    release, _ = released(generator)
+    norms = np.linalg.norm(release.question.features.of(ROWS), axis=1)
+    assert norms.max() <= 1 + 1e-9
+    assert norms.max() > 0.9
+
+
+def test_every_row_has_a_gradient_of_the_same_norm_before_scaling():
+    """Mirrored units: half of them are active whatever the row, which the closed form rests on."""
+    release, _ = released(DPNTK(features=2000))
+    features = release.question.features
+    x = np.hstack([b.table[b.bins.groups[ROWS[b.bins.column]]] if b.bins.cells == len(b.bins.groups)
+                   else b.table[b.bins.groups[np.searchsorted(b.bins.starts, ROWS[b.bins.column], side="right") - 1]]
+                   for b in features.blocks])  # fmt: skip
+    active = (x @ features.weights.T > 0).sum(1)
+    assert set(active) == {len(features.signs) // 2}
+
+
+def test_signed_features_are_noised_for_a_replaced_row_of_opposite_sign():
+    """A replaced row moves signed features by up to 2, one-hot ones by sqrt(2): the shares of the budget say so."""
+    signed, setting = released(DPMerf(frequencies=50), relation=Relation.REPLACE_ONE)
+    plain, _ = released(DPKernel(), relation=Relation.REPLACE_ONE)
+    assert not signed.question.features.non_negative_inner
+    assert plain.question.features.non_negative_inner
+    assert (2.0 / (signed.question.sigma * setting.mu)) ** 2 < 0.71
+    assert (np.sqrt(2) / (plain.question.sigma * setting.mu)) ** 2 < 0.7
+
+
+def test_the_adversary_moves_weight_to_what_is_missed_and_keeps_its_bound():
+    values = np.zeros((1, 2, 40))
+    values[0, 0, :5] = 9.0  # five frequencies that no model can meet
+    distance = FourierLoss([0], [np.full((2, 40), 0.5)], None, values, 1.0, device="cpu")
+    game = Game(distance, speed=0.1)
+    share, parts = torch.ones((1, 1)), [torch.full((1, 1, 2), 0.5)]
+    for _ in range(50):
+        game(share, parts)
+    assert distance.weight[:5].min() > 2 * distance.weight[5:].max()
+    assert distance.weight.max() <= MOST
+    assert game.goal == pytest.approx(2 * float(distance.weight.sum()))
+
+
+def test_points_of_a_path_are_distinct_and_follow_from_earlier_answers_and_a_public_seed():
+    """Answering the same values twice makes the same points: nothing else enters their choice."""
+    generator = DPKernel(form="path", anchors=160)
+    releases, setting, _ = measured(generator, ROWS)
+    points = np.vstack([r.question.points for r in releases if isinstance(r, PathRelease)])
+    assert len(np.unique(points, axis=0)) == len(points) > 100
+    asked = []
+
+    def door(question):
+        asked.append(question)
+        return releases[len(asked) - 1]
+
+    generator.measure(door, setting, progress=lambda _: None)
+    for mine, first in zip(asked, releases, strict=True):
+        if isinstance(first, PathRelease):
+            assert np.array_equal(mine.points, first.question.points)
+            assert mine.key == first.question.key
+
+
+def test_a_conditional_embedding_has_the_label_in_every_term():
+    release, _ = released(DPKernel(variant="conditional"))
+    assert {t.blocks[-1].bins.column for t in release.question.features.terms} == {"d"}
+    assert len(release.question.features.terms) == 4 + 6
+
+
+def test_a_parallel_model_keeps_its_classes_apart():
+    """Each component belongs to one class."""
+    releases, setting, _ = measured(DPKernel(variant="parallel"), ROWS)
+    label = next(a for a in fitted(DPKernel(variant="parallel"), releases, setting).axes if a.column == "d")
+    assert set(np.unique(label.probs.max(1))) == {1.0}
+
+
+@pytest.mark.parametrize("bad", [
+    DPKernel(form="tensor"), DPKernel(variant="both"), DPKernel(variant="parallel", form="path"),
+    DPKernel(variant="parallel", back_end="network"), DPKernel(form="path", anchors=10**6),
+    DPHP(decay=1.0), DPHP(degree=0), Pearl(adversary=-1.0), DPNTK(order=2), DPMerf(frequencies=0),
+])  # fmt: skip
+def test_options_that_do_not_fit_are_refused_before_anything_is_asked(bad):
+    with pytest.raises(UsageError, match="option"):
+        measured(bad, ROWS)
+
+
+def test_a_release_of_another_method_is_refused_in_words():
+    releases, setting, _ = measured(DPMerf(frequencies=50), ROWS)
+    with pytest.raises(UsageError, match="another kind"):
+        fitted(DPHP(), releases, setting)
+
+
+def test_one_embedding_is_asked_for_each_run():
+    for generator in (DPMerf(frequencies=50), DPHP(), DPKernel(), DPNTK(features=1000)):
+        releases, _, _ = measured(generator, ROWS, CHAIN)
+        assert sum(isinstance(r.question, Embedding) for r in releases) == 1

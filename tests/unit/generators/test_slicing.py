@@ -1,0 +1,192 @@
+"""The slicing generators: budgets, encodings, options, and retraining on a stored release."""
+
+import numpy as np
+import pytest
+
+import synth
+from synth.errors import UsageError
+from synth.generators.base import Setting
+from synth.generators.histogram import estimate
+from synth.generators.slice_wasserstein import SliceWasserstein
+from synth.generators.slicing import Slicing, _alone
+from synth.generators.slicing_encoding import _simplex, binned, merged, scaled
+from synth.mechanisms import counts, slices
+from synth.privacy.accounting import calibrate
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SystemNoise
+from synth.privacy.profiles import slice_sigma
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Counts, Slices, SlicesRelease
+
+SCHEMA = synth.parse({
+    "target": "t",
+    "columns": {
+        "t": {"type": "boolean", "categories": ["n", "y"]},
+        "a": {"type": "categorical", "categories": [f"c{i}" for i in range(12)]},
+        "x": {"type": "integer", "min": 0, "max": 199, "nullable": True},
+    },
+})  # fmt: skip
+ROWS = 6000
+
+
+def quiet(_share):
+    pass
+
+
+def positions(rows=ROWS, seed=0):
+    """t follows a and x closely: P(t | a < 6) = .9, and x is higher where t is."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 12, rows)
+    t = (rng.random(rows) < np.where(a < 6, 0.9, 0.1)).astype(int)
+    x = np.clip(np.rint(rng.normal(70 + 60 * t, 20)), 0, 199).astype(int)
+    return {"t": t, "a": a, "x": np.where(rng.random(rows) < 0.1, 200, x)}
+
+
+def measured(generator, *, relation=Relation.ZERO_OUT, epsilon=5.0, rows=ROWS, schema=SCHEMA):
+    places = positions(rows)
+    near = Adjacency(relation=relation)
+    grant = Grant(epsilon=epsilon, delta=1e-5, near=near, mu=calibrate(epsilon, 1e-5))
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, noise=SystemNoise(),
+                      mechanisms={Counts: counts, Slices: slices})  # fmt: skip
+
+    def sigma(*, dim, num_slices, **more):
+        size = counts.sensitivity(near)
+        return slice_sigma(epsilon=epsilon, delta=1e-5, sensitivity=size, dim=dim, num_slices=num_slices, **more)
+
+    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(near),
+                      signed=counts.signed_sensitivity(near), slice_sigma=sigma,
+                      public_rows=rows if relation.rows_are_public else None)  # fmt: skip
+    releases = generator.measure(curator.ask, setting, progress=quiet)
+    curator.close()
+    return releases, setting, curator
+
+
+def drawn(generator, releases, setting, rows=4000):
+    model = generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    return model.sample(rows, rng=np.random.default_rng(1))
+
+
+def gap(rows):
+    """How much more often t holds where a < 6; .8 in the source, 0 where columns are independent."""
+    low = rows["a"] < 6
+    return rows["t"][low].mean() - rows["t"][~low].mean()
+
+
+KINDS = {
+    "default": Slicing(),
+    "records": Slicing(groups="records"),
+    "groups of a number": Slicing(encoding="binned", groups="300"),
+    "paper": Slicing(loss="kl", directions="gaussian", num_slices=20),
+    "network": Slicing(loss="js", steps=5),
+    "wasserstein": SliceWasserstein(steps=5),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relation", Relation)
+def test_the_whole_budget_is_spent_and_no_more(kind, relation):
+    """More than 99 % of epsilon under every relation, or a refusal by name where the row count is private."""
+    generator = KINDS[kind]
+    if relation is Relation.ADD_REMOVE and kind in ("records", "paper"):
+        with pytest.raises(UsageError, match="public row count"):
+            measured(generator, relation=relation)
+        return
+    curator = measured(generator, relation=relation)[2]
+    assert 0.985 * 5.0 < curator.epsilon_derived <= 5.0
+
+
+@pytest.mark.parametrize(("kind", "least"), [("default", 0.4), ("records", 0.1), ("groups of a number", 0.1)])
+def test_moments_find_the_relation_of_two_columns(kind, least):
+    """Median of five runs with fresh noise: the gap is .8 in the rows, and 0 +- .03 where columns are independent."""
+    gaps = []
+    for _ in range(5):
+        releases, setting, _ = measured(KINDS[kind])
+        gaps.append(gap(drawn(KINDS[kind], releases, setting)))
+    assert np.median(gaps) > least
+
+
+def test_single_columns_are_read_off_the_slices():
+    """Mean of x among its values and its missing share, from records and groups, whole and few directions."""
+    places = positions()
+    held = places["x"] < 200
+    kinds = {"records": Slicing(groups="records", encoding="scaled"),
+             "groups": Slicing(loss="kl", groups="2000", steps=0),
+             "gaussian": Slicing(loss="kl", directions="gaussian", num_slices=40, steps=0)}  # fmt: skip
+    for kind, generator in kinds.items():
+        releases, setting, _ = measured(generator, epsilon=8.0)
+        total, found = _alone([], releases[0], setting)
+        bins = found["x"].mass
+        inner = bins[:-1] / bins[:-1].sum()
+        middle = found["x"].starts[:-1] + (found["x"].widths[:-1] - 1) / 2
+        assert total == ROWS
+        assert abs(inner @ middle - places["x"][held].mean()) < 12, kind
+        assert abs(bins[-1] / total - 0.1) < 0.08, kind
+
+
+def test_at_no_budget_to_speak_of_columns_stay_independent():
+    """Noise is not taken for a relation: the model is then that of `independent`."""
+    gaps = []
+    for _ in range(5):
+        releases, setting, _ = measured(Slicing(), epsilon=0.05)
+        gaps.append(abs(gap(drawn(Slicing(), releases, setting))))
+    assert np.median(gaps) < 0.05
+
+
+def test_a_stored_release_is_fitted_again_with_other_options():
+    """Moments' release by a network, and a network's by characteristic functions: fit reads the release alone."""
+    releases, setting, _ = measured(Slicing())
+    for other in (Slicing(loss="chi2", steps=2, batch=16), SliceWasserstein(steps=2, batch=16)):
+        assert len(drawn(other, releases, setting, rows=50)["t"]) == 50
+    releases, setting, _ = measured(KINDS["paper"])
+    assert len(drawn(Slicing(loss="characteristic", steps=2), releases, setting, rows=50)["t"]) == 50
+    with pytest.raises(UsageError, match="full rotation"):
+        drawn(Slicing(), releases, setting)
+
+
+def test_signed_coordinates_only_where_they_cost_nothing():
+    """Corners of a simplex are used where a signed vector is as cheap as another, not under replace_one."""
+    for relation, signed in ((Relation.ZERO_OUT, True), (Relation.REPLACE_ONE, False)):
+        release = measured(Slicing(), relation=relation)[0][-1]
+        assert isinstance(release, SlicesRelease)
+        assert release.question.encoding.non_negative is not signed
+
+
+def test_encodings_have_unit_norm_and_cover_every_position():
+    releases, setting, _ = measured(Slicing())
+    total, found = estimate(releases[:-1], setting)
+    for encoding in (binned(SCHEMA), scaled(SCHEMA), merged(found, total, setting, sigma=1.0)):
+        assert 0.9 < encoding.norm <= 1
+        assert [b.bins.column for b in encoding.blocks] == list(SCHEMA.columns)
+        assert all(b.bins.groups.min() >= 0 for b in encoding.blocks)
+
+
+@pytest.mark.parametrize("corners", [2, 3, 4])
+def test_simplex_corners_are_equally_far_apart(corners):
+    table = _simplex(corners)
+    apart = ((table[:, None] - table) ** 2).sum(2)[np.triu_indices(corners, 1)]
+    assert np.allclose(apart, 2 * corners / (corners - 1))
+    assert np.all((table**2).sum(1) <= 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"loss": "l2"}, {"groups": "many"}, {"groups": "0"}, {"k": 4}, {"directions": "up"}, {"encoding": "x"},
+     {"ridge": 0.0}, {"encoding": "merged", "groups": "records"}],
+)  # fmt: skip
+def test_wrong_options_are_refused_before_anything_is_asked(options):
+    with pytest.raises(UsageError, match="option"):
+        Slicing(**options).measure(lambda _: pytest.fail("asked"), None, progress=quiet)  # type: ignore[arg-type]
+
+
+def test_wasserstein_takes_no_other_loss():
+    with pytest.raises(UsageError, match="loss"):
+        SliceWasserstein(loss="kl").check()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("kind", ["default", "records", "network", "wasserstein"])
+def test_almost_no_rows_are_enough(kind, rows):
+    releases, setting, _ = measured(KINDS[kind], rows=rows, epsilon=0.1)
+    for name, places in drawn(KINDS[kind], releases, setting, rows=10).items():
+        assert places.min() >= 0
+        assert places.max() < SCHEMA.columns[name].cells

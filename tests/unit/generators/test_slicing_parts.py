@@ -1,0 +1,142 @@
+"""Parts of the slicing generators: moments, divergences, the network."""
+
+import numpy as np
+import pytest
+import torch
+
+from synth.generators import networks, slicing_moments
+from synth.generators.slicing_divergence import DIVERGENCES, divergence, ratio, wasserstein
+from synth.questions import Bins, Block, Encoding, Slices, SlicesRelease
+
+WEIGHT = np.sqrt(0.5) * (1 - 1e-9)
+
+
+def simulated(*, records, rho=0.3, rows=20_000, sigma=0.5, groups=1000, seed=0):
+    """A release over two columns of 3 bins with P(b = a) raised by ``rho``; the true covariance; one-ways."""
+    rng = np.random.default_rng(seed)
+    a = rng.choice(3, rows, p=[0.5, 0.3, 0.2])
+    b = np.where(rng.random(rows) < rho, a, rng.choice(3, rows, p=[0.5, 0.3, 0.2]))
+    group = np.arange(rows) if records else rng.integers(0, groups, rows)
+    count = rows if records else groups
+    blocks = tuple(Block.one_hot(Bins.each(n, 3), weight=WEIGHT) for n in "ab")
+    sums = np.zeros((count, 6))
+    np.add.at(sums, (group, a), WEIGHT)
+    np.add.at(sums, (group, 3 + b), WEIGHT)
+    question = Slices(purpose="s", encoding=Encoding(blocks=blocks), sigma=sigma, groups=None if records else groups)
+    masses = [np.bincount(c, minlength=3) / rows for c in (a, b)]
+    truth = np.bincount(3 * a + b, minlength=9).reshape(3, 3) / rows - np.outer(*masses)
+    return SlicesRelease(question=question, values=sums + rng.normal(0, sigma, sums.shape)), masses, truth
+
+
+@pytest.mark.parametrize("records", [True, False])
+def test_covariances_are_unbiased_and_their_noise_is_as_stated(records):
+    """Over 60 releases the mean error of whitened cells is near 0 and their variance near 1 / groups."""
+    errors = []
+    for seed in range(60):
+        release, masses, truth = simulated(records=records, rows=2000, groups=200, seed=seed)
+        found = slicing_moments.moments(release, masses, total=2000)
+        seen = found.matrix[found.spans[0], found.spans[1]]
+        left, right = (np.linalg.pinv(b) for b in found.back)
+        errors.append((seen - left @ truth @ right.T) * np.sqrt(found.groups))
+    stacked = np.stack(errors)
+    assert np.abs(stacked.mean(0)).max() < 4 / np.sqrt(60)
+    assert 0.75 < stacked.var() < 1.35
+
+
+@pytest.mark.parametrize("records", [True, False])
+def test_covariances_lead_back_to_tables(records):
+    release, masses, truth = simulated(records=records)
+    found = slicing_moments.moments(release, masses, total=20_000)
+    seen = found.back[0] @ found.matrix[found.spans[0], found.spans[1]] @ found.back[1].T
+    assert np.corrcoef(seen.ravel(), truth.ravel())[0, 1] > 0.9
+
+
+def test_noise_alone_is_drawn_to_independence():
+    """Independent columns: in most releases nothing is left, in none much."""
+    left = []
+    for seed in range(20):
+        release, masses, _ = simulated(records=False, rho=0.0, rows=2000, groups=200, seed=seed)
+        found = slicing_moments.moments(release, masses, total=2000)
+        left.append((slicing_moments.shrunk(found, np.ones((2, 2))) ** 2).sum() / (found.matrix**2).sum())
+    assert np.mean(np.array(left) == 0) > 0.6
+    assert max(left) < 0.6
+
+
+def test_density_ratio_is_high_where_real_points_are():
+    rng = np.random.default_rng(0)
+    made = torch.as_tensor(rng.normal(0, 1, (1, 200, 1)))
+    real = torch.as_tensor(rng.normal(1, 1, (1, 200, 1)))
+    r = ratio(real, made, ridge=0.1)[0]
+    x = made[0, :, 0]
+    assert (r >= 0).all()
+    assert r[(x > 0.5) & (x < 1.5)].mean() > 2 * r[x < -0.5].mean()
+
+
+@pytest.mark.parametrize("kind", DIVERGENCES)
+def test_every_divergence_is_least_where_densities_agree(kind):
+    """f >= 0 with f(1) = f'(1) = 0: else the mean of estimated ratios, which is not quite one, would be lowered."""
+    at = torch.tensor([1.0], dtype=torch.float64, requires_grad=True)
+    value = DIVERGENCES[kind](at)
+    assert float(value.detach()) == pytest.approx(0, abs=1e-5)
+    assert float(torch.autograd.grad(value.sum(), at)[0]) == pytest.approx(0, abs=1e-5)
+    assert (DIVERGENCES[kind](torch.linspace(0.01, 5, 100)) >= -1e-6).all()
+
+
+@pytest.mark.parametrize("kind", DIVERGENCES)
+def test_every_divergence_pulls_points_towards_the_real_ones(kind):
+    """Its gradient moves a shifted cloud back, on the average."""
+    rng = np.random.default_rng(0)
+    real = torch.as_tensor(rng.normal(1.0, 1, (4, 100, 2)))
+    made = torch.as_tensor(rng.normal(0.0, 1, (4, 100, 2))).requires_grad_(True)
+    pull = torch.autograd.grad(divergence(real, made, kind=kind, ridge=0.5), made)[0]
+    assert torch.isfinite(pull).all()
+    assert -pull.mean() > 0
+
+
+def test_wasserstein_is_the_mean_square_of_sorted_gaps():
+    real, made = torch.tensor([[[0.0], [3.0]]]), torch.tensor([[[5.0], [1.0]]])
+    assert float(wasserstein(real, made)) == pytest.approx((1 + 4) / 2)
+
+
+def test_network_repeats_with_the_same_generator_and_leaves_torch_s_own_alone():
+    before = torch.get_rng_state()
+    made = [networks.network([2, 3], rng=np.random.default_rng(s)) for s in (1, 1, 2)]
+    drawn = [m.drawn(m.hidden(5)) for m in made]
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_hard_rows_are_one_hot_and_follow_the_heads():
+    """Shares of 20,000 hard rows are the heads' (soft rows' are not, by more than the test allows)."""
+    made = networks.network(
+        [2, 3], rng=np.random.default_rng(0), start=np.array([0.9, 0.1, 0.8, 0.1, 0.1]), spread=1e-6
+    )
+    z = made.hidden(20_000)
+    rows, soft, heads = made.drawn(z, hard=True), made.drawn(z), made.forward(z).mean(0)
+    assert set(rows.detach().round(decimals=5).unique().tolist()) == {0.0, 1.0}
+    assert torch.allclose(rows.mean(0), heads, atol=0.015)
+    assert not torch.allclose(soft.mean(0), heads, atol=0.015)
+
+
+def test_heads_sum_to_one_even_for_wild_scores():
+    made = networks.network([2, 3], rng=np.random.default_rng(0))
+    with torch.no_grad():
+        made.layers[-1][1].copy_(torch.tensor([0.0, 0.0, 500.0, -500.0, 0.0]))
+    probs = made.forward(made.hidden(7))
+    assert torch.allclose(probs[:, :2].sum(1), torch.ones(7), atol=1e-5)
+    assert torch.allclose(probs[:, 2:].sum(1), torch.ones(7), atol=1e-5)
+
+
+def test_network_starts_near_what_it_is_given_and_learns():
+    start = np.array([0.9, 0.1, 0.2, 0.3, 0.5])
+    made = networks.network([2, 3], rng=np.random.default_rng(0), start=start)
+    assert np.abs(networks.components(made, 2000, rng=np.random.default_rng(1)).mean(0) - start).max() < 0.2
+    goal = torch.tensor([0.2, 0.8, 0.6, 0.2, 0.2])
+
+    def loss():
+        return ((made.drawn(made.hidden(64), hard=True).mean(0) - goal) ** 2).sum()
+
+    networks.train(made.parameters, loss, steps=500, rate=3e-3, progress=lambda _: None)
+    after = networks.components(made, 2000, rng=np.random.default_rng(1)).mean(0)
+    assert np.abs(after - goal.numpy()).max() < 0.12

@@ -1,0 +1,84 @@
+"""`mwem` and `small_db` keep strong dependences on tables they fit, refuse others by name, and hold their budget."""
+
+import numpy as np
+import pytest
+
+import synth
+from synth.errors import UsageError
+from synth.generators.base import Setting
+from synth.generators.mwem import Mwem
+from synth.generators.small_db import SmallDb
+from synth.mechanisms import counts, selection
+from synth.privacy.accounting import EPSILON_RESERVE, SAFETY, calibrate, calibrate_rho
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Choice, Counts
+from tests.conftest import SMALL
+
+TOY = synth.parse({"columns": {
+    "a": {"type": "categorical", "categories": ["x", "y"]},
+    "b": {"type": "categorical", "categories": ["x", "y"]},
+    "c": {"type": "integer", "min": 0, "max": 99},
+}})  # fmt: skip
+EPSILON = 2.0
+
+
+def places(schema, rows=2000):
+    rng = np.random.default_rng(0)
+    found = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
+    if schema is TOY:
+        found["c"] = np.where(found["a"] == 0, found["c"] // 2, 50 + found["c"] // 2)
+    return found
+
+
+def measured(generator, schema, relation):
+    near = Adjacency(relation=relation)
+    grant = Grant(epsilon=EPSILON, delta=1e-5, near=near, mu=calibrate(EPSILON, 1e-5))
+    rows = places(schema)
+    door = Curator(grant=grant, commit=lambda: None, read=lambda: rows, noise=SystemNoise(),
+                   mechanisms={Counts: counts, Choice: selection})  # fmt: skip
+    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(near),
+                      signed=counts.signed_sensitivity(near), rho=calibrate_rho(EPSILON, 1e-5),
+                      epsilon=EPSILON * (1 - EPSILON_RESERVE) * (1 - SAFETY),
+                      public_rows=2000 if relation.rows_are_public else None)  # fmt: skip
+    return generator.measure(door.ask, setting, progress=lambda _: None), setting, door
+
+
+@pytest.mark.parametrize("generator", [Mwem(), SmallDb()], ids=["mwem", "small_db"])
+@pytest.mark.parametrize("relation", list(Relation))
+def test_the_budget_is_spent_whole_and_a_strong_dependence_kept(generator, relation):
+    releases, setting, door = measured(generator, TOY, relation)
+    assert 0.999 * EPSILON < door.epsilon_derived <= EPSILON
+    rng = np.random.default_rng(1)
+    model = generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    drawn = model.sample(2000, rng=rng)
+    assert ((drawn["a"] == 1) == (drawn["c"] >= 50)).mean() > 0.9
+    assert model.total == pytest.approx(2000, rel=0.15)
+
+
+def test_mwem_fits_a_table_of_six_columns():
+    generator = Mwem(rounds=2)
+    releases, setting, _ = measured(generator, synth.parse(SMALL), Relation.ADD_REMOVE)
+    rng = np.random.default_rng(1)
+    model = generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    drawn = model.sample(100, rng=rng)
+    for name, column in setting.schema.measured().items():
+        assert drawn[name].min() >= 0
+        assert drawn[name].max() < column.cells
+
+
+def test_larger_tables_are_refused_by_number_with_a_way_out():
+    wide = {f"c{i}": {"type": "integer", "min": 0, "max": 9} for i in range(21)}
+    with pytest.raises(UsageError, match=r"2.1e\+06 cells.*mixture"):
+        Mwem().check_schema(synth.parse({"columns": wide}))
+    with pytest.raises(UsageError, match=r"360 kinds of rows.*mixture"):
+        SmallDb().check_schema(synth.parse(SMALL))
+
+
+@pytest.mark.parametrize(
+    "wrong", [Mwem(rounds=-1), Mwem(ones=1.0), Mwem(bins=1), SmallDb(records=1), SmallDb(counting=0)]
+)
+def test_options_out_of_range_are_refused(wrong):
+    with pytest.raises(UsageError, match="--option"):
+        wrong.check()
