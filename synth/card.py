@@ -13,6 +13,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.schema import Learnt, Schema
 
+OTHERS = {"zcdp": "OpenDP's, of zero-concentrated privacy", "exponential": "exponential mechanism"}
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
 
 
@@ -63,6 +64,8 @@ def _mechanism(event: Event) -> str:
     """What drew the noise, in words."""
     if event.kind == SLICES:
         return "rounded Gaussian on random slices"
+    if event.kind in OTHERS:
+        return OTHERS[event.kind]
     return "rounded Gaussian counts" if event.pitch == 1 else "rounded Gaussian sums"
 
 

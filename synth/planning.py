@@ -6,6 +6,7 @@ and costs are close, and exact where nothing adapts.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import pi, prod, sqrt
 from typing import Any
@@ -19,7 +20,7 @@ from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
-from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.questions import Bins, Counts, CountsRelease, External, Marginal, Path
 from synth.request import adjacency, check_num_rows, check_schema, generator_named, granted, with_target
 from synth.schema import Schema
 
@@ -104,9 +105,10 @@ def plan(
     mu, size = grant.mu, counts.sensitivity(near)
     circumstances = setting(facts, grant, public_rows=rows if near.rows_are_public else None)
     check_schema(generator, facts)
-    asked: list[Any] = []
-    generator.measure(_stand_in(facts, rows, asked), circumstances, progress=lambda _: None)
-    tables = [q for q in asked if isinstance(q, Counts)]
+    asked: list[tuple[Any, int]] = []
+    with suppress(_Enough):
+        generator.measure(_stand_in(facts, rows, asked), circumstances, progress=lambda _: None)
+    tables = [q for q, _ in asked if isinstance(q, Counts)]
     marginals = [m for q in tables for m in q.marginals]
     # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
     one = _error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
@@ -120,7 +122,7 @@ def plan(
         mu=mu,
         sensitivity=size,
         meaning=meaning(epsilon, about="row" if near.by_row else "person"),
-        steps=[_step(q) for q in asked],
+        steps=[_step(q, cells) for q, cells in asked],
         error_one_way=one or 0.0,
         error_two_way=two,
         seconds=_seconds(marginals, rows, len(facts.measured())),
@@ -128,21 +130,30 @@ def plan(
     )
 
 
-def _stand_in(schema: Schema, rows: int, asked: list[Any]):
-    """Answers questions as a uniform, independent table of that many rows would, and notes them."""
+class _Enough(Exception):
+    """What follows takes as long as a run; the questions so far are the forecast."""
+
+
+def _stand_in(schema: Schema, rows: int, asked: list[tuple[Any, int]]):
+    """Answers questions as a uniform, independent table of that many rows would, and notes them with their size."""
     rng = np.random.default_rng(0)  # no privacy noise: nothing private is answered
     others = mechanisms()
 
     def ask(question: Any) -> Any:
-        asked.append(question)
-        if not isinstance(question, Counts):
-            places = {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in schema.measured().items()}
-            return others[type(question)].answer(question, places, SeededNoise(0))
-        values = tuple(
-            np.rint(_uniform(m, rows) + m.sigma * rng.standard_normal(m.shape)).astype(np.int64)
-            for m in question.marginals
-        )
-        return CountsRelease(question=question, values=values)
+        if isinstance(question, Counts):
+            values = tuple(
+                np.rint(_uniform(m, rows) + m.sigma * rng.standard_normal(m.shape)).astype(np.int64)
+                for m in question.marginals
+            )
+            asked.append((question, sum(m.cells for m in question.marginals)))
+            return CountsRelease(question=question, values=values)
+        if isinstance(question, External | Path):
+            asked.append((question, len(question.points) if isinstance(question, Path) else 0))
+            raise _Enough
+        places = {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in schema.measured().items()}
+        release = others[type(question)].answer(question, places, SeededNoise(0))
+        asked.append((question, int(np.size(getattr(release, "values", 1)))))
+        return release
 
     return ask
 
@@ -159,12 +170,11 @@ def _shares(bins: Bins) -> np.ndarray:
     return np.bincount(bins.groups[kept], bins.widths[kept], minlength=bins.size) / bins.cells
 
 
-def _step(question: Any) -> Step:
+def _step(question: Any, cells: int) -> Step:
     if not isinstance(question, Counts):
-        least = most = question.sigma
-        return Step(purpose=question.purpose, tables=1, cells=question.cells, sigma_least=least, sigma_most=most)
+        noise = float(getattr(question, "sigma", None) or question.scale)
+        return Step(purpose=question.purpose, tables=1, cells=cells, sigma_least=noise, sigma_most=noise)
     sigmas = [m.sigma for m in question.marginals]
-    cells = sum(m.cells for m in question.marginals)
     return Step(purpose=question.purpose, tables=len(sigmas), cells=cells,
                 sigma_least=min(sigmas), sigma_most=max(sigmas))  # fmt: skip
 

@@ -17,8 +17,8 @@ from synth.schema import Schema
 class Aim:
     """One-way tables, then round after round the table that the model fits worst, with growing budgets.
 
-    ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``rounds``: most rounds; 0 for
-    OpenDP's 16 for each column. ``max_size``: most megabytes of the model.
+    ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``steps``: most, of the fit.
+    ``rounds``: most rounds; 0 for OpenDP's 16 for each column. ``max_size``: most megabytes of the model.
     **Guarantee**: asks within ``setting.rho``; ``fit`` sees releases only.
     """
 
@@ -29,12 +29,15 @@ class Aim:
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     bins: int = 32
     numbers: float = 0.1
+    steps: int = 3000
     rounds: int = 0
     max_size: float = 80.0
 
     def check(self) -> None:
         """Errors: UsageError for an option out of its range."""
-        external_fit.check_options(bins=self.bins, numbers=self.numbers, rounds=self.rounds, max_size=self.max_size)
+        external_fit.check_options(
+            bins=self.bins, numbers=self.numbers, steps=self.steps, rounds=self.rounds, max_size=self.max_size
+        )
 
     def check_schema(self, schema: Schema) -> None:  # noqa: ARG002
         """Errors: UsageError, before anything is spent, when the extra is not installed."""
@@ -63,4 +66,4 @@ class Aim:
         progress: Progress,
     ) -> Product:
         """The random field that agrees best with the measured tables, as records drawn from it."""
-        return external_fit.fit(releases, setting, rng=rng, device=device, progress=progress)
+        return external_fit.fit(releases, setting, steps=self.steps, rng=rng, device=device, progress=progress)

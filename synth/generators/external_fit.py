@@ -23,7 +23,6 @@ from synth.questions import Bins, CountsRelease, External, ExternalRelease
 NEEDS = ("opendp", "mbi", "polars")  # the extra [peers]
 RECORDS = 30_000  # most records drawn from the field: the model's components
 CELLS = 50_000_000  # most cells (4 bytes each) of all columns' component tables together
-ITERATIONS = 500  # most, of the fit: converged it follows the noise of large tables, and is further from the truth
 HALVINGS = 20  # of the search for the weight of a bin
 
 
@@ -34,14 +33,17 @@ def check_installed() -> None:
         raise UsageError(f"{', '.join(lacking)} not installed; run: pip install 'facsimile-synth[peers]'")
 
 
-def check_options(*, bins: int, numbers: float, rounds: int = 0, max_size: float = 1.0) -> None:
+def check_options(*, bins: int, numbers: float, steps: int = 1, rounds: int = 0, max_size: float = 1.0) -> None:
     """Errors: UsageError naming the option that is out of its range."""
     if bins < 2:
         raise UsageError(f"--option bins={bins}: at least 2 are needed")
     if not 0 < numbers < 1:
         raise UsageError(f"--option numbers={numbers}: a share between 0 and 1 is needed")
-    if rounds < 0 or not max_size > 0:
-        raise UsageError(f"--option rounds={rounds}, max_size={max_size}: rounds from 0 on, a size above 0")
+    if steps < 1 or rounds < 0 or not max_size > 0:
+        raise UsageError(
+            f"--option steps={steps}, rounds={rounds}, max_size={max_size}: at least 1 step, rounds from 0 on, and a "
+            "size above 0 are needed"
+        )
 
 
 def measure(
@@ -101,7 +103,7 @@ def _even(found: Histogram, size: int, most: int) -> Bins:
 
 
 def fit(
-    releases: Sequence[Any], setting: Setting, *, rng: np.random.Generator, device: str, progress: Progress
+    releases: Sequence[Any], setting: Setting, *, steps: int, rng: np.random.Generator, device: str, progress: Progress
 ) -> Product:
     """Records drawn from the random field that agrees best with the measured tables, as a mixture of that many."""
     asked = [r for r in releases if isinstance(r, ExternalRelease)]
@@ -113,7 +115,7 @@ def fit(
         [b.size for b in bins.values()],
         [Table(*t) for t in zip(release.cliques, release.values, release.sigmas, strict=True)],
         total=None if setting.public_rows is None else float(max(setting.public_rows, 1)),
-        iterations=ITERATIONS,
+        iterations=steps,
         progress=lambda share: progress(0.9 * share),
     )
 

@@ -17,7 +17,8 @@ from synth.schema import Schema
 class Mst:
     """One-way tables, then the pairs of a maximum spanning tree, chosen privately. The library is OpenDP.
 
-    ``bins``: most bins of a number. ``numbers``: share of the budget for finding them.
+    ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``steps``: most, of
+    the fit: more would follow the noise of large tables.
     **Guarantee**: asks within ``setting.rho``; ``fit`` sees releases only.
     """
 
@@ -28,10 +29,11 @@ class Mst:
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     bins: int = 32
     numbers: float = 0.1
+    steps: int = 500
 
     def check(self) -> None:
         """Errors: UsageError for an option out of its range."""
-        external_fit.check_options(bins=self.bins, numbers=self.numbers)
+        external_fit.check_options(bins=self.bins, numbers=self.numbers, steps=self.steps)
 
     def check_schema(self, schema: Schema) -> None:  # noqa: ARG002
         """Errors: UsageError, before anything is spent, when the extra is not installed."""
@@ -53,4 +55,4 @@ class Mst:
         progress: Progress,
     ) -> Product:
         """The random field that agrees best with the measured tables, as records drawn from it."""
-        return external_fit.fit(releases, setting, rng=rng, device=device, progress=progress)
+        return external_fit.fit(releases, setting, steps=self.steps, rng=rng, device=device, progress=progress)

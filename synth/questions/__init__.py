@@ -12,13 +12,7 @@ from synth.questions.values import Values, ValuesRelease
 
 Question = Counts | Values | Slices | Embedding | Path | External | Choice
 Release = (
-    CountsRelease
-    | ValuesRelease
-    | SlicesRelease
-    | EmbeddingRelease
-    | PathRelease
-    | ExternalRelease
-    | ChoiceRelease
+    CountsRelease | ValuesRelease | SlicesRelease | EmbeddingRelease | PathRelease | ExternalRelease | ChoiceRelease
 )
 
 __all__ = [

@@ -46,7 +46,7 @@ def pair_error(real, fake, a, b, step=5):
     return np.abs(law(real) - law(fake)).sum() / 2
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", ["mixture", "independent"])
 @pytest.mark.parametrize("mu", [0.001, 0.27, 5.0])
 def test_the_whole_budget_and_no_more(name, mu):
     door, _ = run(name, table(2000), mu=mu)
