@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: setup run test test-slow check format bench bench-flagship bench-tables bench-plan clean
+.PHONY: setup run test test-slow check format bench bench-flagship bench-tables bench-embeddings bench-slicing bench-plan clean
 
 setup: .venv/ready
 
@@ -31,7 +31,7 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-flagship bench-tables bench-plan  ## every figure of the docs; an hour on two cores
+bench: bench-flagship bench-tables bench-embeddings bench-slicing bench-plan  ## every figure of the docs; an hour on two cores
 
 bench-flagship: setup  ## docs/benchmarks.md; needs the public tables beside the checkout
 	$(BIN)/python benchmarks/flagship.py
@@ -40,6 +40,14 @@ bench-tables: setup  ## docs/tables.md; needs the public tables beside the check
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/flagship.py --tables diabetes,nist,credit,acs5yr --epsilons 1 --json benchmarks/results/hard.json
 	$(BIN)/python benchmarks/flagship.py --tables diabetes --epsilons 5.1 --method mixture --json benchmarks/results/wide.json
+
+bench-embeddings: setup  ## docs/generators/dp_*.md, pearl.md; needs the public tables
+	$(BIN)/python benchmarks/embeddings.py
+
+bench-slicing: setup  ## docs/generators/slicing.md; needs the public tables
+	$(BIN)/python benchmarks/slices_accounting.py
+	$(BIN)/python benchmarks/table1.py
+	$(BIN)/python benchmarks/table1.py --steps
 
 bench-plan: setup  ## how far forecasts of time and memory are off
 	$(BIN)/python benchmarks/forecast.py

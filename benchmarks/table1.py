@@ -37,7 +37,7 @@ METHODS: dict[str, tuple[str, dict]] = {
     "DP-SGD": ("dp_ctgan", {}),
     "PATE": ("pate_gan", {}),
     "MERF": ("dp_merf", {}),
-    "slicing, grouped": ("slicing", {}),
+    "slicing (groups)": ("slicing", {}),
     "mixture": ("mixture", {}),
 }
 STEPS: dict[str, dict] = {
@@ -139,6 +139,8 @@ def plan(given: argparse.Namespace, schema: Path, epsilon: float) -> list[tuple[
         lower = published_epsilon(epsilon, coordinates(schema))
         return [(label, "slicing", o, lower if i == 0 else epsilon) for i, (label, o) in enumerate(STEPS.items())]
     wanted = given.methods.split(",") if given.methods else list(METHODS)
+    if unknown := [label for label in wanted if label not in METHODS]:
+        sys.exit(f"--methods {', '.join(unknown)}: choose of {', '.join(METHODS)}")
     return [(label, *METHODS[label], epsilon) for label in wanted]
 
 

@@ -1,7 +1,7 @@
 """Why the published DP-kernel has no guarantee, and why a path told with its gradients has (docs/decisions/0004).
 
-A generator of one point, G(z) = theta in R^d, is trained to minimise its kernel distance from n records, d > n + 1. With
-noise that is added to the loss and detached from the graph, every step is a random number times the exact private
+A generator of one point, G(z) = theta in R^d, is trained to minimise its kernel distance from n records, d > n + 1.
+With noise that is added to the loss and detached from the graph, every step is a random number times the exact private
 gradient, a combination of x_i - theta: the final theta lies in the affine hull of theta_0 and the records, however
 large the noise. Two tables that differ in one record are told apart without error.
 """
@@ -41,7 +41,7 @@ def published(records, rng):
 
 
 def ours(records, rng):  # noqa: ARG001
-    """Trains by ascent of a released path: value and gradient are told jointly, at points that earlier answers chose."""
+    """Trains by ascent of a released path: value and gradient told jointly, at points that earlier answers chose."""
     mechanism, theta = Functional(), START
     rows = {"x": np.array(records, dtype=np.int64)}
     for _ in range(STEPS):
