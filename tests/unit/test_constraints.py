@@ -35,7 +35,7 @@ def made(schema, method="mixture", **more):
     return result, result.frame.assign(age=result.frame["age"].astype(int))
 
 
-@pytest.mark.parametrize("method", [m["name"] for m in synth.methods()])
+@pytest.mark.parametrize("method", ["mixture", "independent", "slicing", "dp_kernel", "dp_merf"])
 @pytest.mark.parametrize("name", RULES)
 def test_every_row_keeps_the_rule(method, name):
     result, frame = made(schema_with(RULES[name]), method, num_rows=1500)
@@ -98,7 +98,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("columns", [DATES, NUMBERS], ids=["dates", "numbers"])
-@pytest.mark.parametrize("method", [m["name"] for m in synth.methods()])
+@pytest.mark.parametrize("method", ["mixture", "independent", "slicing", "dp_kernel", "dp_merf"])
 def test_order_is_kept_wherever_neither_is_missing(columns, method):
     import pandas as pd
 
