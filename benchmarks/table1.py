@@ -117,7 +117,7 @@ def published_epsilon(epsilon: float, dim: int) -> float:
 
 def coordinates(schema: Path) -> int:
     """Coordinates of the published encoding: a category each, a number one."""
-    from synth.generators.slicing_encoding import scaled
+    from synth.generators.slices.encoding import scaled
     from synth.schema import load
 
     return scaled(load(schema)).dim

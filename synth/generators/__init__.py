@@ -4,21 +4,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from synth.generators.aim import Aim
 from synth.generators.base import Generator
-from synth.generators.dp_hp import DPHP
-from synth.generators.dp_kernel import DPKernel
-from synth.generators.dp_merf import DPMerf
-from synth.generators.dp_ntk import DPNTK
-from synth.generators.independent import Independent
-from synth.generators.mixture import Mixture
-from synth.generators.mst import Mst
-from synth.generators.mwem import Mwem
-from synth.generators.pearl import Pearl
+from synth.generators.embeddings.dp_hp import DPHP
+from synth.generators.embeddings.dp_kernel import DPKernel
+from synth.generators.embeddings.dp_merf import DPMerf
+from synth.generators.embeddings.dp_ntk import DPNTK
+from synth.generators.embeddings.pearl import Pearl
+from synth.generators.marginals.independent import Independent
+from synth.generators.marginals.mixture import Mixture
 from synth.generators.product import Product
-from synth.generators.slice_wasserstein import SliceWasserstein
-from synth.generators.slicing import Slicing
-from synth.generators.small_db import SmallDb
+from synth.generators.rivals.aim import Aim
+from synth.generators.rivals.mst import Mst
+from synth.generators.rivals.mwem import Mwem
+from synth.generators.rivals.small_db import SmallDb
+from synth.generators.slices.slice_wasserstein import SliceWasserstein
+from synth.generators.slices.slicing import Slicing
 
 ALL = (Mixture, Independent, Slicing, SliceWasserstein, DPKernel, DPMerf, DPHP, Pearl, DPNTK, Aim, Mst, Mwem, SmallDb)
 GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL)}

@@ -7,8 +7,8 @@ import pytest
 
 from synth.generators import calendar
 from synth.generators.base import Setting
-from synth.generators.independent import Independent
-from synth.generators.mixture import Mixture
+from synth.generators.marginals.independent import Independent
+from synth.generators.marginals.mixture import Mixture
 from synth.schema import parse
 from tests.unit.generators.helpers import OpenDoor, quiet
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from synth.generators.denoise import project, shrink
-from synth.generators.merging import merge, merge_bins
+from synth.generators.marginals.denoise import project, shrink
+from synth.generators.marginals.merging import merge, merge_bins
 
 
 @pytest.mark.parametrize("denoise", [project, lambda c, total: shrink(c, total=total, sigma=5.0)])

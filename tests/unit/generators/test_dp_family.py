@@ -5,18 +5,18 @@ import pytest
 import torch
 
 from synth.errors import BudgetError, UsageError
-from synth.generators import embedding
-from synth.generators.dp_hp import DPHP
-from synth.generators.dp_kernel import DPKernel
-from synth.generators.dp_kernel_path import PathLoss
-from synth.generators.dp_merf import DPMerf
-from synth.generators.dp_ntk import DPNTK
-from synth.generators.dp_ntk_loss import GradientLoss
-from synth.generators.embedding_fourier import loss as fourier_loss
-from synth.generators.embedding_tensor import TensorLoss
-from synth.generators.histogram import estimate
+from synth.generators.embeddings import embedding
+from synth.generators.embeddings.dp_hp import DPHP
+from synth.generators.embeddings.dp_kernel import DPKernel
+from synth.generators.embeddings.dp_merf import DPMerf
+from synth.generators.embeddings.dp_ntk import DPNTK
+from synth.generators.embeddings.fourier import loss as fourier_loss
+from synth.generators.embeddings.ntk_loss import GradientLoss
+from synth.generators.embeddings.path import PathLoss
+from synth.generators.embeddings.pearl import Pearl
+from synth.generators.embeddings.tensor import TensorLoss
+from synth.generators.marginals.histogram import estimate
 from synth.generators.options import with_options
-from synth.generators.pearl import Pearl
 from synth.privacy.accounting import calibrate, total_mu
 from synth.privacy.relation import Relation
 from synth.questions import PathRelease

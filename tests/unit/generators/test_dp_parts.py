@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from synth.errors import UsageError
-from synth.generators.dp_hp import DPHP, hermite
-from synth.generators.dp_kernel import DPKernel
-from synth.generators.dp_merf import DPMerf
-from synth.generators.dp_ntk import DPNTK
-from synth.generators.embedding_loss import FourierLoss
-from synth.generators.pearl import MOST, Game, Pearl
+from synth.generators.embeddings.dp_hp import DPHP, hermite
+from synth.generators.embeddings.dp_kernel import DPKernel
+from synth.generators.embeddings.dp_merf import DPMerf
+from synth.generators.embeddings.dp_ntk import DPNTK
+from synth.generators.embeddings.loss import FourierLoss
+from synth.generators.embeddings.pearl import MOST, Game, Pearl
 from synth.privacy.relation import Relation
 from synth.questions import Embedding, EmbeddingRelease, PathRelease
 from tests.unit.generators.embedding_helpers import CHAIN, chain, fitted, measured

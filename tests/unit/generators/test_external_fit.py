@@ -8,10 +8,10 @@ import pytest
 import synth
 from synth import store
 from synth.errors import UsageError
-from synth.generators import external_fit
-from synth.generators.aim import Aim
 from synth.generators.base import Setting
-from synth.generators.mst import Mst
+from synth.generators.rivals import external_fit
+from synth.generators.rivals.aim import Aim
+from synth.generators.rivals.mst import Mst
 from synth.questions import Counts, ExternalRelease
 from tests.unit.generators.helpers import OpenDoor, quiet
 

@@ -5,10 +5,10 @@ import pytest
 
 from synth.generators import GENERATORS
 from synth.generators.base import Setting
-from synth.generators.combine import sharpen
-from synth.generators.histogram import Histogram
-from synth.generators.mixture import Mixture, rake
-from synth.generators.pairs import Plan
+from synth.generators.marginals.combine import sharpen
+from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.mixture import Mixture, rake
+from synth.generators.marginals.pairs import Plan
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 from synth.schema import parse
 from tests.unit.generators.helpers import OpenDoor, quiet

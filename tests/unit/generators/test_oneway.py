@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from synth.generators import oneway
 from synth.generators.base import Setting
-from synth.generators.histogram import estimate
+from synth.generators.marginals import oneway
+from synth.generators.marginals.histogram import estimate
 from synth.schema import parse
 from tests.unit.generators.helpers import OpenDoor
 

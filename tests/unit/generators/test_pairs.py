@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Setting
-from synth.generators.mixture import Mixture
-from synth.generators.pairs import Plan
+from synth.generators.marginals.mixture import Mixture
+from synth.generators.marginals.pairs import Plan
 from synth.schema import Schema
 from tests.unit.generators.helpers import OpenDoor, quiet
 

@@ -6,10 +6,10 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Setting
-from synth.generators.histogram import estimate
-from synth.generators.slice_wasserstein import SliceWasserstein
-from synth.generators.slicing import Slicing, _alone
-from synth.generators.slicing_encoding import _simplex, binned, merged, scaled
+from synth.generators.marginals.histogram import estimate
+from synth.generators.slices.encoding import _simplex, binned, merged, scaled
+from synth.generators.slices.slice_wasserstein import SliceWasserstein
+from synth.generators.slices.slicing import Slicing, _alone
 from synth.mechanisms import counts, slices
 from synth.privacy.accounting import calibrate
 from synth.privacy.curator import Curator, Grant

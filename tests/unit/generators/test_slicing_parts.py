@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators import networks, slicing_moments
-from synth.generators.slicing_divergence import DIVERGENCES, divergence, ratio, wasserstein
+from synth.generators import networks
+from synth.generators.slices import moments as slicing_moments
+from synth.generators.slices.divergence import DIVERGENCES, divergence, ratio, wasserstein
 from synth.questions import Bins, Block, Encoding, Slices, SlicesRelease
 
 WEIGHT = np.sqrt(0.5) * (1 - 1e-9)

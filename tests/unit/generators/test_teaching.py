@@ -6,8 +6,8 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Setting
-from synth.generators.mwem import Mwem
-from synth.generators.small_db import SmallDb
+from synth.generators.rivals.mwem import Mwem
+from synth.generators.rivals.small_db import SmallDb
 from synth.mechanisms import counts, selection
 from synth.privacy.accounting import EPSILON_RESERVE, SAFETY, calibrate, calibrate_rho
 from synth.privacy.curator import Curator, Grant

@@ -1,0 +1,1 @@
+"""Methods that read noisy mean embeddings of the rows."""

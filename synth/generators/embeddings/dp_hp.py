@@ -1,0 +1,135 @@
+"""`dp_hp`: Hermite features of numbers, one-hot ones of categories, their sums and products, noised once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+from scipy.special import ndtri
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.embeddings import embedding
+from synth.generators.embeddings.embedding import Columns, public_rng
+from synth.generators.embeddings.fit import Options
+from synth.generators.embeddings.tensor import TensorLoss
+from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.product import Product
+from synth.questions import Block, CountsRelease, EmbeddingRelease, Release, Tensors, Term
+
+LEAST = 1.5  # a bin of a category holds this many times the noise of the cells that it adds to a table
+NUMBER_BINS = 200.0  # a number has at most this many bins; the polynomials make it smooth
+POWER = 2 / 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPHP:
+    """DP-HP (arXiv 2106.05042): Mehler's kernel by its Hermite features, released once.
+
+    Sum kernel: every column times the label. Product kernel: ``pairs`` random pairs of columns (all where there are
+    no more). ``degree``: of the polynomials; ``decay``: of Mehler's kernel, in (0, 1), its eigenvalues' ratio.
+    ``sum_share``: part of the squared norm for the sum kernel. ``oneway_share``: part of mu**2 for one-way counts.
+    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
+    """
+
+    name: str = "dp_hp"
+    barrier: str = "B1"
+    summary: str = "Hermite polynomial features, sum and product kernels, noised once"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
+    degree: int = 8
+    decay: float = 0.8
+    pairs: int = 400
+    sum_share: float = 0.3
+    oneway_share: float = 0.33
+    components: int = 64
+    ensembles: int = 4
+    steps: int = 300
+    back_end: str = "mixture"
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-way counts, then the embedding with the rest of the budget. Errors: UsageError for a bad option."""
+        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
+        if not (0 < self.decay < 1 and self.degree >= 1 and 0 < self.sum_share < 1):
+            raise UsageError("options decay and sum_share must lie in (0, 1), degree be at least 1")
+
+        def features(total: float, found: Mapping[str, Histogram], left: float) -> Tensors | None:
+            made = self._columns(total, found, setting, left)
+            return self._features(made) if len(made.names) > 1 else None
+
+        return embedding.measure(ask, setting, share=self.oneway_share, features=features, progress=progress)
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,
+        progress: Progress,
+    ) -> Product:
+        """The model whose mean features come closest to the released ones, up to their noise."""
+        counts, asked = embedding.split(releases)
+        total, found = estimate(counts, setting)
+        if not asked:
+            return embedding.alone(embedding.columns(total, found, setting, least=total))
+        bins = [b.bins for t in embedding.features_of(asked[0], Tensors).terms for b in t.blocks]
+        made = embedding.regrouped(total, found, setting, bins)
+        options = Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
+        distance = TensorLoss(made, asked[0], device=device)
+        return embedding.fitted(
+            made, distance, options, back_end=self.back_end, rng=rng, device=device, progress=progress
+        )
+
+    def _columns(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Columns:
+        """Bins of categories by the noise of a table; numbers finer."""
+        names = [n for n, h in found.items() if len(h.mass) > 1]
+        tables = min(len(names) * (len(names) - 1) / 2, self.pairs) or 1.0
+        noise = setting.sigma(left, signed=True) * sqrt(tables / (1 - self.sum_share))
+        made = embedding.balanced(total, found, setting, noise=noise, least=LEAST)
+        fine = embedding.columns(total, found, setting, least=total / NUMBER_BINS)
+        groups = {n: fine.groups[n] if made.is_number(n) and n != setting.schema.target else g
+                  for n, g in made.groups.items()}  # fmt: skip
+        return Columns(total=total, found=found, groups=groups, setting=setting)
+
+    def _features(self, made: Columns) -> Tensors:
+        """Terms of the sum kernel (columns, times the label) and of the product kernel (pairs)."""
+        blocks = {n: self._block(made, n) for n in made.names}
+        label = () if made.label is None else (made.label,)
+        singles = [(n, *label) for n in made.others]
+        doubles = list(combinations(made.others, 2))
+        if len(doubles) > self.pairs:
+            chosen = public_rng().permutation(len(doubles))[: self.pairs]
+            doubles = [doubles[i] for i in sorted(chosen)]
+        share = self.sum_share if doubles else 1.0
+        return Tensors(terms=(*_terms(blocks, singles, share), *_terms(blocks, doubles, 1 - share)))
+
+    def _block(self, made: Columns, name: str) -> Block:
+        """One-hot for categories and the label; Hermite features for numbers, at the normal scores of their bins."""
+        if name == made.label or not made.is_number(name):
+            return Block.one_hot(made.bins(name), weight=1.0)
+        return Block(bins=made.bins(name), table=hermite(ndtri(made.ranks(name)), degree=self.degree, decay=self.decay))
+
+
+def hermite(x: np.ndarray, *, degree: int, decay: float) -> np.ndarray:
+    """Features (n, degree + 1) of Mehler's kernel at x (n,): sqrt(decay^c) He_c(x) / sqrt(c!), norm at most one.
+
+    The largest norm over the given points scales all of them: a public bound, since the points are.
+    **Source**: Mehler's formula; DP-HP, arXiv 2106.05042, section 3.
+
+    >>> hermite(np.array([0.0, 1.0]), degree=2, decay=0.5).shape
+    (2, 3)
+    """
+    values = [np.ones_like(x), x]
+    for c in range(1, degree):
+        values.append((x * values[c] - sqrt(c) * values[c - 1]) / sqrt(c + 1))  # normalised polynomials
+    table = np.stack(values[: degree + 1], 1) * decay ** (np.arange(degree + 1) / 2)
+    return table / np.linalg.norm(table, axis=1).max()
+
+
+def _terms(blocks: Mapping[str, Block], tables: Sequence[tuple[str, ...]], share: float) -> list[Term]:
+    """Tensor products whose squared weights sum to ``share``; tables of more features weigh more."""
+    weight = np.array([np.prod([blocks[n].width for n in t]) ** POWER for t in tables])
+    weight = np.sqrt(share * (1 - 1e-9) * weight / weight.sum()) if len(tables) else weight
+    return [Term(blocks=tuple(blocks[n] for n in t), weight=float(w)) for t, w in zip(tables, weight, strict=True)]

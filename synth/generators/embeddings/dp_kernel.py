@@ -1,0 +1,127 @@
+"""`dp_kernel`: the mean of a kernel's features over the rows, noised once; a model fitted in the kernel's distance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.embeddings import anova, embedding, path
+from synth.generators.embeddings.fit import Loss, Options
+from synth.generators.embeddings.tensor import TensorLoss
+from synth.generators.marginals.fit import Options as TableOptions
+from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.product import Product
+from synth.questions import CountsRelease, EmbeddingRelease, PathRelease, Release, Tensors
+
+MOST_ANCHORS = 8000  # one path tells so many values
+FORMS = ("anova", "path")
+VARIANTS = ("joint", "conditional", "parallel")
+LEAST = 25.0  # a bin of the path's kernel holds this many deviations of its noise
+LABEL_RHO = 0.3  # the label takes part in most of what the joint kernel of a path compares
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPKernel:
+    """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in the two forms that keep what they promise.
+
+    ``form``: ``anova``, finite features of a sum of delta kernels over pairs, or ``path``, one sample path of the
+    functional mechanism under a product kernel, told at ``anchors`` points. ``variant``: ``joint``, the label a column
+    like others; ``conditional``, kernel times 1[same label]; ``parallel`` (of anova), a model for each class.
+    ``compared``: how many columns, about, the path's kernel compares at a time. ``back_end``: mixture or network (not
+    for parallel). ``oneway_share``: part of mu**2 for one-way counts.
+    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
+    """
+
+    name: str = "dp_kernel"
+    barrier: str = "B1"
+    summary: str = "mean embedding under a kernel (ANOVA features, or a functional release), noised once"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease, PathRelease)
+    form: str = "anova"
+    variant: str = "joint"
+    back_end: str = "mixture"
+    oneway_share: float = 0.33
+    compared: float = 2.5
+    anchors: int = 4000
+    components: int = 100
+    ensembles: int = 1
+    steps: int = 300
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-way counts; then the embedding, or the path in rounds, with the rest of the budget."""
+        embedding.chosen("form", self.form, FORMS)
+        embedding.chosen("variant", self.variant, VARIANTS)
+        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
+        self._check()
+        if self.form == "path":
+            return self._measure_path(ask, setting, progress)
+        features = anova.joint if self.variant == "joint" else anova.conditional
+
+        def asked(total: float, found: Mapping[str, Histogram], left: float) -> Tensors | None:
+            return features(total, found, setting, left)
+
+        return embedding.measure(ask, setting, share=self.oneway_share, features=asked, progress=progress)
+
+    def _check(self) -> None:
+        """Errors: UsageError for options that are out of range or do not fit each other."""
+        if self.variant == "parallel" and (self.form, self.back_end) != ("anova", "mixture"):
+            raise UsageError("option variant=parallel: goes with form=anova and back_end=mixture only")
+        if not (self.compared > 0 and 1 <= self.anchors <= MOST_ANCHORS):
+            raise UsageError(f"options compared and anchors: compared must be positive, anchors in 1..{MOST_ANCHORS}")
+
+    def _measure_path(self, ask: Ask, setting: Setting, progress: Progress) -> list[Release]:
+        counts, left = embedding.begin(ask, setting, share=self.oneway_share)
+        releases: list[Release] = [*counts]
+        if left > 0:
+            sigma = setting.sigma(left)
+            made = embedding.columns(*estimate(counts, setting), setting, least=LEAST * sigma)
+            if made.names:
+                options = Options(components=self.components, ensembles=self.ensembles, steps=path.ROUND_STEPS)
+                rho = max(1 - self.compared / len(made.names), LABEL_RHO)
+                asks = path.kernel(made, rho=rho, label_rho=LABEL_RHO if self.variant == "joint" else 0.0)
+                releases += path.measure(ask, made, sigma=sigma, asks=asks, anchors=self.anchors, options=options,
+                                         progress=progress)  # fmt: skip
+        progress(1.0)
+        return releases
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,
+        progress: Progress,
+    ) -> Product:
+        """The model nearest in the kernel's distance, whitened by the noise, up to the noise."""
+        counts, asked = embedding.split(releases)
+        paths = [r for r in releases if isinstance(r, PathRelease)]
+        total, found = estimate(counts, setting)
+        options = Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
+        how: dict[str, Any] = {"rng": rng, "device": device, "progress": progress}
+        if paths:
+            made = embedding.regrouped(total, found, setting, path.kernel_of(paths).bins)
+            distance: Loss = path.PathLoss(made, paths, device=device)
+            return embedding.fitted(made, distance, options, back_end=self.back_end, **how)
+        if not asked:
+            return embedding.alone(embedding.columns(total, found, setting, least=total))
+        tables = anova.tables(asked[0])
+        features = embedding.features_of(asked[0], Tensors)
+        label = _label(features, setting)
+        if self.variant == "parallel" and label is not None:
+            return anova.fit_parallel(total, found, tables, label, TableOptions(), **how)
+        if self.back_end == "mixture":
+            return anova.fit_tables(total, found, [tables], TableOptions(), **how)
+        bins = [b.bins for t in features.terms for b in t.blocks]
+        made = embedding.regrouped(total, found, setting, bins)
+        distance = TensorLoss(made, asked[0], device=device)
+        return embedding.fitted(made, distance, options, back_end=self.back_end, **how)
+
+
+def _label(features: Tensors, setting: Setting) -> str | None:
+    """The target, where it stands last in every term; None where the embedding is not conditional."""
+    last = {t.blocks[-1].bins.column for t in features.terms}
+    return setting.schema.target if last == {setting.schema.target} else None

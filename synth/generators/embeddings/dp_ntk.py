@@ -1,0 +1,104 @@
+"""`dp_ntk`: gradients of a public random network at the rows, noised once; a model is fitted to their mean."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.embeddings import embedding
+from synth.generators.embeddings.embedding import Columns, public_rng
+from synth.generators.embeddings.fit import Options
+from synth.generators.embeddings.ntk_loss import GradientLoss
+from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.product import Product
+from synth.questions import Block, CountsRelease, EmbeddingRelease, Gradients, Release
+
+TINY = 1e-3  # size of the network's weights: its second layer's gradients, of that size, leave a row's norm alone
+WAVES = (1.0, 8.0)  # least and greatest number of sign changes over the range of a number
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPNTK:
+    """DP-NTK (arXiv 2303.01687): features are a network's gradients at its random start, released once.
+
+    The network has two layers; every hidden unit looks at ``order`` columns (odd) through weights of one size, so that
+    it is active where most of them vote for it, and has a mirror that is active elsewhere. Then every row's gradient
+    has the same norm, and a model's expected gradient is in closed form. ``features``: about how many numbers are
+    released. ``least``: a bin holds this many deviations of their noise. ``oneway_share``: part of mu**2 for one-way
+    counts.
+    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only; the network is public.
+    """
+
+    name: str = "dp_ntk"
+    barrier: str = "B1"
+    summary: str = "gradients of a public random network (neural tangent features), noised once"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
+    features: int = 20_000
+    order: int = 3
+    least: float = 50.0
+    oneway_share: float = 0.3
+    components: int = 100
+    ensembles: int = 1
+    steps: int = 300
+    back_end: str = "mixture"
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-way counts, then the mean gradient with the rest of the budget. Errors: UsageError for a bad option."""
+        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
+        if self.order < 1 or self.order % 2 == 0 or self.features < 1 or self.least < 0:
+            raise UsageError("options order must be odd, features at least 1 and least not negative")
+
+        def features(total: float, found: Mapping[str, Histogram], left: float) -> Gradients | None:
+            made = embedding.columns(total, found, setting, least=self.least * setting.sigma(left))
+            return self._gradients(made) if len(made.names) > 1 else None
+
+        return embedding.measure(ask, setting, share=self.oneway_share, features=features, progress=progress)
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,
+        progress: Progress,
+    ) -> Product:
+        """The model whose mean gradients come closest to the released ones, up to their noise."""
+        counts, asked = embedding.split(releases)
+        total, found = estimate(counts, setting)
+        if not asked:
+            return embedding.alone(embedding.columns(total, found, setting, least=total))
+        question = embedding.features_of(asked[0], Gradients)
+        bins = [b.bins for b in (*question.blocks, *([question.label] if question.label else []))]
+        made = embedding.regrouped(total, found, setting, bins)
+        options = Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
+        return embedding.fitted(made, GradientLoss(made, asked[0], device=device), options, back_end=self.back_end,
+                                rng=rng, device=device, progress=progress)  # fmt: skip
+
+    def _gradients(self, made: Columns) -> Gradients:
+        """The public network: half of its units, then their mirrors."""
+        names = made.others
+        rng = public_rng()
+        label = None if made.label is None else Block.one_hot(made.bins(made.label), weight=1.0)
+        blocks = [Block.one_hot(made.bins(n), weight=1 / sqrt(len(names))) for n in names]
+        wide = sum(b.width for b in blocks) * (label.width if label else 1)
+        half = max(self.features // (2 * wide), 1)
+        order = self.order if len(names) >= self.order else 1
+        active = rng.random((len(names), half)).argsort(0) < order
+        parts = [used * _votes(made, n, half, rng) for n, used in zip(names, active, strict=True)]
+        weights = TINY * np.concatenate(parts)
+        return Gradients(blocks=tuple(blocks), weights=np.concatenate([weights, -weights], axis=1).T,
+                         signs=np.ones(2 * half), label=label)  # fmt: skip
+
+
+def _votes(made: Columns, name: str, count: int, rng: np.random.Generator) -> np.ndarray:
+    """A vote of 1 or -1 for each bin and unit, (G_j, count): free for categories, waves over a number's ranks."""
+    if not made.is_number(name):
+        return rng.choice([-1.0, 1.0], (made.size(name), count))
+    waves = rng.uniform(*WAVES, count) * np.pi
+    turn = np.cos(made.ranks(name)[:, None] * waves + rng.uniform(0, 2 * np.pi, count))
+    return np.where(turn > 0, 1.0, -1.0)

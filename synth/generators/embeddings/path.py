@@ -1,0 +1,128 @@
+"""The functional release: one sample path of a Gaussian process around the rows' kernel sum, told at chosen points."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from scipy.linalg import solve_triangular
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress
+from synth.generators.embeddings import embedding
+from synth.generators.embeddings.embedding import Columns, public_rng
+from synth.generators.embeddings.fit import Loss, Movable, OneWays, Options, Parts, Sum, descend, real
+from synth.generators.product import Product
+from synth.questions import Path, PathRelease, ProductKernel
+
+NAME = "kernel sum"
+NUGGET = 1e-3
+WIDTH = 0.1  # of a number's Gaussian kernel, in ranks
+ROUNDS = 4  # of asking: first public points, then points drawn from the model of the moment
+ROUND_STEPS = 100
+
+
+def kernel(made: Columns, *, rho: float, label_rho: float) -> ProductKernel:
+    """Product over columns of rho + (1 - rho) kappa: delta for categories, half of it Gaussian in rank for numbers.
+
+    The nearer rho is to one the more the kernel looks at few columns at a time. ``label_rho``: the label's own; at
+    zero the kernel is conditional, k(x, w) 1[same label].
+    """
+    bins, tables = [], []
+    for name in made.names:
+        same = np.eye(made.size(name))
+        if made.is_number(name):
+            apart = made.ranks(name)[:, None] - made.ranks(name)
+            same = 0.5 * same + 0.5 * np.exp(-((apart / WIDTH) ** 2) / 2)
+        floor = label_rho if name == made.label else rho
+        table = floor + (1 - floor) * same
+        np.fill_diagonal(table, 1.0)
+        bins.append(made.bins(name))
+        tables.append((table + table.T) / 2)
+    return ProductKernel(bins=tuple(bins), tables=tuple(tables))
+
+
+def measure(
+    ask: Ask, made: Columns, *, sigma: float, asks: ProductKernel, anchors: int, options: Options, progress: Progress
+) -> list[PathRelease]:
+    """Asks for the path at ``anchors`` points in rounds; after the first each round's points come from a model.
+
+    **Guarantee**: the whole path costs one Gaussian mechanism; points are public or follow earlier answers; all
+    randomness of this phase comes from a public seed.
+    """
+    rng = public_rng()
+    model = embedding.alone(made)
+    state = None
+    releases: list[PathRelease] = []
+    seen = np.zeros((0, asks.dim), dtype=np.int64)
+    for step in range(ROUNDS):
+        count = max(anchors // ROUNDS, 1)
+        points = _fresh(asks, model, seen, count, rng) if step else _public(asks, count, rng)
+        if not len(points):
+            break
+        seen = np.vstack([seen, points])
+        releases.append(ask(Path(name=NAME, purpose=embedding.PURPOSE, kernel=asks, sigma=sigma, nugget=NUGGET,
+                                 points=points)))  # fmt: skip
+        progress((step + 0.5) / ROUNDS)
+        if step < ROUNDS - 1:
+            state = state or embedding.start(made, options, back_end="mixture", rng=rng, device="cpu")
+            _move(state, made, PathLoss(made, releases, device="cpu"), options)
+            model = embedding.model(made, *state.arrays())
+    return releases
+
+
+def _move(state: Movable, made: Columns, loss: Loss, options: Options) -> None:
+    whole = Sum(loss, OneWays(made.mass, made.precision, device="cpu"))
+    descend(state, whole, options, progress=lambda _: None)
+
+
+def _public(asks: ProductKernel, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Uniform points of the domain, each once."""
+    drawn = np.column_stack([rng.integers(0, b.size, count) for b in asks.bins])
+    return np.unique(drawn, axis=0)
+
+
+def _fresh(asks: ProductKernel, model: Product, seen: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Points drawn from the model that were not asked yet."""
+    drawn = np.unique(asks.points(model.sample(2 * count, rng=rng)), axis=0)
+    known = {p.tobytes() for p in seen}
+    new = [p for p in drawn[rng.permutation(len(drawn))] if p.tobytes() not in known]
+    return np.array(new[:count], dtype=np.int64).reshape(-1, asks.dim)
+
+
+def kernel_of(releases: Sequence[PathRelease]) -> ProductKernel:
+    """The kernel of a path. Errors: UsageError where another method asked for it."""
+    found = releases[0].question.kernel
+    if not isinstance(found, ProductKernel):
+        raise UsageError("the release's kernel is of another kind; fit it with the method that asked for it")
+    return found
+
+
+class PathLoss:
+    """e' (K + nugget)^-1 e / sigma^2, e the model's expected kernel sum less the released path, at all points.
+
+    The maximum mean discrepancy within the span of the points, in the metric of the noise. A component's expectation
+    is a product over columns of p_j' table_j[:, w_j]: exact.
+    """
+
+    def __init__(self, made: Columns, releases: Sequence[PathRelease], *, device: str):
+        question, asks = releases[0].question, kernel_of(releases)
+        points = np.concatenate([r.question.points for r in releases])
+        values = np.concatenate([r.values for r in releases])
+        gram = asks.gram(points, points) + question.nugget * np.eye(len(points))
+        inverse = solve_triangular(np.linalg.cholesky(gram), np.eye(len(points)), lower=True) / question.deviation
+        self.places = [made.at(b.column) for b in asks.bins]
+        self.tables = [real(t[:, w], device) for t, w in zip(asks.tables, points.T, strict=True)]
+        self.whiten = real(made.total * inverse, device)
+        self.goal_values = real(inverse @ values, device)
+
+    @property
+    def goal(self) -> float:
+        """The number of points: each whitened error has unit variance."""
+        return float(len(self.goal_values))
+
+    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
+        product = share.new_ones(())
+        for j, table in zip(self.places, self.tables, strict=True):
+            product = product * (parts[j] @ table)
+        expected = torch.einsum("eb,ebm->em", share, product)
+        return (expected @ self.whiten.T - self.goal_values).square().sum() / len(share)

@@ -1,0 +1,107 @@
+"""`pearl`: the rows' characteristic function at public random frequencies, released once; an adversary weighs them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.embeddings import embedding
+from synth.generators.embeddings.fit import Options, Parts
+from synth.generators.embeddings.fourier import bins, fourier, loss
+from synth.generators.embeddings.loss import FourierLoss
+from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.product import Product
+from synth.questions import CountsRelease, EmbeddingRelease, Fourier, Release
+
+LEAST = 25.0  # a bin holds at least this many deviations of the embedding's noise
+MOST = 4.0  # no frequency weighs more than this many times the mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pearl:
+    """PEARL (arXiv 2106.04590): characteristic function distance with adversarially weighted frequencies.
+
+    ``frequencies``: their number; ``order``: how many columns each one joins, the target in every second.
+    ``adversary``: how fast the adversary shifts weight to frequencies that the model misses by more than noise does;
+    0 leaves all alike. ``oneway_share``: part of mu**2 for one-way counts.
+    **Guarantee**: asks within ``setting.mu``; the adversary sees released values only, as ``fit`` does.
+    """
+
+    name: str = "pearl"
+    barrier: str = "B1"
+    summary: str = "characteristic function at random frequencies, noised once, weighed by an adversary"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
+    frequencies: int = 3000
+    order: int = 3
+    adversary: float = 0.1
+    oneway_share: float = 0.3
+    components: int = 100
+    ensembles: int = 2
+    steps: int = 300
+    back_end: str = "mixture"
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-way counts, then the characteristic function with the rest of the budget. Errors: UsageError."""
+        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
+        if self.frequencies < 1 or self.order < 1 or self.adversary < 0:
+            raise UsageError("options frequencies and order must be at least 1, adversary at least 0")
+
+        def features(total: float, found: Mapping[str, Histogram], left: float) -> Fourier | None:
+            made = embedding.columns(total, found, setting, least=LEAST * setting.sigma(left, signed=True))
+            if len(made.names) < 2:
+                return None
+            return fourier(made, made.names, count=self.frequencies, order=self.order, label=None, favoured=made.label)
+
+        return embedding.measure(ask, setting, share=self.oneway_share, features=features, progress=progress)
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,
+        progress: Progress,
+    ) -> Product:
+        """The model that leaves the adversary no frequency at which it is off by more than noise."""
+        counts, asked = embedding.split(releases)
+        total, found = estimate(counts, setting)
+        if not asked:
+            return embedding.alone(embedding.columns(total, found, setting, least=total))
+        made = embedding.regrouped(total, found, setting, bins(asked[0]))
+        options = Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
+        game = Game(loss(made, asked[0], device=device), speed=self.adversary)
+        return embedding.fitted(made, game, options, back_end=self.back_end, rng=rng, device=device, progress=progress)
+
+
+class Game:
+    """A Fourier distance whose weights an adversary moves, step by step, to where the misfit exceeds the noise.
+
+    Multiplicative weights over frequencies: the adversary's best answers in the long run, within ``MOST`` times the
+    mean so that no frequency's noise is fitted. A misfit is a chi-squared of two degrees for the truth: twice its
+    mean, four its variance.
+    **Source**: min over models of max over weights, PEARL eq. 8; Freund and Schapire 1999 for the weights.
+    """
+
+    def __init__(self, distance: FourierLoss, *, speed: float):
+        self.distance, self.speed = distance, speed
+        self.score = torch.zeros_like(distance.weight)
+
+    @property
+    def goal(self) -> float:
+        """Twice the sum of the weights: what noise alone makes."""
+        return self.distance.goal
+
+    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
+        misfits = self.distance.misfits(share, parts)
+        if self.speed > 0:
+            with torch.no_grad():
+                self.score += self.speed * ((misfits.mean(0) - 2.0) / 2.0).clamp(-1.0, MOST)
+                self.score.mul_(1 - self.speed)
+                grown = torch.exp(self.score.clamp(-MOST, MOST))
+                self.distance.weight = (grown * (len(grown) / grown.sum())).clamp_max(MOST)
+        return (misfits * self.distance.weight).sum() / len(share)

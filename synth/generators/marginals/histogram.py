@@ -1,0 +1,144 @@
+"""Estimated one-way counts: what noisy counts, level after level, say of a column."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from synth.generators.base import Setting
+from synth.generators.marginals.denoise import project, shrink
+from synth.questions import Counts, CountsRelease, Marginal
+from synth.schema import Column
+
+PURPOSE = "one-way"
+CUT = "one-way, level"
+AGAIN = "one-way, again"
+CALENDAR = "one-way, calendar"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Histogram:
+    """Estimated counts of one column: leaf i holds positions from ``starts[i]`` on and ``mass[i]`` >= 0 rows.
+
+    ``sigma``: deviation of a leaf's mass, about. ``calendar``: of dates, counts by weekday and by month.
+    """
+
+    column: str
+    cells: int
+    starts: np.ndarray
+    mass: np.ndarray
+    sigma: float
+    calendar: tuple[tuple[Marginal, np.ndarray], ...] = ()
+
+    @property
+    def widths(self) -> np.ndarray:
+        """Positions in each leaf, (L,)."""
+        return np.diff(np.append(self.starts, self.cells))
+
+
+def cut_purpose(level: int) -> str:
+    """Purpose of the question that asks a tree's level: 2 for the parts of its first cells."""
+    return f"{CUT} {level}"
+
+
+def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float, dict[str, Histogram]]:
+    """Row count, at least 1, and every column's histogram, from the one-way releases alone."""
+    first = [r for r in releases if r.question.purpose == PURPOSE]
+    total = _total(first, setting)
+    found = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
+    for release in releases:
+        for marginal, values in zip(release.question.marginals, release.values, strict=True):
+            name = marginal.columns[0]
+            counts = values.astype(float).reshape(-1)
+            if release.question.purpose == PURPOSE:
+                found[name] = _first(marginal, counts, total, setting.schema.columns[name])
+            elif release.question.purpose.startswith(CUT):
+                found[name] = _refine(found[name], marginal, counts, level=_level(release.question))
+            elif release.question.purpose == AGAIN:
+                found[name] = _average(found[name], marginal, counts, total)
+            elif release.question.purpose == CALENDAR:
+                found[name] = replace(found[name], calendar=(*found[name].calendar, (marginal, counts)))
+    return total, found
+
+
+def _level(question: Counts) -> int:
+    return int(question.purpose.removeprefix(CUT))
+
+
+def _total(first: Sequence[CountsRelease], setting: Setting) -> float:
+    """The row count: public, or the precision-weighted mean of the columns' noisy sums."""
+    if setting.public_rows is not None:
+        return max(float(setting.public_rows), 1.0)
+    answers = [(m, v) for r in first for m, v in zip(r.question.marginals, r.values, strict=True)]
+    sums = np.array([float(v.sum()) for _, v in answers])
+    precision = np.array([1 / (m.cells * m.sigma**2) for m, _ in answers])
+    return max(float(sums @ precision / precision.sum()), 1.0)
+
+
+def _blank(name: str, column: Column, total: float) -> Histogram:
+    """What is known of a column before anything is asked."""
+    start = np.zeros(1, dtype=np.int64)
+    return Histogram(column=name, cells=column.cells, starts=start, mass=np.array([total]), sigma=1.0)
+
+
+def _first(marginal: Marginal, counts: np.ndarray, total: float, column: Column) -> Histogram:
+    """Flat counts, or the first level of a tree."""
+    bins = marginal.bins[0]
+    # Only categories: a prior that knows no order would blur a distribution over numbers.
+    numeric = column.is_numeric
+    mass = project(counts, total=total) if numeric else shrink(counts, total=total, sigma=marginal.sigma)
+    return Histogram(column=bins.column, cells=bins.cells, starts=bins.starts, mass=mass, sigma=marginal.sigma)
+
+
+def _average(found: Histogram, marginal: Marginal, counts: np.ndarray, total: float) -> Histogram:
+    """The leaves' masses averaged, by precision, with a second count of them."""
+    weight = found.sigma**2 / (found.sigma**2 + marginal.sigma**2)
+    mass = project(found.mass + weight * (counts - found.mass), total=total)
+    return replace(found, mass=mass, sigma=marginal.sigma * weight**0.5)
+
+
+def _refine(found: Histogram, marginal: Marginal, values: np.ndarray, *, level: int) -> Histogram:
+    """Leaves that were cut are replaced by their parts or, at deeper levels, by the spikes among them."""
+    bins = marginal.bins[0]
+    at = np.flatnonzero(bins.groups >= 0)
+    starts, counts = bins.starts[at], values[bins.groups[at]]
+    whole = np.searchsorted(found.starts, starts, side="right") - 1
+    edges = np.flatnonzero(np.append(True, whole[1:] != whole[:-1]))
+    kept = np.setdiff1d(np.arange(len(found.starts)), whole)
+    pieces = [(found.starts[kept], found.mass[kept])]
+    height = marginal.sigma * (0.5 + np.sqrt(2 * np.log(len(starts) + 8.0)))
+    for i, j in zip(edges, np.append(edges[1:], len(whole)), strict=True):
+        leaf = whole[i]
+        if level == 2:
+            pieces.append((starts[i:j], _parts(counts[i:j], found.mass[leaf], found.sigma, marginal.sigma)))
+        else:
+            end = int(found.starts[leaf] + found.widths[leaf])
+            pieces.append(_spikes(starts[i:j], counts[i:j], end, found.mass[leaf], height))
+    leaves, mass = (np.concatenate(x) for x in zip(*pieces, strict=True))
+    order = np.argsort(leaves)
+    mass = mass[order] * (found.mass.sum() / max(mass.sum(), 1e-9))
+    return replace(found, starts=leaves[order], mass=mass, sigma=marginal.sigma)
+
+
+def _parts(counts: np.ndarray, whole: float, before: float, sigma: float) -> np.ndarray:
+    """Masses of parts, reconciled with their whole by generalised least squares, non-negative."""
+    weight = before**2 / (before**2 + len(counts) * sigma**2)
+    return project(counts, total=max(whole + weight * (counts.sum() - whole), 0.0))
+
+
+def _spikes(
+    starts: np.ndarray, counts: np.ndarray, end: int, whole: float, height: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Parts above ``height``, which noise hardly reaches, as leaves; the rest of ``whole`` even between."""
+    high = counts > height
+    heights = counts[high] * min(1.0, whole / max(counts[high].sum(), 1e-9))
+    ends = np.append(starts[1:], end)
+    leaves = np.unique(np.concatenate([starts[:1], starts[high], ends[high]]))
+    leaves = leaves[leaves < end]
+    width = np.diff(np.append(leaves, end)).astype(float)
+    rest = ~np.isin(leaves, starts[high])
+    mass = np.zeros(len(leaves))
+    mass[~rest] = heights
+    if rest.any():
+        mass[rest] = (whole - heights.sum()) * width[rest] / width[rest].sum()
+    return leaves, mass

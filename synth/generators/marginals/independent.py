@@ -1,0 +1,52 @@
+"""`independent`: noisy one-way counts, nothing else: the floor that every other method must beat on pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.marginals import oneway
+from synth.generators.marginals.histogram import estimate
+from synth.generators.marginals.mixture import SAFE, axis
+from synth.generators.product import Product
+from synth.questions import CountsRelease
+
+
+@dataclass(frozen=True, kw_only=True)
+class Independent:
+    """Columns drawn independently from their noisy one-way counts: a mixture with one component.
+
+    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
+    """
+
+    name: str = "independent"
+    barrier: str = "B1"
+    summary: str = "noisy counts of each column alone; no relations between columns"
+    reads: tuple[type, ...] = (CountsRelease,)
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
+        """One-way counts of every column, with the whole budget."""
+        progress(0.0)
+        releases = oneway.measure(ask, setting, share=SAFE, whole=True)
+        progress(1.0)
+        return releases
+
+    def fit(
+        self,
+        releases: Sequence[CountsRelease],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,  # noqa: ARG002
+        device: str,  # noqa: ARG002
+        progress: Progress,
+    ) -> Product:
+        """The product of the columns' estimated distributions; ``rng`` and ``device`` are not needed."""
+        total, found = estimate(releases, setting)
+        axes = []
+        for histogram in found.values():
+            leaves = np.arange(len(histogram.mass))
+            axes.append(axis(histogram, leaves, histogram.mass[None, :] / total))
+        progress(1.0)
+        return Product(total=total, weights=np.ones(1), axes=tuple(axes))

@@ -1,0 +1,1 @@
+"""Methods of others: OpenDP's, and the lecture's mechanisms."""

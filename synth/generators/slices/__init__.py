@@ -1,0 +1,1 @@
+"""Methods that read noisy random projections of the rows."""

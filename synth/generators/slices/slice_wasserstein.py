@@ -1,0 +1,44 @@
+"""`slice_wasserstein`: the slicing mechanism's release, a network trained by Wasserstein distances of single slices."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Setting
+from synth.generators.slices import training as slicing_training
+from synth.generators.slices.divergence import wasserstein
+from synth.generators.slices.slicing import Slicing
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceWasserstein(Slicing):
+    """As `slicing` with a network, one slice at a time, compared by sorting.
+
+    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
+    **Source**: arXiv 2410.19941 (its baseline SliceWass); DP-SWD, arXiv 2107.01848.
+    """
+
+    name: str = "slice_wasserstein"
+    summary: str = "noisy random projections, a network trained by their sorted one-dimensional distances"
+    loss: str = "wasserstein"
+    k: int = 1
+    batch: int = 512
+
+    def check(self) -> None:
+        """Errors: UsageError for options that are unknown or out of range; loss and k are fixed here."""
+        if self.loss != "wasserstein" or self.k != 1:
+            raise UsageError("options loss and k: slice_wasserstein has only wasserstein and 1; choose method slicing")
+        replace(Slicing(), groups=self.groups, encoding=self._encoding, directions=self.directions, loss="kl",
+                num_slices=self.num_slices, batch=self.batch, steps=self.steps, ridge=self.ridge).check()  # fmt: skip
+
+    @property
+    def _encoding(self) -> str:
+        return "scaled" if self.encoding == "auto" else self.encoding
+
+    def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002
+        probs = slicing_training.network(
+            slices, masses, total=total, loss=wasserstein, k=1, batch=self.batch, steps=self.steps,
+            num_slices=self.num_slices, rng=rng, device=device, progress=progress,
+        )  # fmt: skip
+        return np.full(len(probs[0]), 1 / len(probs[0])), probs

@@ -1,0 +1,242 @@
+"""`slicing`: noisy projections of rows, or of sums of random groups of rows, and a model fitted to them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.marginals import oneway
+from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.marginals.mixture import SAFE, axis, rake
+from synth.generators.product import Product
+from synth.generators.slices import encoding as slicing_encoding
+from synth.generators.slices import moments as slicing_moments
+from synth.generators.slices import oneway as slicing_oneway
+from synth.generators.slices import training as slicing_training
+from synth.generators.slices.divergence import DIVERGENCES, divergence
+from synth.questions import Counts, CountsRelease, Encoding, Marginal, Release, Slices, SlicesRelease
+from synth.questions.slices import DIRECTIONS
+
+PURPOSE = "slices"
+ROWS = "rows"
+ROWS_SHARE = 0.01  # of mu**2 for the row count, where it is private and nothing else tells it
+LOSSES = ("moments", "characteristic", *DIVERGENCES)
+ENCODINGS = ("auto", "merged", "binned", "scaled")
+FIRST, LEAST_FIRST, MOST_FIRST = 0.12, 0.1, 0.5  # share of the one-ways: FIRST / mu, within bounds
+GROWTH = 0.25  # a group's rows against what makes the second moments' noise least; below it, sums are less alike
+SMALL_GROUP = 8.0  # rows of a group whose sums a network imitates
+MOST_VALUES = 1 << 26  # of one release: more groups than fit are not asked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slicing:
+    """The slicing mechanism of arXiv 2410.19941, with grouped rows and two stages by default.
+
+    ``loss``: ``moments`` (second moments of the sums, fitted by a mixture), ``characteristic``, or an f-divergence of
+    slices compared ``k`` at a time, by which a network is trained for ``steps`` with ``batch`` rows and ``ridge`` in
+    the density ratio. ``groups``: ``auto``, ``records`` (the paper's: a sum for each record), or a number.
+    ``directions``: ``rotation``, or ``gaussian`` with ``num_slices`` of them. ``encoding``: ``merged``, bins by noisy
+    one-ways; ``binned``, one-hot on public bins; ``scaled``, the paper's; ``auto``, what suits loss and groups.
+    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
+    """
+
+    name: str = "slicing"
+    barrier: str = "B1"
+    summary: str = "noisy random projections of rows or of sums of random groups; moments or a trained network"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, SlicesRelease)
+    loss: str = "moments"
+    groups: str = "auto"
+    encoding: str = "auto"
+    directions: str = "rotation"
+    num_slices: int = 200
+    k: int = 2
+    batch: int = 128
+    steps: int = 800
+    ridge: float = 1.0
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-ways and then sums of groups, on bins that these choose; or, with another encoding, slices alone."""
+        self.check()
+        progress(0.0)
+        releases = self._two(ask, setting) if self._encoding == "merged" else self._one(ask, setting)
+        progress(1.0)
+        return releases
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,
+        progress: Progress,
+    ) -> Product:
+        """A mixture by moments, or a network's distributions, from any release of slices."""
+        self.check()
+        counts = [r for r in releases if isinstance(r, CountsRelease)]
+        slices = next((r for r in releases if isinstance(r, SlicesRelease)), None)
+        total, found = _alone(counts, slices, setting)
+        if slices is None:
+            return _product(total, found, {}, np.ones(1))
+        masses = masses_of(slices, found)
+        fit = self._moments if self.loss == "moments" else self._network
+        weights, probs = fit(slices, masses, total, setting, rng=rng, device=device, progress=progress)
+        if any(r.question.purpose != ROWS for r in counts):
+            probs = [rake(weights, p, m) for p, m in zip(probs, masses, strict=True)]
+        progress(1.0)
+        blocks = slices.question.encoding.blocks
+        return _product(total, found, {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)},
+                        weights)  # fmt: skip
+
+    def check(self) -> None:
+        """Errors: UsageError for options that are unknown, out of range or do not fit each other."""
+        for name, known in (("loss", LOSSES), ("encoding", ENCODINGS), ("directions", DIRECTIONS)):
+            if getattr(self, name) not in known:
+                raise UsageError(f"option {name} {getattr(self, name)!r}: choose one of {', '.join(known)}")
+        if self.groups not in ("auto", "records") and not (self.groups.isdecimal() and int(self.groups) >= 1):
+            raise UsageError(f"option groups {self.groups!r}: choose auto, records or a number from 1")
+        if not (1 <= self.k <= 3 and self.batch >= 2 and self.steps >= 0 and self.num_slices >= 1 and self.ridge > 0):
+            raise UsageError(
+                "options k, batch, steps, num_slices, ridge: k is 1 to 3, batch at least 2, the rest above 0"
+            )
+        if self._encoding == "merged" and (self.groups == "records" or self.directions != "rotation"):
+            raise UsageError("option encoding 'merged': needs groups and a rotation; leave groups and directions alone")
+
+    @property
+    def needs_public_rows(self) -> bool:
+        """Whether the options ask for one sum for each record, which tells how many there are."""
+        return self.groups == "records"
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all questions are Gaussian, so that the run has a mu."""
+        return self.directions == "rotation"
+
+    @property
+    def _encoding(self) -> str:
+        if self.encoding != "auto":
+            return self.encoding
+        if self.loss == "moments" and self.groups != "records" and self.directions == "rotation":
+            return "merged"
+        return "binned" if self.loss in ("moments", "characteristic") else "scaled"
+
+    def _two(self, ask: Ask, setting: Setting) -> list[Release]:
+        """One-ways, then slices with what they leave of the budget."""
+        alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
+        share = SAFE if alone else float(np.clip(FIRST / setting.mu, LEAST_FIRST, MOST_FIRST))
+        counts = oneway.measure(ask, setting, share=share, whole=alone)
+        if alone:
+            return [*counts]
+        total, found = estimate(counts, setting)
+        left = SAFE * (1 - oneway.spent(counts, setting))
+        sigma = setting.sigma(left)
+        encoding = slicing_encoding.merged(found, total, setting, sigma=sigma)
+        masses = [np.bincount(b.bins.groups, weights=found[b.bins.column].mass) / total for b in encoding.blocks]
+        signed = not encoding.non_negative
+        sigma = setting.sigma(left, signed=signed)
+        groups = self._number(total, encoding, masses, sigma)
+        return [*counts, ask(Slices(purpose=PURPOSE, encoding=encoding, sigma=sigma, groups=groups))]
+
+    def _one(self, ask: Ask, setting: Setting) -> list[Release]:
+        """Slices of records or groups on public bins; a noisy row count first where none is public."""
+        make = slicing_encoding.scaled if self._encoding == "scaled" else slicing_encoding.binned
+        encoding, known = make(setting.schema), setting.public_rows
+        records = self.groups == "records" or (self.groups == "auto" and self.loss != "moments" and known is not None)
+        if known is None and (records or self.directions == "gaussian"):
+            raise UsageError("options groups=records and directions=gaussian need a public row count: "
+                             "choose relation zero_out or replace_one")  # fmt: skip
+        releases: list[Release] = []
+        left, rows = SAFE, float(known or 0)
+        if known is None:
+            releases.append(ask(_rows(setting)))
+            left, rows = SAFE * (1 - ROWS_SHARE), max(float(releases[0].values[0].sum()), 1.0)  # type: ignore[union-attr]
+        gaussian = self.directions == "gaussian"
+        sigma = self._sigma(setting, encoding) if gaussian else setting.sigma(left)
+        masses = [np.full(b.bins.size, 1 / b.bins.size) for b in encoding.blocks]
+        groups = None if records else self._number(max(rows, 1.0), encoding, masses, sigma)
+        question = Slices(purpose=PURPOSE, encoding=encoding, sigma=sigma, groups=groups, directions=self.directions,
+                          num_slices=self.num_slices if gaussian else None)  # fmt: skip
+        return [*releases, ask(question)]
+
+    def _sigma(self, setting: Setting, encoding: Encoding) -> float:
+        if setting.slice_sigma is None:
+            raise UsageError("option directions 'gaussian': needs the whole budget of a run; set --learn-share to 0")
+        return setting.slice_sigma(dim=encoding.dim, num_slices=self.num_slices)
+
+    def _number(self, rows: float, encoding: Encoding, masses: Sequence[np.ndarray], sigma: float) -> int:
+        """Number of groups, from public quantities and noisy releases."""
+        if self.groups.isdecimal():
+            return int(self.groups)
+        size = SMALL_GROUP
+        if self.loss == "moments":
+            tables = [b.table for b in encoding.blocks]
+            varies = sum(float(m @ (t**2).sum(1) - ((m @ t) ** 2).sum()) for t, m in zip(tables, masses, strict=True))
+            size = GROWTH * sigma**2 * encoding.dim / max(varies, 1e-12)
+        most = max(MOST_VALUES // encoding.dim, 1)
+        return int(np.clip(rows / max(size, 1.0), 1, most))
+
+    def _moments(self, slices, masses, total, setting: Setting, *, rng, device, progress):
+        """Whitened covariances, drawn to independence, and a mixture that has them."""
+        if slices.directions is not None:
+            raise UsageError("option loss 'moments': needs slices on a full rotation; choose characteristic or kl")
+        if len(slices.values) < slicing_moments.FEWEST:
+            return np.ones(1), [m[None, :] for m in masses]
+        found = slicing_moments.moments(slices, masses, total=total)
+        names = [b.bins.column for b in slices.question.encoding.blocks]
+        held = np.array([n == setting.schema.target for n in names])
+        matrix = slicing_moments.shrunk(found, (held[:, None] | held).astype(int))
+        return slicing_moments.mixture(found, matrix, masses, rng=rng, device=device, progress=progress)
+
+    def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002
+        """A trained network, as a mixture of the distributions that it makes of many draws."""
+        kind = self.loss
+
+        def apart(real, made):
+            return divergence(real, made, kind=kind, ridge=self.ridge)
+
+        probs = slicing_training.network(
+            slices, masses, total=total, loss=None if kind == "characteristic" else apart, k=self.k, batch=self.batch,
+            steps=self.steps, num_slices=self.num_slices, rng=rng, device=device, progress=progress,
+        )  # fmt: skip
+        return np.full(len(probs[0]), 1 / len(probs[0])), probs
+
+
+def masses_of(slices: SlicesRelease, found: Mapping[str, Histogram]) -> list[np.ndarray]:
+    """Estimated share of each bin, column by column."""
+    out = []
+    for block in slices.question.encoding.blocks:
+        mass = np.bincount(block.bins.groups, weights=found[block.bins.column].mass, minlength=block.bins.size)
+        out.append(mass / mass.sum())
+    return out
+
+
+def _rows(setting: Setting) -> Counts:
+    """The number of rows: one column's positions in one bin."""
+    name, column = next(iter(setting.schema.measured().items()))
+    bins = slicing_oneway.one_bin(name, column.cells)
+    return Counts(purpose=ROWS, marginals=(Marginal(bins=(bins,), sigma=setting.sigma(SAFE * ROWS_SHARE)),))
+
+
+def _alone(
+    counts: Sequence[CountsRelease], slices: SlicesRelease | None, setting: Setting
+) -> tuple[float, dict[str, Histogram]]:
+    """Row count and one-ways: from counts where these were asked, else from the slices."""
+    if slices is None or any(r.question.purpose != ROWS for r in counts):
+        return estimate(counts, setting)
+    rows = float(setting.public_rows or len(slices.values))
+    if counts:
+        rows = float(counts[0].values[0].sum())
+    return slicing_oneway.rows_and_histograms(slices, setting.schema, rows=rows)
+
+
+def _product(total: float, found: Mapping[str, Histogram], learnt: Mapping, weights: np.ndarray) -> Product:
+    """The mixture; columns that no slice shows are drawn by their one-ways."""
+    axes = []
+    for name, histogram in found.items():
+        leaves = np.arange(len(histogram.mass))
+        alone = np.repeat(histogram.mass[None, :] / histogram.mass.sum(), len(weights), 0)
+        axes.append(axis(histogram, *learnt.get(name, (leaves, alone))))
+    return Product(total=total, weights=weights, axes=tuple(axes))
