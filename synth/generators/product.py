@@ -7,12 +7,16 @@ from functools import cached_property
 import numpy as np
 
 from synth.errors import UsageError
+from synth.generators import head as heads
 from synth.generators.base import Mend, Positions
-from synth.generators.evening import MOST_GROUPS, even_out
+from synth.generators.drawing import Inside, cumulative, even_counts, even_pairs, spread
+from synth.generators.head import Head
 from synth.generators.redraw import redraw
 from synth.intervals import Intervals
 
-TILT = 1.0  # how strongly counts are drawn towards groups that came short
+RARE = 0.01  # of the rows meet a condition on the head's column: below, the mixture alone answers
+CANDIDATES = 1 << 18  # most rows drawn at a time of which a condition keeps some
+PROBES = 20_000  # rows by which the probability of a condition on the head's column is estimated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,30 +40,15 @@ class Axis:
         """Positions in each leaf, (L,)."""
         return np.diff(np.append(self.starts, self.cells))
 
-    def draw(self, groups: np.ndarray, within: np.ndarray, inside: "Inside", rng: np.random.Generator) -> np.ndarray:
+    def draw(self, groups: np.ndarray, within: np.ndarray, inside: Inside, rng: np.random.Generator) -> np.ndarray:
         """Positions for rows whose groups are given: leaves in even proportion, then evenly inside a leaf."""
         size = self.probs.shape[1]
         order = np.argsort(self.groups, kind="stable")
         rows = np.bincount(groups, minlength=size)
-        counts = _spread(rows, within[order], self.groups[order], rng)
+        counts = spread(rows, within[order], self.groups[order], rng)
         leaves = np.empty(len(groups), dtype=np.int64)
         leaves[np.argsort(groups + rng.random(len(groups)))] = np.repeat(order, counts)
         return inside.pick(leaves, rng)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inside:
-    """Which positions of each leaf may be drawn: all of them, or the sorted ``allowed`` ones."""
-
-    starts: np.ndarray
-    counts: np.ndarray
-    allowed: np.ndarray | None = None
-
-    def pick(self, leaves: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A position in each row's leaf, (n,) int64."""
-        step = rng.integers(0, np.maximum(self.counts[leaves], 1))
-        first = self.starts[leaves] + step
-        return first if self.allowed is None else self.allowed[first]
 
 
 View = tuple[np.ndarray, np.ndarray, Inside]  # probabilities (by group), shares within groups, what to draw
@@ -75,6 +64,7 @@ class Product:
     total: float
     weights: np.ndarray
     axes: tuple[Axis, ...]
+    head: Head | None = None
 
     def sample(
         self,
@@ -88,30 +78,80 @@ class Product:
 
         Counts are spread evenly (systematic sampling) over components, groups and leaves, and rows then
         rearranged, so that a sample's tables of one and two columns lie closer to the model's than those of
-        independent draws; each row alone follows the model.
+        independent draws; each row alone follows the model. The head's column is drawn last, given the others.
         ``where`` conditions exactly; if the model rules the condition out, rows meet it all the same, being
-        drawn evenly from what is allowed. ``mend`` may then draw cells again, each from its row's component
-        and within the condition. Errors: UsageError for an unknown column, an empty or invalid
+        drawn evenly from what is allowed. A condition on the head's column keeps some of the rows drawn, or, where
+        hardly any would be kept, is left to the mixture. ``mend`` may then draw cells again, each from its row's
+        component and within the condition. Errors: UsageError for an unknown column, an empty or invalid
         condition.
         """
-        weights, views = self._restrict(where or {})
-        edges = np.floor(np.append(0.0, _cumulative(weights)) * num_rows + rng.random())
-        rows: np.ndarray = np.diff(edges.astype(np.int64))
-        component = np.repeat(np.arange(len(rows)), rows)
-        codes = np.empty((num_rows, len(self.axes)), dtype=np.int64)
-        for j, (probs, _, _) in enumerate(views):
-            counts = _even_counts(rows, probs, rng)
-            groups = np.repeat(np.tile(np.arange(probs.shape[1]), len(rows)), counts.ravel())
-            codes[:, j] = groups[np.argsort(component + rng.random(num_rows))]
-        _even_pairs(codes, component, rows, [probs for probs, _, _ in views], rng)
+        where = where or {}
+        if self.head is not None and self.head.column in where:
+            component, codes, views = self._kept(num_rows, where, rng)
+        else:
+            component, codes, views = self.codes(num_rows, rng=rng, where=where)
+            if self.head is not None:
+                codes[:, self._at] = heads.draw(self._classes(component, codes), rng)
         rows_of = {
             axis.column: axis.draw(codes[:, j], within, inside, rng)
             for j, (axis, (_, within, inside)) in enumerate(zip(self.axes, views, strict=True))
         }
         if mend is not None:
-            mend(rows_of, self._redraw(component, where or {}, rng))
+            mend(rows_of, self._redraw(component, where, rng))
         order = rng.permutation(num_rows)
         return {column: places[order] for column, places in rows_of.items()}
+
+    def codes(
+        self, num_rows: int, *, rng: np.random.Generator, where: Mapping[str, np.ndarray] | None = None
+    ) -> tuple[np.ndarray, np.ndarray, list[View]]:
+        """Components (num_rows,), groups (num_rows, J) that the mixture draws in them, and each axis' view."""
+        weights, views = self._restrict(where or {})
+        edges = np.floor(np.append(0.0, cumulative(weights)) * num_rows + rng.random())
+        rows: np.ndarray = np.diff(edges.astype(np.int64))
+        component = np.repeat(np.arange(len(rows)), rows)
+        codes = np.empty((num_rows, len(self.axes)), dtype=np.int64)
+        for j, (probs, _, _) in enumerate(views):
+            counts = even_counts(rows, probs, rng)
+            groups = np.repeat(np.tile(np.arange(probs.shape[1]), len(rows)), counts.ravel())
+            codes[:, j] = groups[np.argsort(component + rng.random(num_rows))]
+        even_pairs(codes, component, rows, [probs for probs, _, _ in views], rng)
+        return component, codes, views
+
+    @property
+    def _at(self) -> int:
+        """The head's axis."""
+        assert self.head is not None
+        return next(j for j, a in enumerate(self.axes) if a.column == self.head.column)
+
+    def _classes(self, component: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """The head's probabilities (n, C) of rows."""
+        assert self.head is not None
+        return self.head.probabilities(codes, self.axes[self._at].probs[component])
+
+    def _met(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
+        """Rows under a condition but for its part on the head's column, and (n, C) how far they meet that part."""
+        assert self.head is not None
+        others = {n: p for n, p in where.items() if n != self.head.column}
+        component, codes, _ = self.codes(num_rows, rng=rng, where=others)
+        share = self._masses({self.head.column: where[self.head.column]})[self.head.column][0]
+        return component, codes, self._classes(component, codes) * share
+
+    def _kept(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
+        """Rows of which each was kept with the probability that its class meets the condition."""
+        kept: list[tuple[np.ndarray, np.ndarray]] = []
+        rate = 1.0
+        while (missing := num_rows - sum(len(c) for c, _ in kept)) > 0:
+            asked = int(min(max(1000, 1.2 * missing / rate), CANDIDATES))
+            component, codes, met = self._met(asked, where, rng)
+            chance = met.sum(1)
+            rate = float(chance.mean())
+            if rate < RARE:
+                return self.codes(num_rows, rng=rng, where=where)
+            picked = rng.permutation(np.flatnonzero(rng.random(asked) < chance))[:missing]
+            codes[picked, self._at] = heads.draw(met[picked] / chance[picked, None], rng)
+            kept.append((component[picked], codes[picked]))
+        views = self._restrict(where)[1]
+        return np.concatenate([c for c, _ in kept]), np.concatenate([c for _, c in kept]), views
 
     def _redraw(
         self, component: np.ndarray, where: Mapping[str, np.ndarray], rng: np.random.Generator
@@ -138,7 +178,15 @@ class Product:
         return again
 
     def probability(self, where: Mapping[str, np.ndarray]) -> float:
-        """The model's probability that a row satisfies ``where``. Errors: as ``sample``."""
+        """The model's probability that a row satisfies ``where``; by a fixed sample where the head's column is in it.
+
+        Errors: as ``sample``.
+        """
+        if self.head is not None and self.head.column in where:
+            met = self._met(PROBES, where, np.random.default_rng(0))[2]
+            if met.sum(1).mean() >= RARE:
+                others = {n: p for n, p in where.items() if n != self.head.column}
+                return float(self.probability(others) * met.sum(1).mean())
         joint = self.weights.astype(float)
         for axis, (mass, _, _) in self._masses(where).items():
             joint = joint * (self._axis(axis).probs @ mass)
@@ -151,6 +199,10 @@ class Product:
         for i, axis in enumerate(self.axes):
             for part in ("starts", "groups", "within", "probs"):
                 arrays[f"{i}.{part}"] = getattr(axis, part)
+        if self.head is not None:
+            about["head"] = self.head.column
+            arrays["head"] = self.head.start
+            arrays |= {f"{i}.pull": pull for i, pull in enumerate(self.head.pulls)}
         return about, arrays
 
     @staticmethod
@@ -165,7 +217,11 @@ class Product:
             )
             for i, a in enumerate(about["axes"])
         )
-        return Product(total=float(about["total"]), weights=np.asarray(arrays["weights"]), axes=axes)
+        head = None
+        if "head" in about:
+            pulls = tuple(np.asarray(arrays[f"{i}.pull"]) for i in range(len(axes)))
+            head = Head(column=about["head"], start=np.asarray(arrays["head"]), pulls=pulls)
+        return Product(total=float(about["total"]), weights=np.asarray(arrays["weights"]), axes=axes, head=head)
 
     def _axis(self, column: str) -> Axis:
         return next(a for a in self.axes if a.column == column)
@@ -223,53 +279,3 @@ def _condition(axis: Axis, allowed: np.ndarray) -> View:
     blind = within_groups(counts.astype(float), axis.groups)[1]
     within = np.where(mass[axis.groups] > 0, within, blind)
     return mass, within, Inside(starts=first, counts=counts, allowed=allowed)
-
-
-def _cumulative(weights: np.ndarray) -> np.ndarray:
-    total = np.cumsum(weights, dtype=float)
-    total[-1:] = 1.0  # so that rounding never loses or adds a row
-    return total
-
-
-def _even_counts(rows: np.ndarray, probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Integer counts (B, G) near rows * probs: row sums exact, column sums within a few of theirs.
-
-    Components take turns in random order. Each draws what its whole parts leave by systematic sampling, with
-    probabilities tilted towards groups that earlier components have left short.
-    """
-    expected = rows[:, None] * probs
-    counts = np.floor(expected).astype(np.int64)
-    fraction = expected - counts
-    missing = rows - counts.sum(1)
-    short = np.zeros(probs.shape[1])
-    for b in rng.permutation(np.flatnonzero(missing > 0)):
-        run = np.cumsum(fraction[b] * np.exp(np.clip(TILT * short, -3.0, 3.0)))
-        edges = np.floor(run * (missing[b] / run[-1]) + rng.random()).astype(np.int64)
-        edges = np.minimum(edges, missing[b])
-        edges[np.searchsorted(run, run[-1]) :] = missing[b]
-        drawn = np.diff(edges, prepend=0)
-        counts[b] += drawn
-        short += fraction[b] - drawn
-    return counts
-
-
-def _even_pairs(codes, component, rows, probs: list[np.ndarray], rng: np.random.Generator) -> None:
-    """Rearranges group codes (n, J), in place, towards the model's expected tables of pairs."""
-    offsets = np.cumsum([0] + [p.shape[1] for p in probs])
-    if offsets[-1] <= MOST_GROUPS:
-        joined = np.concatenate(probs, axis=1)
-        codes += offsets[:-1]
-        even_out(codes, component, (joined * rows[:, None]).T @ joined, rng=rng)
-        codes -= offsets[:-1]
-
-
-def _spread(rows: np.ndarray, share: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Counts of each leaf, leaves sorted by group, shares summing to one in a group: systematic sampling."""
-    last = np.append(groups[1:] != groups[:-1], True)
-    first = np.append(True, last[:-1])
-    share = share.astype(float)
-    run = np.cumsum(share)
-    before = np.where(first, run - share, 0.0)[first][np.cumsum(first) - 1]
-    edge = np.floor((run - before) * rows[groups] + rng.random(len(rows))[groups]).astype(np.int64)
-    edge = np.where(last, rows[groups], np.minimum(edge, rows[groups]))
-    return np.diff(edge, prepend=0) + np.where(first, np.append(0, edge[:-1]), 0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import sqrt
 
 import numpy as np
@@ -15,6 +15,7 @@ from synth.questions import SlicesRelease
 FEWEST = 8  # groups below which second moments tell nothing
 LEAST_NOISE = 0.1  # of a column's mean cell variance
 STIFF = 3.0  # weight of the one-ways in the fit against a table's cells; raking sets them in the end
+EDGE = 0.6  # of the largest singular value of noise: what is smaller is taken for noise
 NEVER = -1e9  # the covariances are drawn to zero already: the fit need not stop before it follows their noise
 OPTIONS = fitting.Options(components=32, ensembles=4, steps=150, stop=NEVER)
 
@@ -115,6 +116,25 @@ def shrunk(found: Moments, pools: np.ndarray) -> np.ndarray:
         for (i, j), part in zip(pairs, parts, strict=True):
             out[found.spans[i], found.spans[j]] = factor * part
             out[found.spans[j], found.spans[i]] = factor * part.T
+    return out
+
+
+def thinned(found: Moments) -> np.ndarray:
+    """The matrix with each pair's directions drawn to zero by what noise alone makes of the largest of them.
+
+    For a release of single records: its noise hides all but a few directions of a few pairs, and a factor common to
+    pairs would pay for these with all others.
+    **Source**: singular values of a matrix of noise, about sqrt(a) + sqrt(b) (Geman 1980).
+    """
+    out = np.zeros_like(found.matrix)
+    if found.groups < FEWEST:
+        return out
+    for a, b in combinations(found.spans, 2):
+        left, sizes, right = np.linalg.svd(found.matrix[a, b], full_matrices=False)
+        edge = EDGE * sum(sqrt(n) for n in found.matrix[a, b].shape) / sqrt(found.groups)
+        kept = sizes * np.maximum(1 - (edge / np.maximum(sizes, 1e-300)) ** 2, 0.0)
+        out[a, b] = (left * kept) @ right
+        out[b, a] = out[a, b].T
     return out
 
 

@@ -185,9 +185,11 @@ class Slicing:
         if len(slices.values) < slicing_moments.FEWEST:
             return np.ones(1), [m[None, :] for m in masses]
         found = slicing_moments.moments(slices, masses, total=total)
-        names = [b.bins.column for b in slices.question.encoding.blocks]
-        held = np.array([n == setting.schema.target for n in names])
-        matrix = slicing_moments.shrunk(found, (held[:, None] | held).astype(int))
+        if slices.question.groups is None:
+            matrix = slicing_moments.thinned(found)
+        else:
+            held = np.array([b.bins.column == setting.schema.target for b in slices.question.encoding.blocks])
+            matrix = slicing_moments.shrunk(found, (held[:, None] | held).astype(int))
         return slicing_moments.mixture(found, matrix, masses, rng=rng, device=device, progress=progress)
 
     def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002

@@ -105,22 +105,26 @@ def test_moments_find_the_relation_of_two_columns(kind, least):
     assert np.median(gaps) > least
 
 
-def test_single_columns_are_read_off_the_slices():
-    """Mean of x among its values and its missing share, from records and groups, whole and few directions."""
-    places = positions()
-    held = places["x"] < 200
+@pytest.mark.parametrize(("kind", "rows"), [("records", ROWS), ("groups", ROWS), ("gaussian", 10 * ROWS)])
+def test_single_columns_are_read_off_the_slices(kind, rows):
+    """Mean of x among its values and its missing share, median of three, from records and groups, whole and few
+    directions (these stop at the noise, on the side of even shares, and want more rows)."""
     kinds = {"records": Slicing(groups="records", encoding="scaled"),
              "groups": Slicing(loss="kl", groups="2000", steps=0),
              "gaussian": Slicing(loss="kl", directions="gaussian", num_slices=40, steps=0)}  # fmt: skip
-    for kind, generator in kinds.items():
-        releases, setting, _ = measured(generator, epsilon=8.0)
+    places = positions(rows)
+    held = places["x"] < 200
+    means, missing = [], []
+    for _ in range(3):
+        releases, setting, _ = measured(kinds[kind], epsilon=8.0, rows=rows)
         total, found = _alone([], releases[0], setting)
         bins = found["x"].mass
         inner = bins[:-1] / bins[:-1].sum()
-        middle = found["x"].starts[:-1] + (found["x"].widths[:-1] - 1) / 2
-        assert total == ROWS
-        assert abs(inner @ middle - places["x"][held].mean()) < 12, kind
-        assert abs(bins[-1] / total - 0.1) < 0.08, kind
+        means.append(inner @ (found["x"].starts[:-1] + (found["x"].widths[:-1] - 1) / 2))
+        missing.append(bins[-1] / total)
+        assert total == rows
+    assert abs(np.median(means) - places["x"][held].mean()) < 12
+    assert abs(np.median(missing) - 0.1) < 0.05
 
 
 def test_at_no_budget_to_speak_of_columns_stay_independent():

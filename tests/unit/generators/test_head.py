@@ -1,0 +1,137 @@
+"""The head: a logit with the noisy tables, drawn after all other columns; conditions on it hold all the same."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from synth.generators import head as heads
+from synth.generators.head import Head, Seen, draw, fit
+from synth.generators.product import Axis, Product
+
+ROWS = 20_000
+
+
+def axis(column, probs):
+    cells = len(probs[0])
+    return Axis(column=column, cells=cells, starts=np.arange(cells), groups=np.arange(cells),
+                within=np.ones(cells, dtype=np.float32), probs=np.array(probs, dtype=np.float32))  # fmt: skip
+
+
+def body():
+    """Two components; a and b of three values, y of two."""
+    return Product(total=5000.0, weights=np.array([0.5, 0.5]), axes=(
+        axis("a", [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]), axis("y", [[0.8, 0.2], [0.4, 0.6]]),
+        axis("b", [[0.6, 0.3, 0.1], [0.2, 0.4, 0.4]])))  # fmt: skip
+
+
+def headed(start=-0.3):
+    pulls = ([[0, 0], [0, 1.5], [0, -1.0]], [[0, 0], [0, 0]], [[0, 0], [0, -0.5], [0, 2.0]])
+    head = Head(column="y", start=np.array([0.0, start]), pulls=tuple(np.array(p, float) for p in pulls))
+    model = body()
+    return Product(total=model.total, weights=model.weights, axes=model.axes, head=head)
+
+
+def exact(model):
+    """P(component, a, b, y) under the head's law."""
+    y = model.axes[1].probs
+    out = np.zeros((2, 3, 3, 2))
+    for z in range(2):
+        for a in range(3):
+            for b in range(3):
+                codes = np.array([[a, 0, b]])
+                chance = model.head.probabilities(codes, y[[z]].astype(float))[0]
+                out[z, a, b] = model.weights[z] * model.axes[0].probs[z, a] * model.axes[2].probs[z, b] * chance
+    return out.sum(0)
+
+
+def table(rows):
+    code = (rows["a"] * 3 + rows["b"]) * 2 + rows["y"]
+    return np.bincount(code, minlength=18).reshape(3, 3, 2) / len(code)
+
+
+def test_rows_follow_the_head_given_all_other_columns():
+    """20,000 rows: no cell is further from its law than five standard deviations of independent draws."""
+    model = headed()
+    found, law = table(model.sample(ROWS, rng=np.random.default_rng(0))), exact(model)
+    assert np.abs(found - law).max() < 5 * np.sqrt(law * (1 - law) / ROWS).max()
+    assert np.abs(table(body().sample(ROWS, rng=np.random.default_rng(0))) - law).max() > 0.02
+
+
+def test_other_columns_are_what_they_were_without_it():
+    law = exact(headed()).sum(2)
+    plain = np.einsum("z,za,zb->ab", [0.5, 0.5], body().axes[0].probs, body().axes[2].probs)
+    assert np.allclose(law, plain, atol=1e-6)
+
+
+@pytest.mark.parametrize("where", [{"y": np.array([1])}, {"y": np.array([1]), "a": np.array([0, 2])}])
+def test_a_condition_on_its_column_is_exact(where):
+    model = headed()
+    law = exact(model)
+    law = law[np.ix_(where.get("a", np.arange(3)), np.arange(3), where["y"])]
+    rows = model.sample(ROWS, rng=np.random.default_rng(1), where=where)
+    assert set(rows["y"].tolist()) == {1}
+    found = table(rows)[np.ix_(where.get("a", np.arange(3)), np.arange(3), where["y"])]
+    assert np.abs(found - law / law.sum()).max() < 0.02
+    assert model.probability(where) == pytest.approx(law.sum(), abs=0.01)
+
+
+def test_a_condition_that_hardly_a_row_meets_is_left_to_the_mixture():
+    rare = Head(column="y", start=np.array([0.0, -12.0]), pulls=headed().head.pulls)
+    plain = body()
+    model = Product(total=plain.total, weights=plain.weights, axes=plain.axes, head=rare)
+    rows = model.sample(100, rng=np.random.default_rng(2), where={"y": np.array([1])})
+    assert rows["y"].tolist() == [1] * 100
+    assert model.probability({"y": np.array([1])}) == plain.probability({"y": np.array([1])})
+
+
+def test_state_restores_the_head():
+    model = headed()
+    about, arrays = model.state()
+    again = Product.from_state(json.loads(json.dumps(about)), arrays)
+    one, two = (m.sample(500, rng=np.random.default_rng(3)) for m in (model, again))
+    assert all(np.array_equal(one[c], two[c]) for c in one)
+
+
+def agreeing():
+    """The law of a head whose classes are as frequent as the mixture's, as one-ways and tables of one table are."""
+    share = float(body().weights @ body().axes[1].probs[:, 1])
+    return exact(headed(brentq(lambda start: exact(headed(start))[..., 1].sum() - share, -5, 5)))
+
+
+def seen_tables(law, sigma):
+    """Exact tables of y with a and with b under a logit that the mixture does not have."""
+    return [Seen(axis=0, bins=np.arange(3), values=law.sum(1), sigma=sigma),
+            Seen(axis=2, bins=np.arange(3), values=law.sum(0), sigma=sigma)]  # fmt: skip
+
+
+def test_the_fit_has_the_tables_it_was_given():
+    """With hardly any noise the model's tables become the given ones; with a great deal they stay the mixture's."""
+    plain = body()
+    component, codes, _ = plain.codes(ROWS, rng=np.random.default_rng(4))
+    own = plain.axes[1].probs[component].astype(float)
+    law = agreeing()
+    goal = law.sum(1) / law.sum((1, 2))[:, None] * np.bincount(codes[:, 0], minlength=3)[:, None] / ROWS
+    apart = {}
+    for sigma in (1e-5, 10.0):
+        found = fit("y", seen_tables(law, sigma), codes, own, [3, 2, 3], total=ROWS).probabilities(codes, own)
+        table = np.stack([np.bincount(codes[:, 0], weights=found[:, c], minlength=3) for c in range(2)], axis=1) / ROWS
+        apart[sigma] = np.abs(table - goal).max()
+    assert apart[1e-5] < 0.002
+    assert apart[10.0] > 0.03
+
+
+def test_classes_are_drawn_in_even_proportion():
+    """Of rows alike in probability every class gets its share to within a few rows."""
+    probs = np.repeat([[0.2, 0.5, 0.3]], 1000, axis=0)
+    counts = np.bincount(draw(probs, np.random.default_rng(5)), minlength=3)
+    assert np.abs(counts - [200, 500, 300]).max() <= 4
+
+
+def test_no_pull_leaves_the_component_s_own_choice_tempered():
+    """The logit starts from the component's probabilities to the power BASE."""
+    own = np.array([[0.9, 0.1]])
+    head = Head(column="y", start=np.zeros(2), pulls=(np.zeros((3, 2)),))
+    found = head.probabilities(np.zeros((1, 1), dtype=int), own)[0]
+    assert np.log(found[0] / found[1]) == pytest.approx(heads.BASE * np.log(9))
