@@ -1,12 +1,14 @@
 """Every method and every rival on the same tables: one command, one process tree, the same split, schema and budget.
 
-    python benchmarks/peers.py [--tables acs,adult,credit,acs5yr] [--epsilons 1] [--methods mixture,mst,aim] [--seeds 1]
-                               [--options aim:rounds=30,mst:bins=128] [--most-seconds 1200]
+    python benchmarks/peers.py [--tables acs,adult,nist,credit or FILE.csv:TARGET] [--epsilons 0.2,1,5.1] [--seeds 3]
+                               [--methods mixture,mst,aim] [--once aim,mst] [--options aim:rounds=30,mst:bins=128]
+                               [--most-seconds 1200] [--fresh] [--json FILE]
 
 Needs the public tables and score.py in ../shared; says so and stops without them. Every cell (table, epsilon, method,
-options, seed) is a run through the command line with a ledger of its own; cells that benchmarks/results/peers.json
-already holds are passed over, so that a run that was stopped goes on. A cell that fails or takes too long is kept
-with its reason. Prints Markdown.
+options, seed) is a run through the command line with a ledger of its own; cells that the JSON (default
+benchmarks/results/peers.json) holds already are passed over, so that a run that was stopped goes on; ``--fresh``
+starts again. Methods named by ``--once`` get one seed. A cell that fails or takes too long is kept with its reason.
+Prints Markdown, the real rows' own noise (a bootstrap) in every table, and draws docs/pictures/peers-*.svg.
 """
 
 import argparse
@@ -14,15 +16,23 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import figures
 import pandas as pd
-from flagship import ROOT, SHARED, TABLES, call
+from flagship import ROOT, SHARED, TABLES, _halves, call
 
 SYNTH = (sys.executable, "-m", "synth")
 RESULTS = ROOT / "benchmarks" / "results" / "peers.json"
-SCORES = ("contsim", "tv", "ks", "corrsim", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
+PICTURES = ROOT / "docs" / "pictures"
+SCORES = ("contsim", "tv", "ks", "corrsim", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc",
+          "copies_train")  # fmt: skip
+REAL = ("logreg_f1_real", "trtr_auc")
 CELL = ("table", "epsilon", "method", "options", "seed")
+FLOOR = "bootstrap of the real rows"
 ALL = "independent,mixture,slicing,dp_kernel,dp_merf,dp_ctgan,pate_gan,aim,mst"
 
 
@@ -35,26 +45,47 @@ def options_of(text: str) -> dict[str, list[str]]:
     return found
 
 
+def table_of(name: str) -> Callable[[Path], list[str]]:
+    """A known table, or a file's halves with the target named after a colon."""
+    if name in TABLES:
+        return TABLES[name]
+    path, _, target = name.partition(":")
+    if not Path(path).is_file():
+        sys.exit(f"--tables {name}: choose one of {', '.join(TABLES)}, or name a CSV file, FILE.csv:TARGET")
+
+    def split(folder: Path) -> list[str]:
+        _halves(pd.read_csv(path, dtype=str, keep_default_na=False), folder)
+        return ["--target", target] if target else []
+
+    return split
+
+
+def scored(folder: Path, synthetic: Path, *more: str) -> dict:
+    told = folder / "scores.json"
+    call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic", synthetic,
+         "--schema", folder / "schema.json", "--test", folder / "test.csv", *more, "--json", told)  # fmt: skip
+    return json.loads(told.read_text())
+
+
 def one(folder: Path, cell: dict, most: float) -> dict:
     """One run with fresh noise and its scores, or the reason why there are none."""
-    out = folder / "out"
+    out, ledger = folder / "out", folder / f"{len(list(folder.iterdir()))}.sqlite"
     command = [*SYNTH, "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon", cell["epsilon"],
-               "--delta", 1e-5, "--method", cell["method"], "--seed", cell["seed"], "--out", out, "--ledger",
-               folder / f"{len(list(folder.iterdir()))}.sqlite", "--json"]  # fmt: skip
+               "--delta", 1e-5, "--method", cell["method"], "--seed", cell["seed"], "--out", out, "--ledger", ledger,
+               "--json"]  # fmt: skip
     for option in filter(None, cell["options"].split()):
         command += ["--option", option]
+    started = time.perf_counter()
     try:
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=ROOT, timeout=most)
     except subprocess.TimeoutExpired:
         return {**cell, "failed": f"not done after {most:g} s"}
     if done.returncode:
         return {**cell, "failed": done.stderr.strip().splitlines()[-1]}
-    run, scored = json.loads(done.stdout), folder / "scores.json"
-    call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
-         out / "synthetic.csv", "--schema", out / "schema.json", "--test", folder / "test.csv", "--no-reference",
-         "--json", scored)  # fmt: skip
-    scores = json.loads(scored.read_text())
+    run = json.loads(done.stdout)
     told = {k: run[k] for k in ("seconds", "seconds_total", "peak_mib", "epsilon_derived", "num_rows")}
+    told["seconds_command"] = time.perf_counter() - started
+    scores = scored(folder, out / "synthetic.csv", "--no-reference")
     return {**cell, **told, **{k: scores.get(k) for k in SCORES}}
 
 
@@ -62,64 +93,87 @@ def floor(folder: Path, table: str) -> dict:
     """The real table's own noise: a bootstrap of the training rows, scored like a synthetic table."""
     rows = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
     rows.sample(len(rows), replace=True, random_state=0).to_csv(folder / "bootstrap.csv", index=False)
-    call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
-         folder / "bootstrap.csv", "--schema", folder / "schema.json", "--test", folder / "test.csv", "--no-reference",
-         "--json", folder / "scores.json")  # fmt: skip
-    scores = json.loads((folder / "scores.json").read_text())
-    cell = {"table": table, "epsilon": None, "method": "bootstrap of the real rows", "options": "", "seed": 0}
-    return {**cell, **{k: scores.get(k) for k in SCORES}}
+    scores = scored(folder, folder / "bootstrap.csv")
+    cell = {"table": table, "epsilon": None, "method": FLOOR, "options": "", "seed": 0}
+    return {**cell, **{k: scores.get(k) for k in (*SCORES, *REAL)}}
 
 
 def markdown(rows: list[dict]) -> str:
-    """Means over seeds, a line for each table, epsilon, method and options."""
+    """Means over seeds, a line for each table, epsilon, method and options; failures with their reason below."""
     names = [*SCORES, "seconds"]
-    lines = ["| table | epsilon | method | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 3)]
-    frame = pd.DataFrame(rows).assign(epsilon=lambda f: f["epsilon"].map(lambda e: "-" if pd.isna(e) else f"{e:g}"))
+    lines = ["| table | epsilon | method | runs | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 4)]
+    frame = pd.DataFrame([r for r in rows if "failed" not in r])
+    frame["epsilon"] = frame["epsilon"].map(lambda e: "-" if pd.isna(e) else f"{e:g}")
     for (table, epsilon, method, options), group in frame.groupby(list(CELL[:4]), sort=False):
-        means = [group[n].astype(float).mean() if n in group else float("nan") for n in names]
+        means = {n: group[n].astype(float).mean() if n in group else float("nan") for n in names}
         cells = [
-            "-" if pd.isna(m) else f"{m:.1f}" if n == "seconds" else f"{m:.4f}"
-            for n, m in zip(names, means, strict=True)
-        ]
-        lines.append(f"| {table} | {epsilon} | {method} {options} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            "-" if pd.isna(m) else f"{m:.1f}" if n == "seconds" else f"{m:.4f}" for n, m in means.items()
+        ]  # fmt: skip
+        lines.append(f"| {table} | {epsilon} | {method} {options} | {len(group)} | " + " | ".join(cells) + " |")
+    failed = [f"- {r['table']}, epsilon {r['epsilon']:g}, {r['method']} {r['options']}: {r['failed']}" for r in rows if "failed" in r]  # fmt: skip  # noqa: E501
+    return "\n".join([*lines, *([""] if failed else []), *failed])
+
+
+def picture(rows: list[dict], table: str) -> None:
+    """Quality against epsilon, and against seconds."""
+    frame = pd.DataFrame([r for r in rows if "failed" not in r and r["table"] == table])
+    methods = frame[frame["epsilon"].notna()].copy()
+    if methods.empty:
+        return
+    methods["method"] = (methods["method"] + " " + methods["options"]).str.strip()
+    floors = frame[frame["method"] == FLOOR]
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    figures.quality(methods, floors, PICTURES / f"peers-{table}.svg", title=table)
+
+
+def cells_of(given: argparse.Namespace, table: str) -> list[dict]:
+    options, once = options_of(given.options), given.once.split(",")
+    return [
+        {"table": table, "epsilon": float(e), "method": m, "options": " ".join(options.get(m, [])), "seed": s}
+        for e in given.epsilons.split(",")
+        for m in given.methods.split(",")
+        for s in range(1 if m in once else given.seeds)
+    ]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = partial(parser.add_argument, metavar="")
+    add("--tables", default="acs,adult,nist,credit")
+    add("--epsilons", default="0.2,1,5.1")
+    add("--methods", default=ALL)
+    add("--once", default="aim,mst,dp_ctgan,pate_gan")
+    add("--options", default="")
+    add("--seeds", type=int, default=3)
+    add("--most-seconds", type=float, default=1200)
+    add("--json", default=str(RESULTS))
+    parser.add_argument("--fresh", action="store_true")
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default="acs,adult,credit,acs5yr")
-    parser.add_argument("--epsilons", default="1")
-    parser.add_argument("--methods", default=ALL)
-    parser.add_argument("--options", default="")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--most-seconds", type=float, default=1200)
-    parser.add_argument("--json", default=str(RESULTS))
-    given = parser.parse_args()
+    given = arguments()
     if not SHARED.exists():
         sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
-    path, options = Path(given.json), options_of(given.options)
-    rows = json.loads(path.read_text()) if path.exists() else []
-    known = {tuple(r.get(k) for k in CELL) for r in rows}
+    path = Path(given.json)
+    rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
     path.parent.mkdir(parents=True, exist_ok=True)
     for table in given.tables.split(","):
-        cells = [
-            {"table": table, "epsilon": float(e), "method": m, "options": " ".join(options.get(m, [])), "seed": s}
-            for e in given.epsilons.split(",") for m in given.methods.split(",") for s in range(given.seeds)
-        ]  # fmt: skip
-        cells = [c for c in cells if tuple(c[k] for k in CELL) not in known]
+        split, known = table_of(table), {tuple(r.get(k) for k in CELL) for r in rows}
+        cells = [c for c in cells_of(given, table) if tuple(c[k] for k in CELL) not in known]
         if not cells:
             continue
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            drafted = TABLES[table](folder)
             call(*SYNTH, "schema", "init", folder / "train.csv", "--out", folder / "schema.json", "--assume-public",
-                 *drafted)  # fmt: skip
-            if (table, None, "bootstrap of the real rows", "", 0) not in known:
+                 *split(folder))  # fmt: skip
+            if (table, None, FLOOR, "", 0) not in known:
                 rows.append(floor(folder, table))
             for cell in cells:
                 rows.append(one(folder, cell, given.most_seconds))
                 path.write_text(json.dumps(rows, indent=1) + "\n")
-                print({k: round(v, 4) if isinstance(v, float) else v for k, v in rows[-1].items()}, flush=True)
+                print({k: round(v, 4) if isinstance(v, float) else v for k, v in rows[-1].items()}, file=sys.stderr)
+        picture(rows, table)
     print(markdown(rows))
 
 

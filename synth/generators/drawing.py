@@ -19,9 +19,16 @@ class Inside:
 
     def pick(self, leaves: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A position in each row's leaf, (n,) int64."""
-        step = rng.integers(0, np.maximum(self.counts[leaves], 1))
-        first = self.starts[leaves] + step
+        first = self.starts[leaves] + steps(self.counts[leaves], rng)
         return first if self.allowed is None else self.allowed[first]
+
+
+def steps(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A step in 0 ... count - 1 for each row, all as likely up to 2**-53 of the count; 0 where there is none."""
+    if counts.max(initial=0) <= 1:
+        return np.zeros(len(counts), dtype=np.int64)
+    drawn = (rng.random(len(counts)) * counts).astype(np.int64)
+    return np.minimum(drawn, np.maximum(counts - 1, 0))
 
 
 def cumulative(weights: np.ndarray) -> np.ndarray:

@@ -1,12 +1,13 @@
 """A mixture of product distributions over positions: the model that `mixture` and `independent` fit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from synth.errors import UsageError
+from synth.generators import bulk
 from synth.generators import head as heads
 from synth.generators.base import Mend, Positions
 from synth.generators.drawing import Inside, cumulative, even_counts, even_pairs, spread
@@ -42,6 +43,8 @@ class Axis:
 
     def draw(self, groups: np.ndarray, within: np.ndarray, inside: Inside, rng: np.random.Generator) -> np.ndarray:
         """Positions for rows whose groups are given: leaves in even proportion, then evenly inside a leaf."""
+        if len(groups) >= bulk.LEAST:
+            return inside.pick(bulk.leaves(groups, within, self.groups, rng), rng)
         size = self.probs.shape[1]
         order = np.argsort(self.groups, kind="stable")
         rows = np.bincount(groups, minlength=size)
@@ -92,20 +95,33 @@ class Product:
             component, codes, views = self.codes(num_rows, rng=rng, where=where)
             if self.head is not None:
                 codes[:, self._at] = heads.draw(self._classes(component, codes), rng)
-        rows_of = {
-            axis.column: axis.draw(codes[:, j], within, inside, rng)
-            for j, (axis, (_, within, inside)) in enumerate(zip(self.axes, views, strict=True))
-        }
+        rows_of = self._positions(codes, views, rng)
         if mend is not None:
             mend(rows_of, self._redraw(component, where, rng))
+        if num_rows >= bulk.LEAST:  # in random order already
+            return rows_of
         order = rng.permutation(num_rows)
         return {column: places[order] for column, places in rows_of.items()}
+
+    def _positions(self, codes: np.ndarray, views: Sequence[View], rng: np.random.Generator) -> Positions:
+        """Positions of rows whose groups are given, column by column; of many rows on all processors."""
+
+        def draw(j: int, own: np.random.Generator) -> np.ndarray:
+            return self.axes[j].draw(codes[:, j], *views[j][1:], own)
+
+        names = [a.column for a in self.axes]
+        if len(codes) < bulk.LEAST:
+            return {n: draw(j, rng) for j, n in enumerate(names)}
+        own = rng.spawn(len(names))
+        return dict(zip(names, bulk.side_by_side(lambda j: draw(j, own[j]), range(len(names))), strict=True))
 
     def codes(
         self, num_rows: int, *, rng: np.random.Generator, where: Mapping[str, np.ndarray] | None = None
     ) -> tuple[np.ndarray, np.ndarray, list[View]]:
         """Components (num_rows,), groups (num_rows, J) that the mixture draws in them, and each axis' view."""
         weights, views = self._restrict(where or {})
+        if num_rows >= bulk.LEAST:
+            return *bulk.codes(num_rows, weights, [probs for probs, _, _ in views], rng), views
         edges = np.floor(np.append(0.0, cumulative(weights)) * num_rows + rng.random())
         rows: np.ndarray = np.diff(edges.astype(np.int64))
         component = np.repeat(np.arange(len(rows)), rows)

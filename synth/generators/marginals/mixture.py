@@ -17,7 +17,7 @@ from synth.questions import CountsRelease, Marginal
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 CLASSES = 20  # most classes of a target that a logit is fitted for
-LEARNT = 20_000  # rows that it is fitted on
+LEARNT = 12_000  # rows that it is fitted on
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
 
 
