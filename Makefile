@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: setup run test test-slow check format bench bench-flagship bench-tables bench-embeddings bench-slicing bench-plan clean
+.PHONY: fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-plan bench-rows bench-quick bench-peers bench-scaling clean
 
 setup: .venv/ready
 
@@ -31,7 +31,7 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-flagship bench-tables bench-embeddings bench-slicing bench-plan  ## every figure of the docs; an hour on two cores
+bench: bench-flagship bench-tables bench-embeddings bench-slicing bench-plan bench-audit bench-peers bench-scaling  ## every figure of the docs; hours on two cores
 
 bench-flagship: setup  ## docs/benchmarks.md; needs the public tables beside the checkout
 	$(BIN)/python benchmarks/flagship.py
@@ -49,8 +49,61 @@ bench-slicing: setup  ## docs/generators/slicing.md; needs the public tables
 	$(BIN)/python benchmarks/table1.py
 	$(BIN)/python benchmarks/table1.py --steps
 
+bench-gradients: setup  ## docs/generators/dp_ctgan.md, pate_gan.md, dp_vae.md; needs the public tables
+	$(BIN)/python benchmarks/gradients.py
+
+bench-audit: setup  ## docs/audit.md: planted faults, bare mechanisms, methods, capacity
+	$(BIN)/python benchmarks/audit.py
+
+bench-quick: setup  ## six methods on one table in minutes; needs the public tables
+	$(BIN)/python benchmarks/peers.py --tables acs --epsilons 1 --seeds 1 --methods independent,mixture,slicing,dp_kernel,mst,aim --json benchmarks/results/quick.json --fresh
+
+bench-peers: setup  ## docs/benchmarks.md, every method beside its rivals; goes on where it was stopped
+	$(BIN)/python benchmarks/peers.py
+
+bench-scaling: setup  ## cost in rows, columns and categories; goes on where it was stopped
+	$(BIN)/python benchmarks/scaling.py
+
+bench-rows: setup  ## docs/performance.md, counting: 100 million rows; 5 GB of temporary files, an hour on two cores
+	$(BIN)/python benchmarks/rows.py
+
 bench-plan: setup  ## how far forecasts of time and memory are off
 	$(BIN)/python benchmarks/forecast.py
 
+SECONDS ?= 3600
+fuzz: setup  ## damaged files for an hour, or SECONDS; findings are kept in build/found
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --keep build/found
+
+faults: setup  ## a fault at every system call of a spend, a first start, a bundle and a run; needs a C compiler
+	for deed in spend first bundle job; do $(BIN)/python tests/faults/injecting.py $$deed || exit 1; done
+
+race: setup  ## a thousand requests at once for one budget
+	$(BIN)/python benchmarks/race.py --processes 20 --threads 50
+
+attacks: setup  ## precision attacks on our noise and on naive noise
+	$(BIN)/python benchmarks/attacks.py
+
+MINUTES ?= 30
+soak: setup  ## runs, cancels, kills and restarts at random on the application and the command line
+	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES)
+
+.venv-tools/ready: container/tools.txt
+	$(PYTHON) -m venv .venv-tools
+	.venv-tools/bin/python -m pip install --quiet --disable-pip-version-check -r container/tools.txt
+	touch $@
+
+lock: .venv-tools/ready  ## the image's lock files, from pyproject.toml and requirements.txt
+	.venv-tools/bin/python container/lock.py
+
+sbom: setup .venv-tools/ready  ## what the environment holds, as CycloneDX: build/sbom.json
+	mkdir -p build
+	.venv-tools/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json
+
+licences: setup .venv-tools/ready  ## build/licences.md; fails for a licence that nobody has looked at
+	.venv-tools/bin/python container/licences.py
+
+pip-audit: .venv-tools/ready  ## known vulnerabilities of the locked packages; says so where nothing can be asked
+	.venv-tools/bin/python container/audit.py
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-tools build .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -1,16 +1,23 @@
 """Who the visitor is: the only user, or somebody signed in through the organisation's provider (OIDC)."""
 
+from functools import lru_cache
+from pathlib import Path
+
 import streamlit as st
 
-from app import roles
-from app.roles import Roles, Visitor
-from synth import jobs
+from synth import jobs, roles
+from synth.roles import Roles, Visitor
 
 
 def rules() -> Roles:
     """The roles of this installation; without a file, rules that stop nobody. Errors: InputError."""
     place = roles.place()
-    return roles.load(place) if place else Roles({})
+    return _read(place, place.stat().st_mtime_ns if place.exists() else 0) if place else Roles({})
+
+
+@lru_cache(maxsize=4)
+def _read(place: Path, changed: int) -> Roles:  # noqa: ARG001 - a file that was changed is read again
+    return roles.load(place)
 
 
 def visitor() -> Visitor | None:
@@ -38,8 +45,7 @@ def me() -> Visitor:
 
 def mine(job: jobs.Job) -> bool:
     """Whether the visitor may look into a run: his own, or any for the only user."""
-    who = me()
-    return who.alone or job.request().get("owner") == who.name
+    return me().may_look_into(job.request().get("owner"))
 
 
 def door() -> None:

@@ -98,12 +98,22 @@ def sampled(model: str, **asked: Any) -> tuple[int, float]:
     return len(rows), probability
 
 
+def listed(source: str) -> list[str]:
+    """``synth.databases.tables``."""
+    return synth.databases.tables(source)
+
+
+def fetched(source: str | None, table: str, out: str, schema: str) -> None:
+    """``synth.databases.fetch`` of a description's columns."""
+    synth.databases.fetch(source, table, out, columns=list(synth.load(schema).columns))
+
+
 def methods() -> Any:
     """``synth.methods``."""
     return synth.methods()
 
 
-TASKS: dict[str, Callable[..., Any]] = {f.__name__: f for f in (methods, forecasts, compared, sampled)}
+TASKS: dict[str, Callable[..., Any]] = {f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched)}
 planner, worker = Aside(), Aside()
 
 

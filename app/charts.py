@@ -136,16 +136,19 @@ def _long(shares: np.ndarray, rows: tuple[str, ...], columns: tuple[str, ...]) -
     })  # fmt: skip
 
 
-def curve(plans: list[Any], chosen: float) -> Any:
-    """Expected error over epsilon, with a mark at the chosen one. Public figures only."""
-    what = {"error_one_way": "columns", "error_two_way": "pairs of columns"}
+def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
+    """Expected error over epsilon, with a mark at the chosen one. Public figures only.
+
+    ``pairs_alike``: of each plan, the error of pairs in tables of one size (``forecast.pairs_alike``); may be empty.
+    """
+    told = {"columns": [p.error_one_way for p in plans], "pairs of columns": pairs_alike}
     rows = pd.DataFrame([
-        {"epsilon": p.epsilon, "error": getattr(p, name), "of": label}
-        for p in plans for name, label in what.items() if getattr(p, name) is not None
+        {"epsilon": p.epsilon, "error": error, "of": label}
+        for label, errors in told.items() for p, error in zip(plans, errors, strict=False)
     ])  # fmt: skip
     x = alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), title="epsilon (more private ← → more accurate)",
               axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"))  # fmt: skip
-    colours = alt.Scale(domain=list(what.values()), range=["#2a9d8f", "#e0762f"])
+    colours = alt.Scale(domain=list(told), range=["#2a9d8f", "#e0762f"])
     lines = alt.Chart(rows).mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5).encode(
         x=x, y=alt.Y("error:Q", title="expected error", axis=alt.Axis(format="%")),
         color=alt.Color("of:N", scale=colours, legend=STROKES), strokeDash=alt.StrokeDash("of:N", legend=None),

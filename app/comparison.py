@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, charts, frame, work
+from app import access, charts, frame, real, work
 from app.aside import TooLongError, worker
 from synth import jobs
 
@@ -25,8 +25,7 @@ def section(job: jobs.Job, release: Path) -> None:
     st.header("Compare with the real table", anchor=False)
     with st.container(border=True):
         st.warning(BANNER, icon=":material/lock_person:")
-        table = Path(str(job.request().get("table", "")))
-        if not table.is_file():
+        if not real.there(job):
             st.info("The real table is no longer stored here, so there is nothing to compare with. The result above "
                     "is complete without it.")  # fmt: skip
             return
@@ -35,7 +34,7 @@ def section(job: jobs.Job, release: Path) -> None:
         found = _compared(job, release)
         if found is not None:
             _parts(found)
-        _whole(job, release, table)
+        _whole(job, release)
 
 
 def held(job: jobs.Job) -> Any:
@@ -45,12 +44,10 @@ def held(job: jobs.Job) -> Any:
 
 def make(job: jobs.Job, release: Path) -> Any:
     """Compares a run with the real rows, beside the server, and notes that somebody looked. Errors: InputError."""
-    table = Path(str(job.request().get("table", "")))
-    if not table.is_file():
-        raise synth.InputError("the real table is no longer stored here, so there is nothing to compare with")
-    paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
     try:
-        found = worker.ask("compared", *paths, seconds=PATIENCE, keep=False)
+        with real.table(job, release) as table:
+            paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
+            found = worker.ask("compared", *paths, seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError("the comparison takes too long here; use `synth report`") from None
     jobs.selection.look(job, by=access.me().name)
@@ -69,7 +66,7 @@ def _compared(job: jobs.Job, release: Path) -> Any:
     return found
 
 
-def _whole(job: jobs.Job, release: Path, table: Path) -> None:
+def _whole(job: jobs.Job, release: Path) -> None:
     """The full report as one page: more scores, groups of people, prediction, copies."""
     page = job.path / "steward-only.html"
     if page.exists():
@@ -78,7 +75,7 @@ def _whole(job: jobs.Job, release: Path, table: Path) -> None:
                            help="It is marked on every page and stays with you.")  # fmt: skip
     elif st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
                    help="Prediction, groups of people, copies, effects of chance; a minute or two."):  # fmt: skip
-        with st.spinner("Writing the full report; this takes a minute or two"):
+        with st.spinner("Writing the full report; this takes a minute or two"), real.table(job, release) as table:
             work.answer("report", str(release), "--real", str(table), "--out", str(page), "--json")
         jobs.selection.look(job, by=access.me().name)
         st.rerun()

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, frame, recent, roles, runs, words, work
+from app import access, frame, recent, runs, words, work
 from synth import jobs
 from synth.jobs import selection
 
@@ -52,7 +52,7 @@ def _chosen(job: jobs.Job, reason: str) -> None:
 
 def _ask(job: jobs.Job) -> None:
     """In a shared installation a reviewer lets a result out."""
-    st.subheader("Release", anchor=False)
+    st.subheader("A reviewer releases it", anchor=False)
     if (job.path / ASKED).exists():
         st.info("A reviewer has been asked to release this result.", icon=":material/hourglass_top:")
     elif st.button("Ask a reviewer to release it", key="ask_release", type="primary", icon=":material/send:",
@@ -111,6 +111,6 @@ def shown(job: jobs.Job) -> None:
 def approved(job: jobs.Job) -> None:
     """Releases a result in the reviewer's name. Errors: UsageError for his own, or one that may not leave."""
     asked = json.loads((job.path / ASKED).read_text(encoding="utf-8"))["by"]
-    if access.me().role != roles.REVIEWER or asked == access.me().name or selection.barrier(job):
+    if not access.me().may_decide(asked) or selection.barrier(job):
         raise synth.UsageError("a result is released by a reviewer who did not ask for it")
     selection.release(job, by=asked, approved_by=access.me().name)

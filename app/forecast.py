@@ -1,6 +1,7 @@
 """What a run would cost and give, before anything is spent; remembered for equal requests."""
 
 import json
+from math import sqrt
 from typing import Any
 
 import streamlit as st
@@ -42,6 +43,19 @@ def forecast(w: Wizard, *, method: str | None = None) -> Any:
 def curve(w: Wizard, *, method: str) -> list[Any]:
     """Forecasts of a method over ``CURVE``; empty where they cannot be made. Errors: UsageError, InputError."""
     return _plans(_text(w), tuple(CURVE), CURVE_SECONDS, _asked(w, method)) or []
+
+
+def pairs_alike(lines: list[Any]) -> tuple[list[float], float] | None:
+    """Errors of pairs told on tables alike, and their cells: the coarsest of the curve's; None without pairs.
+
+    A larger epsilon counts pairs in finer tables, of more but smaller cells, so that the errors of different epsilons
+    cannot be compared as they are. Adding up the noise of k fine cells to one coarse cell multiplies it by sqrt(k),
+    and there are k times fewer: the error of the coarse table is that of the fine one divided by sqrt(k).
+    """
+    if not lines or any(p.error_two_way is None or not p.cells_two_way for p in lines):
+        return None
+    fewest = min(p.cells_two_way for p in lines)
+    return [p.error_two_way * sqrt(fewest / p.cells_two_way) for p in lines], fewest
 
 
 def _text(w: Wizard) -> str:

@@ -32,12 +32,27 @@ def from_server(path: str | Path, given: Any, books: list[Any]) -> None:
     """A table that stays where it is. Errors: InputError; then nothing is kept."""
     path, place = Path(path).expanduser().absolute(), work.new_place()
     try:
-        if not path.is_file():
+        if not path.is_file() and not work.is_parts(path):
             raise synth.InputError(f"{path.name}: no such file on this computer; check the path")
         _describe(path, place, given, books, label=path.name)
     except synth.SynthError as error:
         work.discard(place)
         raise synth.InputError(_without(error, place, path.name)) from None
+    finally:
+        forget(given, *books)
+
+
+def from_database(source: str, table: str, given: Any, books: list[Any]) -> None:
+    """A table that stays in its database. ``source``: @name, or an address without a password.
+
+    Errors: InputError; then nothing is kept.
+    """
+    place = work.new_place()
+    try:
+        _describe(Path(table), place, given, books, label=table, source=source)
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(_without(error, place, table)) from None
     finally:
         forget(given, *books)
 
@@ -48,14 +63,16 @@ def _without(error: Exception, place: Path, name: str) -> str:
     return text.replace(f"{place}/", "")
 
 
-def _describe(path: Path, place: Path, given: Any, books: list[Any], *, label: str) -> None:
-    plain, notes = description(path, place, given, books)
+def _describe(path: Path, place: Path, given: Any, books: list[Any], *, label: str, source: str | None = None) -> None:
+    plain, notes = description(path, place, given, books, source=source)
     plain["dataset"] = plain.get("dataset") or label.split(".")[0]
-    take_table(wizard(), path, label=label, plain=plain, place=place, rows=GUESS, suggestions=notes)
+    take_table(wizard(), path, label=label, plain=plain, place=place, rows=GUESS, suggestions=notes, source=source)
     stored.remember(wizard())
 
 
-def description(path: Path, place: Path, given: Any, books: list[Any]) -> tuple[Plain, list[str]]:
+def description(
+    path: Path, place: Path, given: Any, books: list[Any], *, source: str | None = None
+) -> tuple[Plain, list[str]]:
     """The table's description: the one given, SDV metadata completed from the rows, or a draft; then the code books.
 
     Errors: InputError.
@@ -63,17 +80,17 @@ def description(path: Path, place: Path, given: Any, books: list[Any]) -> tuple[
     files = {Path(b.name).stem: _file(b, place) for b in books}
     found = read_json(given)
     if found is None:
-        return work.draft(path, place, hints={}, books=files)
+        return work.draft(path, place, hints={}, books=files, source=source)
     if is_sdv(found):
         metadata = place / "metadata.json"
         metadata.write_text(json.dumps(found), encoding="utf-8")
-        return work.imported(metadata, path, place, books=files)
+        return work.imported(metadata, path, place, books=files, source=source)
     plain: Plain = json.loads(synth.parse(found, name=given.name).to_json())
     notes: list[str] = []
     for column, book in files.items():
         plain, more = work.booked(plain, column, book, place)
         notes += more
-    work.check(path, plain, place)
+    work.check(path, plain, place, source=source)
     return plain, notes
 
 

@@ -1,6 +1,8 @@
 """The entry script: pages, their order, and the one place where a fault becomes a sentence."""
 
+import importlib
 import sys
+import threading
 from pathlib import Path
 
 import streamlit as st
@@ -11,8 +13,9 @@ if ROOT not in sys.path:
 
 from app import access, frame  # noqa: E402
 from app.aside import planner  # noqa: E402
-from app.roles import Visitor  # noqa: E402
+from app.roles import pages  # noqa: E402
 from app.state import STEPS, TITLES, ready, view, wizard  # noqa: E402
+from synth.roles import Visitor  # noqa: E402
 
 OPEN, LOCKED = ":material/radio_button_unchecked:", ":material/lock:"
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
@@ -27,33 +30,42 @@ def main() -> None:
             access.door()
             return
         planner.warm()
+        _prepare()
         _page(who)
     except Exception as error:
         frame.tell(error)
 
 
+@st.cache_resource(show_spinner=False)
+def _prepare() -> None:
+    """Loads in the background, once for the process, what later pages need: it would cost the first visitor seconds."""
+    names = ("altair", "synth.card", "synth.privacy.ledger", "synth.databases")
+    threading.Thread(target=lambda: [importlib.import_module(n) for n in names], daemon=True).start()
+
+
 def _page(who: Visitor) -> None:
-    w = wizard()
+    w, open_pages = wizard(), pages(who)
     reached = ready(w)
     steps = [
         st.Page(view(s), title=f"{i}. {TITLES[s]}", icon=OPEN if reached[s] else LOCKED, url_path=s,
                 default=s == "data")
         for i, s in enumerate(STEPS, 1)
-        if s in who.pages
+        if s in open_pages
     ]  # fmt: skip
     others = [
-        st.Page(view(s), title=TITLES[s], icon=ICONS[s], url_path=s, default=not steps and s == who.pages[0])
-        for s in who.pages
+        st.Page(view(s), title=TITLES[s], icon=ICONS[s], url_path=s, default=not steps and s == open_pages[0])
+        for s in open_pages
         if s not in STEPS
     ]
     groups = {"Make a synthetic table": steps, "Records": others} if steps else {"Records": others}
     page = st.navigation(groups)
-    name = page.url_path or who.pages[0]
+    name = page.url_path or open_pages[0]
     if name != w.page:
         w.page = name
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
-        st.caption(f"Table: {frame.escape(w.label)}" if w.label else "No table yet")
+        if steps:
+            st.caption(f"Table: {frame.escape(w.label)}" if w.label else "No table yet")
         access.sidebar(who)
     try:
         page.run()

@@ -4,6 +4,61 @@ from typing import Any
 
 import streamlit as st
 
+CHOICES: dict[str, tuple[str, ...]] = {
+    "loss": ("moments", "characteristic", "kl", "reverse_kl", "js", "chi2", "hellinger"),
+    "encoding": ("auto", "merged", "binned", "scaled"),
+    "directions": ("rotation", "gaussian"),
+    "form": ("anova", "path"),
+    "variant": ("joint", "conditional", "parallel"),
+    "back_end": ("mixture", "network"),
+}
+SAYS = {
+    "adversary": "How fast weight moves to what the model misses; 0 treats all alike.",
+    "anchors": "Points at which the functional release is told.",
+    "asked": "Made-up rows that the teachers vote on in each round; every vote is paid for.",
+    "back_end": "What is fitted: a mixture of product distributions, or a neural network.",
+    "batch": "Rows that the network makes in each step.",
+    "bins": "Most parts into which a number's range is cut.",
+    "choices": "Part of the remaining budget that goes to choosing what to count.",
+    "clip": "Largest influence of one row on a step, which the noise then hides.",
+    "compared": "About how many columns are compared at a time.",
+    "components": "Parts of the mixture: more can say more, and take longer.",
+    "counting": "Part of epsilon for the number of rows, where that is private.",
+    "critic_rate": "How fast the network that judges rows learns.",
+    "decay": "How strongly details are damped.",
+    "degree": "Degree of the polynomials: more tells finer shapes, under more noise.",
+    "directions": "How random directions are drawn: a rotation needs a little less noise.",
+    "encoding": "How columns become numbers.",
+    "ensembles": "Models fitted side by side and averaged.",
+    "features": "About how many random features there are: more say more, under more noise each.",
+    "form": "anova: pairs of columns, told by features. path: all columns at once, told at points.",
+    "frequencies": "Random questions about rows: more say more, under more noise each.",
+    "generator_rate": "How fast the network that makes rows learns.",
+    "groups": "Into how many parts rows or values are put before noise is added; auto where offered fits the budget.",
+    "hidden": "Units of a network's layer.",
+    "k": "How many components a direction's distance looks at.",
+    "latent": "Numbers from which the decoder makes a row.",
+    "learning_rate": "How fast the network learns.",
+    "least": "A part of a number's range must hold so many times the noise.",
+    "loss": "What the fit makes alike: moments, or a distance of distributions (then a network is trained).",
+    "max_size": "Most megabytes of the model.",
+    "moves": "Steps of the network that makes rows, after each lesson.",
+    "num_slices": "Random directions that are asked about in all.",
+    "numbers": "Part of the budget for cutting numbers into parts.",
+    "ones": "Part of the budget for counts of single columns.",
+    "oneway_share": "Part of the budget for counts of single columns; the rest goes to relations.",
+    "order": "How many columns each question joins.",
+    "pairs": "Pairs of columns that are asked about.",
+    "rate": "Part of the rows, drawn at random, that each step of the training sees.",
+    "records": "Most records of the small database.",
+    "ridge": "How strongly noisy estimates are pulled together.",
+    "rounds": "Rounds of choosing, asking and learning; 0, where usual, lets the method decide.",
+    "rows_each": "About how many rows each teacher learns from.",
+    "steps": "Steps of the training: more fit better, and take longer.",
+    "sum_share": "Part of the features that tells single columns beside the label.",
+    "variant": "joint: the column to predict is one like others. conditional, parallel: class by class.",
+}
+
 
 def ask(defaults: dict[str, Any], chosen: dict[str, Any], *, key: str) -> dict[str, Any]:
     """The options that differ from their defaults."""
@@ -16,11 +71,15 @@ def ask(defaults: dict[str, Any], chosen: dict[str, Any], *, key: str) -> dict[s
 
 
 def _one(name: str, default: Any, value: Any, key: str) -> Any:
-    label, help_text = name.replace("_", " ").capitalize(), f"Usual: {default}. The method's page in docs/ explains it."
+    label, said = name.replace("_", " ").capitalize(), SAYS.get(name, "The method's page in docs/ explains it.")
+    said = f"{said} Usual: {default}."
     if isinstance(default, bool):
-        return st.checkbox(label, value=bool(value), key=key, help=help_text)
+        return st.checkbox(label, value=bool(value), key=key, help=said)
     if isinstance(default, int):
-        return int(st.number_input(label, value=int(value), step=1, key=key, help=help_text))
+        return int(st.number_input(label, value=int(value), step=1, key=key, help=said))
     if isinstance(default, float):
-        return float(st.number_input(label, value=float(value), format="%.4g", key=key, help=help_text))
-    return st.text_input(label, value=str(value), key=key, help=help_text).strip() or default
+        return float(st.number_input(label, value=float(value), format="%.4g", key=key, help=said))
+    if default in CHOICES.get(name, ()):
+        known = CHOICES[name]
+        return st.selectbox(label, known, index=known.index(value) if value in known else 0, key=key, help=said)
+    return st.text_input(label, value=str(value), key=key, help=said).strip() or default

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import synth
-from app import access, roles
+from app import access
 from app.state import Wizard, dataset, effective
 from synth import jobs
 
@@ -31,7 +31,8 @@ def start(w: Wizard) -> jobs.Job:
         "--schema": facts, "--epsilon": repr(w.epsilon), "--delta": repr(w.delta), "--method": w.method,
         "--relation": w.relation, "--dataset": dataset(w), "--out": job.path / "release",
     }  # fmt: skip
-    arguments = ["run", str(w.table), *_flat(options), *_chosen(w.options), "--json"]
+    table = ["--table", str(w.table), "--source", w.source] if w.source else [str(w.table)]
+    arguments = ["run", *table, *_flat(options), *_chosen(w.options), "--json"]
     if rules.needs_approval(dataset(w), w.epsilon):
         (job.path / HELD).write_text(json.dumps(arguments), encoding="utf-8")
         job.write(jobs.Status(state="held"))
@@ -44,13 +45,14 @@ def _request(w: Wizard) -> Plain:
     return {
         "table": str(w.table), "label": w.label, "dataset": dataset(w), "epsilon": w.epsilon, "delta": w.delta,
         "method": w.method, "relation": w.relation, "options": w.options, "owner": access.me().name,
+        "source": w.source,
     }  # fmt: skip
 
 
 def approve(job: jobs.Job) -> None:
     """Lets a held run go, with the reviewer's name in the ledger. Errors: UsageError where it may not."""
     who = access.me()
-    if who.role != roles.REVIEWER or job.request().get("owner") == who.name or job.status().state != "held":
+    if not who.may_decide(job.request().get("owner")) or job.status().state != "held":
         raise synth.UsageError("a run is approved once, by a reviewer who did not ask for it")
     arguments = json.loads((job.path / HELD).read_text(encoding="utf-8"))
     job.write(jobs.Status())
@@ -60,7 +62,10 @@ def approve(job: jobs.Job) -> None:
 def refit(job: jobs.Job, *, method: str, options: Plain, num_rows: int | None) -> jobs.Job:
     """Puts another fit to a finished run's release in line: free, no row is read."""
     place = release(job)
-    about = {k: job.request().get(k) for k in ("table", "label", "dataset", "epsilon", "delta", "relation", "owner")}
+    about = {
+        k: job.request().get(k)
+        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")
+    }
     new = jobs.create({**about, "method": method, "options": options, "free": True, "release": str(place)})
     asked = {"--from-release": place, "--method": method, "--out": new.path / "release"}
     size = ["--num-rows", str(num_rows)] if num_rows else []
@@ -81,7 +86,8 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
         "--schema": job.path / "asked.schema.json", "--epsilon": repr(epsilon), "--delta": repr(delta),
         "--relation": w.relation, "--dataset": dataset(w), "--out": learnt(job),
     }  # fmt: skip
-    job.start(["--plain", "schema", "learn", str(w.table), *_flat(options), "--json"], program=jobs.QUEUED)
+    at = ["--source", w.source] if w.source else []
+    job.start(["--plain", "schema", "learn", str(w.table), *_flat(options), *at, "--json"], program=jobs.QUEUED)
     return job
 
 

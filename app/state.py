@@ -32,7 +32,8 @@ def view(name: str) -> str:
 class Wizard:
     """One steward's way through the steps. Holds public facts and file names, never a row."""
 
-    table: Path | None = None
+    table: Path | None = None  # or, at ``source``, a table's name there
+    source: str | None = None  # a database: @name, or an address without a password
     label: str = ""
     uploaded: bool = False  # whether the table is a copy of ours, to be removed with its note
     place: Path | None = None  # the folder of the description's note; None for the sample
@@ -68,9 +69,10 @@ def take_table(
     place: Path | None,
     rows: int,
     suggestions: list[str],
+    source: str | None = None,
 ) -> None:
     """Starts anew with this table; budget choices stay. ``place``: the folder of its note, if it has one."""
-    w.table, w.label, w.place, w.rows = table, label, place, rows
+    w.table, w.source, w.label, w.place, w.rows = table, source, label, place, rows
     w.uploaded = place is not None and table.parent == place
     w.plain, w.left_out, w.suggestions = plain, [], suggestions
     w.editing, w.job, w.learning = None, None, None

@@ -6,8 +6,10 @@ from typing import Any
 
 import streamlit as st
 
+import synth
 from app import access, frame, work
 from app.state import Wizard, take_table, view, wizard
+from synth.roles import Visitor
 
 NOTE = "wizard.json"
 
@@ -17,7 +19,7 @@ def remember(w: Wizard) -> None:
     if w.table is None or w.place is None or not w.place.is_dir():
         return
     told = {"label": w.label, "plain": w.plain, "left_out": w.left_out, "suggestions": w.suggestions, "rows": w.rows,
-            "owner": access.me().name, "table": None if w.uploaded else str(w.table)}  # fmt: skip
+            "owner": access.me().name, "source": w.source, "table": None if w.uploaded else str(w.table)}  # fmt: skip
     note, text = w.place / NOTE, json.dumps(told, ensure_ascii=False)
     if not note.exists() or note.read_text(encoding="utf-8") != text:
         note.write_text(text, encoding="utf-8")
@@ -32,9 +34,16 @@ def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
             table = Path(told["table"]) if told.get("table") else note.parent / work.safe_name(told["label"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if table.is_file() and (who.alone or told.get("owner") == who.name):
+        if _there(table, told.get("source"), who) and who.may_look_into(told.get("owner")):
             found.append((note.parent, table, told))
     return found
+
+
+def _there(table: Path, source: str | None, who: Visitor) -> bool:
+    """Whether the table can still be had. A database is not asked, only whether the visitor may use it."""
+    if source is None:
+        return table.is_file() or work.is_parts(table)
+    return who.alone or any(f"@{d.name}" == source and d.open_to(who.name) for d in synth.databases.databases())
 
 
 def offer() -> None:
@@ -50,7 +59,8 @@ def offer() -> None:
             with st.container(horizontal=True):
                 if st.button("Go on with it", key=f"use_{i}"):
                     take_table(w, table, label=told["label"], plain=told["plain"], place=place,
-                               rows=int(told["rows"]), suggestions=list(told["suggestions"]))  # fmt: skip
+                               rows=int(told["rows"]), source=told.get("source"),
+                               suggestions=list(told["suggestions"]))  # fmt: skip
                     w.left_out = list(told["left_out"])
                     st.switch_page(view("describe"))
                 if st.button("Remove it", key=f"remove_{i}", icon=":material/delete:"):

@@ -19,6 +19,7 @@ SAMPLE_SCHEMA = ROOT / "data" / "town_survey.schema.json"
 SAMPLE_ROWS = 20_000
 CHUNK = 1 << 20
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
+PARTS = (".parquet", ".pq")
 MOST_LISTED = 500
 Plain = dict[str, Any]
 
@@ -69,26 +70,40 @@ def discard(place: Path) -> None:
 
 
 def mounted() -> list[Path]:
-    """Tables in the folders that ``$SYNTH_TABLES`` names, two levels deep, at most ``MOST_LISTED``."""
-    found: list[Path] = []
+    """Tables in the folders that ``$SYNTH_TABLES`` names, two levels deep, at most ``MOST_LISTED``.
+
+    A folder below them that holds several Parquet files is one table too, and listed as itself.
+    """
+    found: set[Path] = set()
     for top in filter(None, os.environ.get("SYNTH_TABLES", "").split(os.pathsep)):
+        root = Path(top).expanduser().absolute()
         for pattern in ("*", "*/*", "*/*/*"):
-            found += [p for p in Path(top).expanduser().absolute().glob(pattern) if p.name.lower().endswith(SUFFIXES)]
-    return sorted(p for p in found if p.is_file())[:MOST_LISTED]
+            here = [p for p in root.glob(pattern) if p.name.lower().endswith(SUFFIXES) and p.is_file()]
+            found |= {*here, *(folder for folder in {p.parent for p in here} - {root} if is_parts(folder))}
+    return sorted(found)[:MOST_LISTED]
 
 
-def draft(table: Path, place: Path, *, hints: dict[str, list[str]], books: dict[str, Path]) -> tuple[Plain, list[str]]:
+def is_parts(folder: Path) -> bool:
+    """Whether a folder holds the parts of one table: at least two Parquet files."""
+    return folder.is_dir() and sum(p.name.lower().endswith(PARTS) for p in folder.iterdir()) > 1
+
+
+def draft(
+    table: Path, place: Path, *, hints: dict[str, list[str]], books: dict[str, Path], source: str | None = None
+) -> tuple[Plain, list[str]]:
     """A description drafted in another process, so that its memory is given back; and what to look at.
 
-    ``books``: code books by column. Errors: InputError with the reason.
+    ``books``: code books by column; ``source``: the database that holds the table. Errors: InputError with the reason.
     """
     options = [x for name, columns in hints.items() if columns for x in (f"--{name}", ",".join(columns))]
-    return _made(place, "schema", "init", str(table), *options, *_codes(books))
+    return _made(place, "schema", "init", str(table), *options, *_codes(books), *_at(source))
 
 
-def imported(metadata: Path, table: Path, place: Path, *, books: dict[str, Path]) -> tuple[Plain, list[str]]:
+def imported(
+    metadata: Path, table: Path, place: Path, *, books: dict[str, Path], source: str | None = None
+) -> tuple[Plain, list[str]]:
     """A description from SDV metadata, what they do not say drafted from the rows. Errors: InputError."""
-    return _made(place, "schema", "import", str(metadata), "--table", str(table), *_codes(books))
+    return _made(place, "schema", "import", str(metadata), "--table", str(table), *_codes(books), *_at(source))
 
 
 def booked(plain: Plain, column: str, book: Path, place: Path) -> tuple[Plain, list[str]]:
@@ -96,6 +111,10 @@ def booked(plain: Plain, column: str, book: Path, place: Path) -> tuple[Plain, l
     beside = place / "given.schema.json"
     beside.write_text(json.dumps(plain), encoding="utf-8")
     return _made(place, "schema", "codes", str(beside), column, str(book))
+
+
+def _at(source: str | None) -> list[str]:
+    return ["--source", source] if source else []
 
 
 def _codes(books: dict[str, Path]) -> list[str]:
@@ -109,11 +128,11 @@ def _made(place: Path, *arguments: str) -> tuple[Plain, list[str]]:
     return json.loads(out.read_text(encoding="utf-8")), lines
 
 
-def check(table: Path, plain: Plain, place: Path) -> None:
-    """Whether the file is in order and has the described columns. Errors: InputError with the reason."""
+def check(table: Path, plain: Plain, place: Path, *, source: str | None = None) -> None:
+    """Whether the table is in order and has the described columns. Errors: InputError with the reason."""
     beside = place / "given.schema.json"
     beside.write_text(json.dumps(plain), encoding="utf-8")
-    _synth("schema", "check", str(beside), "--table", str(table))
+    _synth("schema", "check", str(beside), "--table", str(table), *_at(source))
 
 
 def _synth(*arguments: str) -> str:

@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from synth import jobs
+    from synth import databases, jobs, roles
     from synth.card import meaning, odds
     from synth.card_check import check as check_card
     from synth.card_page import render_html as card_html
@@ -53,6 +53,7 @@ __all__ = [
     "card_html",
     "check_card",
     "compare",
+    "databases",
     "draft",
     "examine",
     "jobs",
@@ -66,6 +67,7 @@ __all__ = [
     "parse",
     "plan",
     "refit",
+    "roles",
     "run",
     "sample",
     "write_publishable_report",
@@ -74,8 +76,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "jobs":
-        return importlib.import_module("synth.jobs")
+    if name in ("databases", "jobs", "roles"):
+        return importlib.import_module(f"synth.{name}")
     if name in _HOME:
         module, _, inside = _HOME[name].partition(":")
         return getattr(importlib.import_module(f"synth.{module}"), inside or name)

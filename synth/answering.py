@@ -7,16 +7,27 @@ from typing import Any
 from synth.generators.base import Setting
 from synth.mechanisms import counts, embeddings, external, selection, slices, values
 from synth.mechanisms.functional import Functional
-from synth.privacy.accounting import calibrate_rho, derived_epsilon, slice_sigma
+from synth.mechanisms.gradients import Descents
+from synth.mechanisms.gradients import rate as unit_rate
+from synth.mechanisms.votes import Classes
+from synth.privacy.accounting import (
+    EPSILON_RESERVE,
+    SAFETY,
+    calibrate_rho,
+    derived_epsilon,
+    sampled_sigma,
+    slice_sigma,
+)
 from synth.privacy.curator import Grant
-from synth.questions import Choice, Counts, Embedding, External, Path, Slices, Values
+from synth.privacy.relation import Relation
+from synth.questions import Choice, Counts, Embedding, External, Path, Slices, Step, Values, Votes
 from synth.schema import Schema
 
 
 def mechanisms() -> dict[type, Any]:
     """By kind of question the mechanism that answers it; new for each run, since some keep what they answered."""
     return {Counts: counts, Values: values, Slices: slices, Embedding: embeddings, Path: Functional(),
-            External: external, Choice: selection}  # fmt: skip
+            External: external, Choice: selection, Step: Descents(), Votes: Classes()}  # fmt: skip
 
 
 def setting(schema: Schema, grant: Grant, *, public_rows: int | None) -> Setting:
@@ -29,8 +40,9 @@ def setting(schema: Schema, grant: Grant, *, public_rows: int | None) -> Setting
         signed=counts.signed_sensitivity(grant.near),
         public_rows=public_rows,
         rho=calibrate_rho(grant.epsilon, grant.left_delta, beside=grant.beside),
-        epsilon=max(grant.epsilon - before, 0.0),
+        epsilon=max(grant.epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY) - before, 0.0),
         slice_sigma=slices_within(grant),
+        step_sigma=steps_within(grant),
     )
 
 
@@ -62,5 +74,26 @@ def slices_within(grant: Grant) -> Callable[..., float]:
             beside=hypot(beside, grant.beside),
             spread=near.max_rows > 1,
         )
+
+    return sigma
+
+
+def steps_within(grant: Grant) -> Callable[..., float]:
+    """The least noise of a descent's steps that takes all that a grant leaves, as a multiple of the clip.
+
+    The function returned takes ``rate``, ``steps`` and ``beside``, mu of the same generator's Gaussian questions.
+    """
+
+    def sigma(*, rate: float, steps: int, beside: float = 0.0) -> float:
+        near = grant.near
+        each = sampled_sigma(
+            epsilon=grant.epsilon,
+            delta=grant.left_delta,
+            rate=unit_rate(rate, near),
+            steps=steps,
+            beside=hypot(beside, grant.beside),
+            replaced=near.relation is Relation.REPLACE_ONE,
+        )
+        return near.max_rows * each
 
     return sigma

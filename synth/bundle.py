@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from synth import codec, store
+from synth import codec, formulas, store
 from synth import schema as schemas
+from synth.column import Column
 from synth.errors import InputError, UsageError
 from synth.generators import load_model as rebuild
 from synth.generators.base import Model, Setting
@@ -23,20 +24,23 @@ from synth.sources import files
 def write(
     out: Path,
     *,
-    texts: Mapping[str, pa.Array],
+    blocks: Iterable[Mapping[str, pa.Array]],
     method: str,
     model: Model,
     releases: Sequence[Release],
     setting: Setting,
     card: dict[str, Any],
     options: Mapping[str, Any] | None = None,
+    raw_text: bool = False,
 ) -> dict[str, str]:
     """Writes synthetic.csv, schema.json, card.json, release.* and model.* into ``out``; returns their paths.
 
-    The card gains the table's SHA-256, so that another table beside it is noticed.
+    The card gains the table's SHA-256, so that another table beside it is noticed, and what became of text that a
+    spreadsheet would take for a formula: ``raw_text`` writes it as it is (formulas.py).
     """
     out.mkdir(parents=True, exist_ok=True)
-    write_table(out / "synthetic.csv", texts, setting.schema)
+    write_blocks(out / "synthetic.csv", blocks, setting.schema, raw_text=raw_text)
+    card["csv_text"] = formulas.RAW if raw_text else formulas.TOLD
     with open(out / "synthetic.csv", "rb") as file:
         card["synthetic_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     schema = json.loads(setting.schema.to_json())
@@ -46,8 +50,8 @@ def write(
     given = {n: getattr(setting, n) for n in ("mu", "sensitivity", "signed", "public_rows")}
     state, weights = model.state()
     learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}
-    _replace(out / "schema.json", setting.schema.to_json())
-    _replace(out / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+    store.replace(out / "schema.json", setting.schema.to_json().encode())
+    store.replace(out / "card.json", (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
     store.save(out / "release.json", {**about, "setting": given, **packed}, arrays)
     store.save(out / "model.json", {**learnt, "model": state}, weights)
     names = ["synthetic.csv", "schema.json", "card.json"]
@@ -55,10 +59,43 @@ def write(
     return {n.replace(".json", "").replace(".csv", "").replace(".", "_"): str(out / n) for n in names}
 
 
-def write_table(path: Path, texts: Mapping[str, pa.Array], schema: Schema) -> None:
-    """A table file of the kind that its name says: .csv, .csv.gz; .parquet and .xlsx with typed numbers and dates."""
-    has_types = path.suffix in (".parquet", ".pq", ".xlsx")
-    files.write(path, codec.typed(texts, schema) if has_types else dict(texts))
+def write_table(path: Path, texts: Mapping[str, pa.Array], schema: Schema, *, raw_text: bool = False) -> None:
+    """A table file of the kind that its name says: .csv, .csv.gz; .parquet and .xlsx with typed numbers and dates.
+
+    In CSV, which has no types, text that a spreadsheet would take for a formula is marked (formulas.py) unless
+    ``raw_text``; an .xlsx holds it as text in any case.
+    """
+    write_blocks(path, [texts], schema, raw_text=raw_text)
+
+
+def write_blocks(
+    path: Path, blocks: Iterable[Mapping[str, pa.Array]], schema: Schema, *, raw_text: bool = False
+) -> None:
+    """``write_table`` for a table that comes in blocks of rows, of which one is in memory at a time."""
+    typed = path.suffix in (".parquet", ".pq", ".xlsx")
+    files.write_parts(path, (_as_written(texts, schema, typed=typed, raw_text=raw_text) for texts in blocks))
+
+
+def _as_written(
+    texts: Mapping[str, pa.Array], schema: Schema, *, typed: bool, raw_text: bool
+) -> Mapping[str, pa.Array]:
+    if typed:
+        return codec.typed(texts, schema)
+    if raw_text:
+        return texts
+    return {formulas.marked(n, texts): _marked(a, known_texts(schema.columns[n])) for n, a in texts.items()}
+
+
+def known_texts(column: Column) -> frozenset[str]:
+    """Every text that stands for something in a column of categories or missing codes."""
+    return frozenset([*(column.categories or ()), *column.missing_codes])
+
+
+def _marked(texts: pa.Array, known: frozenset[str]) -> pa.Array:
+    """The cells with risky texts marked; distinct texts are looked at once."""
+    coded = texts.dictionary_encode()
+    words = [formulas.marked(t, known) for t in coded.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(coded.indices, pa.array(words, type=pa.string())).cast(pa.string())
 
 
 def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
@@ -67,12 +104,6 @@ def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as file:
         json.dump({"private": "for the steward only; never release", **found}, file, indent=1)
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
 
 
 @dataclass(frozen=True, kw_only=True)

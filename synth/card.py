@@ -13,7 +13,9 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.schema import Learnt, Schema
 
-OTHERS = {"zcdp": "OpenDP's, of zero-concentrated privacy", "exponential": "exponential mechanism"}
+OTHERS = {"zcdp": "OpenDP's, of zero-concentrated privacy", "exponential": "exponential mechanism",
+          "sampled": "rounded Gaussian sums over Poisson samples",
+          "sampled, replaced": "rounded Gaussian sums over Poisson samples"}  # fmt: skip
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
 
 
@@ -88,6 +90,7 @@ def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
 def card(
     *,
     schema: Schema,
+    dataset: str | None,
     method: str,
     near: Adjacency,
     epsilon: float,
@@ -104,7 +107,7 @@ def card(
         "format": "facsimile-card/1",
         "product": "synthetic table",
         "created": created,
-        "dataset": schema.dataset,
+        "dataset": dataset,
         "method": method,
         "relation": str(near.relation),
         "relation_in_words": near.in_words,

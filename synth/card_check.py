@@ -18,7 +18,7 @@ from scipy.special import log_ndtr
 from synth.card import meaning
 from synth.card_model import Card
 from synth.card_statements import complete
-from synth.errors import InputError, SynthError
+from synth.errors import InputError, SynthError, reading
 from synth.privacy.accounting import DELTA_RESERVE, EPSILON_RESERVE, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
 
@@ -55,6 +55,7 @@ def load(path: str | Path) -> dict[str, Any]:
     return plain
 
 
+@reading("card", "card")
 def check(card: Mapping[str, Any]) -> Checked:
     """Errors: InputError, one line, for the first thing in the card that does not hold."""
     about = complete(card)

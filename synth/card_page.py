@@ -8,13 +8,14 @@ from typing import Any
 from synth.card import odds
 from synth.card_check import load
 from synth.card_statements import UNCOVERED, complete, deployment, registry, selection, shares, uncovered
-from synth.errors import UsageError
+from synth.errors import UsageError, reading
 from synth.reporting import html
 
 Rows = list[tuple[str, str]]
 MECHANISM_HEAD = ("purpose", "mechanism", "sensitivity", "noise", "count")
 
 
+@reading("card", "card")
 def render_html(card: Mapping[str, Any]) -> str:
     """The card as one page that needs no network."""
     about = complete(card)
@@ -40,6 +41,7 @@ def render_html(card: Mapping[str, Any]) -> str:
     return html.page("Release card", head, *told, *tables, mark=mark)
 
 
+@reading("card", "card")
 def render_markdown(card: Mapping[str, Any]) -> str:
     """The card as Markdown."""
     about = complete(card)

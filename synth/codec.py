@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
+from synth import formulas
 from synth.intervals import Intervals
 from synth.schema import CATEGORICAL, Column, Schema, canonical
 
@@ -66,38 +67,49 @@ def encode(table: TextTable, schema: Schema, draws: Draws, *, rows: np.ndarray |
     positions, clamped, unreadable = {}, {}, {}
     for name, column in schema.measured().items():
         text = table.column(name)
-        places, outside = _places(column, text.values)
+        places, outside = known(column, text.values)
         index = text.codes if rows is None else text.codes[rows]
         codes = places[index]
         clamped[name] = int(np.count_nonzero(outside[index]))
         lost = np.flatnonzero(codes < 0)
         unreadable[name] = len(lost)
         if len(lost):
-            codes[lost] = _replacement(column, len(lost), draws)
+            codes[lost] = replacement(column, len(lost), draws)
         positions[name] = codes
     return Encoded(positions, clamped, unreadable)
 
 
-def _replacement(column: Column, size: int, draws: Draws) -> np.ndarray | int:
+def replacement(column: Column, size: int, draws: Draws) -> np.ndarray | int:
     """Positions for cells the schema does not know: the first missing code, else uniform draws."""
     if column.missing_codes:
         return column.size
     return draws.uniform_codes(size, high=column.size)
 
 
-def _places(column: Column, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def known(column: Column, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each distinct text its position, -1 for none, and whether it had to be clamped."""
     texts = canonical_texts(values)
     missing = {canonical(code): column.size + i for i, code in reversed(list(enumerate(column.missing_codes)))}
     if column.type in CATEGORICAL:
-        known = {canonical(c): i for i, c in enumerate(column.categories or ())}
-        places = texts.map({**known, **missing}).fillna(-1).to_numpy(np.int64)
+        listed = {canonical(c): i for i, c in enumerate(column.categories or ())}
+        places = _mapped(texts, {**listed, **missing}).fillna(-1).to_numpy(np.int64)
         return places, np.zeros(len(places), dtype=bool)
     places, outside = _steps(column, texts)
-    codes = texts.map(missing)
+    codes = _mapped(texts, missing)
     is_code = codes.notna().to_numpy()
     places[is_code] = codes[is_code].to_numpy(np.int64)
     return places, outside & ~is_code
+
+
+def _mapped(texts: pd.Series, known: Mapping[str, int]) -> pd.Series:
+    """The place of each known text; one that is not known is looked up without the marks of formulas.py."""
+    places = texts.map(known)
+    lost = np.flatnonzero(places.isna().to_numpy())
+    bare = {i: formulas.plain(texts.iat[i]) for i in lost.tolist() if texts.iat[i][:1] == formulas.MARK}
+    found = {i: known[canonical(text)] for i, text in bare.items() if text is not None and canonical(text) in known}
+    if found:
+        places.iloc[list(found)] = list(found.values())
+    return places
 
 
 def canonical_texts(values: np.ndarray) -> pd.Series:
@@ -144,12 +156,14 @@ def _dates(texts: pd.Series) -> np.ndarray:
     return np.where(readable, seconds.astype(np.float64), np.nan)
 
 
-def decode(positions: Mapping[str, np.ndarray], schema: Schema, *, num_rows: int) -> dict[str, pa.Array]:
-    """Text columns in schema order, as the source would write them; identifiers count from 1."""
+def decode(
+    positions: Mapping[str, np.ndarray], schema: Schema, *, num_rows: int, first: int = 1
+) -> dict[str, pa.Array]:
+    """Text columns in schema order, as the source would write them; identifiers count from ``first``."""
     out = {}
     for name, column in schema.columns.items():
         if column.type == "identifier":
-            out[name] = pa.array(np.arange(1, num_rows + 1)).cast(pa.string())
+            out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
         else:
             out[name] = _texts(column, np.asarray(positions[name], dtype=np.int64))
     return out
@@ -231,7 +245,7 @@ def _span(column: Column, wanted: str) -> tuple[int, int]:
 
 
 def _one(column: Column, wanted: str) -> int:
-    places, outside = _places(column, np.array([wanted], dtype=object))
+    places, outside = known(column, np.array([wanted], dtype=object))
     if places[0] < 0:
         raise ValueError("no such value in the schema")
     if outside[0]:

@@ -137,7 +137,7 @@ def _bound_problems(column: Column):
         yield "min and max must be finite"
     elif low > high:
         yield f"min {column.min} is above max {column.max}; swap them"
-    elif column.type == "integer" and (low % 1 or high % 1):
+    elif column.type == "integer" and not all(x == x.to_integral_value() for x in (low, high)):
         yield "min and max of an integer column must be whole numbers"
     else:
         yield from _step_problems(column)
@@ -149,7 +149,7 @@ def _step_problems(column: Column):
         yield "resolution is second, minute, hour or day for a date, a number otherwise"
     elif not (column.step > 0 and math.isfinite(column.step)):
         yield "resolution must be above 0"
-    elif column.type == "integer" and column.step % 1:
+    elif column.type == "integer" and column.step != column.step.to_integral_value():
         yield "resolution of an integer column must be a whole number"
     elif column.size > MAX_POSITIONS:
         yield "more than 2**53 steps between min and max; give fewer decimals or a coarser resolution"

@@ -4,11 +4,21 @@ Every message is one line: what is wrong, the rule it breaks, and what to do abo
 columns, files, schema facts and options; never a value that stands only in the private rows.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LONGEST = 2000  # characters of a message: a name taken from a foreign file may be of any length
+
 
 class SynthError(Exception):
     """Base of all errors this library raises on purpose."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """The message as one line that a terminal can show: names from foreign files may hold anything."""
+        line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(super().__str__().split()))
+        return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 4 :]}"
 
 
 class UsageError(SynthError):
@@ -33,3 +43,21 @@ class SpentError(SynthError):
     """The run failed or was cancelled after its budget was committed; the spend stands."""
 
     exit_code = 5
+
+
+@contextmanager
+def reading(thing: object, what: str) -> Iterator[None]:
+    """For work on a file that somebody else may have written: whatever it trips over is one InputError.
+
+    Not for private rows: the kind of error is told. Its text, which may quote the file, is not.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise InputError(
+            f"{thing}: the {what} asks for more memory than there is; ask for fewer rows, or use another copy"
+        ) from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{thing}: the {what} is damaged, or was made by another version ({type(error).__name__}); use another copy"
+        ) from None

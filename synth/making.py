@@ -1,7 +1,7 @@
 """From releases to a model, rows and files: pure post-processing."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,24 +10,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from synth import bundle, codec
+from synth import bundle
+from synth.drawing import BLOCK, Drawn
 from synth.generators.base import Generator, Model, Setting
 from synth.generators.options import options_of
 from synth.paid import Reporter
 from synth.questions import Release
 from synth.request import Request
-from synth.rules import Rules
-
-MOST_ROWS = 10_000_000  # made unasked: at tiny epsilon the noisy total can be anything
+from synth.sampling import MOST_ROWS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A model and a table drawn from it."""
+    """A model and a table drawn from it: ``texts``, or nothing where only ``blocks`` tell it, once, as it is written.
+
+    ``kept`` says how constraints were kept, of the rows drawn so far.
+    """
 
     generator: Generator
     model: Model
     texts: Mapping[str, pa.Array]
+    blocks: Iterable[Mapping[str, pa.Array]]
     num_rows: int
     seed: int
     kept: list[dict[str, Any]]
@@ -53,8 +56,10 @@ def fit_and_sample(
     request: Request,
     device: str,
     reporter: Reporter,
+    *,
+    held: bool = True,
 ) -> Made:
-    """Pure post-processing of releases."""
+    """Pure post-processing of releases. ``held``: the table is wanted in memory, however long it is."""
     seed = secrets.randbits(32) if request.seed is None else request.seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
@@ -62,10 +67,12 @@ def fit_and_sample(
         model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
     reporter.stage("sample")
     num_rows = request.num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
-    rules = Rules(setting.schema)
-    positions = model.sample(num_rows, rng=rng, mend=rules.mend)
-    texts = codec.decode(positions, setting.schema, num_rows=num_rows)
-    return Made(generator=generator, model=model, texts=texts, num_rows=num_rows, seed=seed, kept=rules.kept)
+    drawn = Drawn(model, setting.schema, num_rows, rng=rng)
+    texts = drawn.whole() if held or num_rows <= BLOCK else {}
+    blocks = [texts] if texts else drawn.blocks()
+    return Made(
+        generator=generator, model=model, texts=texts, blocks=blocks, num_rows=num_rows, seed=seed, kept=drawn.kept
+    )
 
 
 def write(
@@ -75,12 +82,14 @@ def write(
     setting: Setting,
     about: dict[str, Any],
     reporter: Reporter,
+    *,
+    raw_text: bool = False,
 ) -> dict[str, str]:
     """The files of the release; ``about``, its card, gains what only they tell."""
     reporter.stage("write")
     if out is None:
         return {}
     return bundle.write(
-        Path(out), texts=made.texts, method=made.generator.name, model=made.model, releases=releases,
-        setting=setting, card=about, options=options_of(made.generator),
+        Path(out), blocks=made.blocks, method=made.generator.name, model=made.model, releases=releases,
+        setting=setting, card=about, options=options_of(made.generator), raw_text=raw_text,
     )  # fmt: skip

@@ -24,7 +24,7 @@ from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.request import Job
 from synth.schema import CATEGORICAL, Learnt, Schema
-from synth.sources.frames import Table
+from synth.sources.spool import Spool
 from synth.units import keep
 
 SAME_ROWS = (
@@ -63,8 +63,6 @@ class Paid:
         self.spend = job.spend(noise_source=noise.name)
         self.schema = job.schema
         self.line: Entry | None = None
-        self._table: Table | None = None
-        self._kept: np.ndarray | None = None
         self._doors: list[Curator] = []
 
     @property
@@ -98,7 +96,6 @@ class Paid:
         self.reporter.stage("measure")
         releases = self.job.generator.measure(door.ask, circumstances, progress=self.reporter.progress)
         door.close()
-        self._table = None
         return releases, circumstances
 
     @contextmanager
@@ -121,6 +118,7 @@ class Paid:
         assert self.line is not None
         about = card(
             schema=self.schema,
+            dataset=self.job.request.dataset or self.schema.dataset,  # declared: a path stays at home
             method=self.job.generator.name,
             near=self.job.grant.near,
             epsilon=self.job.grant.epsilon,
@@ -132,6 +130,7 @@ class Paid:
             ledger_entry={"number": self.line.number, "hash": self.line.hash},
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
+        about["engine"] = self.job.rows.place.engine
         learnt = self.schema.learnt
         return about if learnt is None or learnt.ledger_entry == self.line.number else together(about, learnt)
 
@@ -169,42 +168,45 @@ class Paid:
             with uninterrupted():  # or a spend that was committed could be reported as none
                 self.line = self.book.spend(self.spend)
 
-    def _open_table(self) -> Table:
-        """The private table, read once, after the spend; which rows of a person are kept is decided here."""
+    def _rows(self) -> Mapping[str, np.ndarray]:
+        """The private rows, encoded after the spend; which rows of a person are kept is decided here."""
         assert self.line is not None
-        if self._table is None:
-            self.reporter.stage("read")
-            self._table = self.job.rows.read()
-            digest = self._table.fingerprint(self.book.row_key())
+        self.reporter.stage("read")
+        near = self.job.grant.near
+        person = None if near.by_row else near.unit
+        opened = self.job.rows.place.encoded(self.schema, self.noise, person=person, key=self.book.row_key())
+        self._compare(opened.digest)
+        rows = opened.encoded.positions
+        if opened.persons is not None and isinstance(rows, Spool):
+            rows.keep(keep(opened.persons, near.max_rows, self.noise))
+        if self.log is not None:
+            bundle.write_steward_log(Path(self.log), opened.encoded)
+        return rows
+
+    def _compare(self, digest: bytes | None) -> None:
+        """Warns when the same rows were charged under another name."""
+        assert self.line is not None
+        if digest is not None:
             others = self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest)
             if others:
                 self.reporter.note(SAME_ROWS.format(", ".join(others)))
-            near = self.job.grant.near
-            if not near.by_row:
-                self._kept = keep(self._table.column(near.unit), near.max_rows, self.noise)
-        return self._table
-
-    def _rows(self) -> Mapping[str, np.ndarray]:
-        encoded = codec.encode(self._open_table(), self.schema, self.noise, rows=self._kept)
-        if self.log is not None:
-            bundle.write_steward_log(Path(self.log), encoded)
-        return encoded.positions
 
     def _wide_rows(self) -> Mapping[str, Any]:
-        """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids."""
-        table, wide = self._open_table(), grids(self.schema)
-        rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=self._kept).positions)
+        """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids.
+
+        Only the columns that lack facts are read, as text and into memory.
+        """
+        self.reporter.stage("read")
+        near, names, wide = self.job.grant.near, lacking(self.schema), grids(self.schema)
+        table = self.job.rows.place.read([*names, *([] if near.by_row else [near.unit])])
+        kept = None if near.by_row else keep(table.column(near.unit), near.max_rows, self.noise)
+        rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=kept).positions)
         for name in list(rows):
             rows[finer(name)] = fineness(wide.columns[name], rows[name])
-        for name in lacking(self.schema):
+        for name in names:
             if self.schema.columns[name].type in CATEGORICAL:
-                rows[name] = self._words(table.column(name))
+                rows[name] = _words(table.column(name), kept)
         return rows
-
-    def _words(self, text: codec.TextColumn) -> Words:
-        texts, index = np.unique(codec.canonical_texts(text.values).to_numpy(dtype=str), return_inverse=True)
-        codes = index[text.codes]
-        return Words(texts, codes if self._kept is None else codes[self._kept])
 
     def _outcome(self, state: str, detail: dict[str, Any]) -> None:
         assert self.line is not None
@@ -220,3 +222,9 @@ class Paid:
         else:
             reason = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
         return f"failed after the budget was committed: {reason}; {stands}"
+
+
+def _words(text: codec.TextColumn, kept: np.ndarray | None) -> Words:
+    texts, index = np.unique(codec.canonical_texts(text.values).to_numpy(dtype=str), return_inverse=True)
+    codes = index[text.codes]
+    return Words(texts, codes if kept is None else codes[kept])

@@ -9,16 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from synth import bundle, codec
-from synth.errors import InputError, UsageError
+from synth import bundle
+from synth.errors import InputError, UsageError, reading
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
 from synth.jobs import PeakMemory
 from synth.learning import lacking
-from synth.making import MOST_ROWS, fit_and_sample, write
+from synth.making import fit_and_sample, write
 from synth.paid import Paid, Reporter
 from synth.privacy.ledger import Ledger
 from synth.privacy.noise import SystemNoise
@@ -31,11 +28,13 @@ from synth.request import (
     check_num_rows,
     generator_named,
     kinds_of,
+    located,
     prepare,
     resolve_device,
 )
 from synth.result import Result
-from synth.rules import Rules
+from synth.sampling import sample as sample
+from synth.sampling import sample_to as sample_to
 from synth.schema import MAX_CATEGORIES, Schema
 
 NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
@@ -81,14 +80,18 @@ def run(
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
+    raw_text: bool = False,
+    source: str | None = None,
 ) -> Result:
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
-    ``table``: a CSV (also .gz) or Parquet file, or a frame (then name the ``dataset``). ``num_rows``: default
-    the noisy total (at most ten million), or the public row count. ``seed`` drives initialisation and sampling, never
-    privacy noise.
-    ``out``: a folder for the files of bundle.py; without it nothing is written. ``steward_log``: a private file
-    for the counts of cells outside the schema.
+    ``table``: a CSV (also .gz), Parquet or Excel file, a folder of Parquet files, a frame (then name the ``dataset``),
+    or the name of a table at ``source``: postgres://user@host/database, duckdb:///file.duckdb, or spark.
+    ``num_rows``: default the noisy total (at most ten million), or the public row count. ``seed`` drives
+    initialisation and sampling, never privacy noise.
+    ``out``: a folder for the files of bundle.py; without it nothing is written. ``raw_text``: leaves text in the CSV
+    as it is that a spreadsheet would take for a formula; else an apostrophe stands before it. ``steward_log``: a
+    private file for the counts of cells outside the schema.
 
     ``unit``: the identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random;
     without it a row is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out
@@ -109,17 +112,17 @@ def run(
     with PeakMemory() as peak:
         reporter.stage("check")
         bundle.check_out(Path(out) if out is not None else None)
-        job = prepare(table, schema, request, note=reporter.note)
+        job = prepare(located(table, source), schema, request, note=reporter.note)
         paid = _door(job, ledger, noise, reporter, steward_log)
         with paid.charged():
             started = time.perf_counter()
             paid.learn()
             releases, setting = paid.measure()
-            made = fit_and_sample(job.generator, releases, setting, request, job.device, reporter)
+            made = fit_and_sample(job.generator, releases, setting, request, job.device, reporter, held=out is None)
             seconds = time.perf_counter() - started
             about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
             about["release_kinds"] = kinds_of(type(r) for r in releases)
-            paths = write(out, made, releases, setting, about, reporter)
+            paths = write(out, made, releases, setting, about, reporter, raw_text=raw_text)
     return Result(
         method=job.generator.name,
         relation=str(job.grant.near.relation),
@@ -204,15 +207,16 @@ def refit(
     seed: int | None = None,
     device: str = "auto",
     reporter: Reporter | None = None,
+    raw_text: bool = False,
 ) -> Result:
     """Another model and table from a stored release: free, no rows, no ledger entry.
 
-    ``method``, ``options``: as of ``run``; default those of the release.
+    ``method``, ``options``: as of ``run``; default those of the release. ``raw_text``: as of ``run``.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
     """
     clock, reporter = time.perf_counter(), reporter or Quiet()
-    with PeakMemory() as peak:
+    with PeakMemory() as peak, reading(release, "release"):
         reporter.stage("check")
         check_num_rows(num_rows)
         stored = bundle.load_release(release)
@@ -222,12 +226,12 @@ def refit(
         _check_reads(generator, stored.releases)
         request = Request(epsilon=0, delta=0, num_rows=num_rows, seed=seed)
         device, started = resolve_device(device), time.perf_counter()
-        made = fit_and_sample(generator, stored.releases, stored.setting, request, device, reporter)
+        made = fit_and_sample(generator, stored.releases, stored.setting, request, device, reporter, held=out is None)
         seconds = time.perf_counter() - started
         about = {**stored.card, "method": generator.name, "refitted": True}
         about["constraints"], about["seed"] = made.kept, made.seed
         about["rows"] = {**about["rows"], "synthetic": made.num_rows}
-        paths = write(out, made, stored.releases, stored.setting, about, reporter)
+        paths = write(out, made, stored.releases, stored.setting, about, reporter, raw_text=raw_text)
     return Result(
         method=generator.name,
         relation=str(relation),
@@ -258,41 +262,3 @@ def _check_reads(generator: Generator, releases: Sequence[Release]) -> None:
             f"--from-release: method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
             f"choose one of {', '.join(fitting)}"
         )
-
-
-def sample(
-    model: str | Path,
-    *,
-    num_rows: int | None = None,
-    where: Mapping[str, str] | None = None,
-    out: str | Path | None = None,
-    seed: int | None = None,
-) -> tuple[pd.DataFrame, float]:
-    """Rows from a stored model: free. Returns the table as text and the model's probability of ``where``.
-
-    ``where``: by column a value, ``a|b``, or ``low..high`` for numbers and dates. ``num_rows``: default the
-    model's total times that probability. ``out``: a .csv, .csv.gz or .parquet file to write as well.
-
-    **Guarantee**: that of the model's release. Errors: InputError for a damaged model, UsageError.
-    """
-    check_num_rows(num_rows)
-    stored = bundle.load_model(model)
-    allowed = {n: _allowed(stored.schema, n, wanted) for n, wanted in (where or {}).items()}
-    probability = float(stored.model.probability(allowed)) if allowed else 1.0
-    size = num_rows or min(max(1, round(stored.model.total * probability)), MOST_ROWS)
-    rng = np.random.default_rng(seed)
-    rules = Rules(stored.schema)
-    positions = stored.model.sample(size, rng=rng, where=allowed or None, mend=rules.mend)
-    texts = codec.decode(positions, stored.schema, num_rows=size)
-    if out is not None:
-        bundle.write_table(Path(out), texts, stored.schema)
-    return pd.DataFrame({n: a.to_pandas() for n, a in texts.items()}), probability
-
-
-def _allowed(schema: Schema, name: str, wanted: str) -> np.ndarray:
-    if name not in schema.measured():
-        raise UsageError(f"--where {name}={wanted}: {name} is not a measured column of the model")
-    try:
-        return codec.places_of(schema.columns[name], wanted)
-    except ValueError as error:
-        raise UsageError(f"--where {name}={wanted}: {error}") from None

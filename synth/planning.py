@@ -20,7 +20,8 @@ from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
-from synth.questions import Bins, Counts, CountsRelease, External, Marginal, Path
+from synth.questions import Bins, Counts, CountsRelease, External, Marginal, Path, Votes
+from synth.questions.gradients import Step as Descending
 from synth.request import adjacency, check_num_rows, check_schema, generator_named, granted, with_target
 from synth.schema import Schema
 
@@ -47,7 +48,10 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most."""
+    """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most.
+
+    ``cells_two_way``: mean number of cells of the two-way tables, which are finer for a larger epsilon.
+    """
 
     method: str
     relation: str
@@ -60,6 +64,7 @@ class Plan:
     steps: list[Step]
     error_one_way: float
     error_two_way: float | None
+    cells_two_way: float | None = None
     seconds: float
     peak_mib: float
 
@@ -125,6 +130,7 @@ def plan(
         steps=[_step(q, cells) for q, cells in asked],
         error_one_way=one or 0.0,
         error_two_way=two,
+        cells_two_way=float(np.mean([m.cells for m in marginals if len(m.bins) == 2])) if two is not None else None,
         seconds=_seconds(marginals, rows, len(facts.measured())),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
     )
@@ -147,8 +153,8 @@ def _stand_in(schema: Schema, rows: int, asked: list[tuple[Any, int]]):
             )
             asked.append((question, sum(m.cells for m in question.marginals)))
             return CountsRelease(question=question, values=values)
-        if isinstance(question, External | Path):
-            asked.append((question, len(question.points) if isinstance(question, Path) else 0))
+        if isinstance(question, External | Path | Descending | Votes):
+            asked.append((question, _told(question)))
             raise _Enough
         places = {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in schema.measured().items()}
         release = others[type(question)].answer(question, places, SeededNoise(0))
@@ -156,6 +162,19 @@ def _stand_in(schema: Schema, rows: int, asked: list[tuple[Any, int]]):
         return release
 
     return ask
+
+
+def _told(question: External | Path | Descending | Votes) -> int:
+    """How many numbers the question's answer has, as far as it says."""
+    match question:
+        case Path():
+            return len(question.points)
+        case Descending():
+            return question.descent.weights
+        case Votes():
+            return len(question.asked)
+        case _:
+            return 0
 
 
 def _uniform(marginal: Marginal, rows: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 Only the files named here go in: the steward's report, job folders and logs lie elsewhere and cannot.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -15,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from synth import bundle, card_check, card_page, codec, report
+from synth import bundle, card_check, card_page, codec, formulas, report
 from synth import schema as schemas
 from synth.bundle import StoredRelease
 from synth.card_statements import UNCOVERED, complete, deployment, registry, selection, uncovered
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, reading
 from synth.evaluate.sampling import Seeded
 from synth.reporting import publishable
 from synth.sources import files
 
 ASIDE = {"selection", "deployment", "registry", *complete({})}  # what a card may add after the release was stored
 AS_STORED = ("synthetic.csv", "schema.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
+SEEDED = "SEEDED"  # how the names of noise sources begin that are for tests
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same files make the same zip, whenever it is made
 
 
@@ -52,8 +54,13 @@ def make(
     folder, out = Path(release), Path(out)
     if out.suffix != ".zip":
         raise UsageError(f"--out {out}: name a .zip file")
+    with reading(folder, "release"):
+        return _packed(folder, out, facts=facts or {}, how=how)
+
+
+def _packed(folder: Path, out: Path, *, facts: Mapping[str, Any], how: str | None) -> Bundled:
     stored, card = _checked(folder)
-    card["deployment"] = deployment({**card.get("deployment", {}), **(facts or {})})
+    card["deployment"] = deployment({**card.get("deployment", {}), **facts})
     if how is not None:
         card["selection"] = selection(how)
     if uncovered(card):
@@ -73,7 +80,7 @@ def _checked(folder: Path) -> tuple[StoredRelease, dict[str, Any]]:
         if not (folder / name).is_file():
             raise InputError(f"{folder}: {name} is missing; make the release again or use another copy")
     stored, model, card = bundle.load_release(folder), bundle.load_model(folder), card_check.load(folder)
-    if not stored.card.get("exportable", False) or not card.get("exportable", False):
+    if any(_seeded(c) for c in (stored.card, model.card, card)):
         raise InputError("this release was made with seeded noise, which protects nothing; run it again without a "
                          "seeded noise source")  # fmt: skip
     card_check.check(card)
@@ -91,6 +98,11 @@ def _checked(folder: Path) -> tuple[StoredRelease, dict[str, Any]]:
         raise InputError(f"{folder}: synthetic.csv is not the table that the card names; use another copy")
     _check_table(folder, stored, rows=int(card["rows"]["synthetic"]))
     return stored, complete(card)
+
+
+def _seeded(card: Mapping[str, Any]) -> bool:
+    """Whether the noise was not the system's; a word changed in a card does not make it so."""
+    return card.get("exportable") is not True or str(card.get("noise_source", SEEDED)).startswith(SEEDED)
 
 
 def _claims(card: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,17 +140,19 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
 def _parquet(folder: Path, stored: StoredRelease) -> bytes:
     schema = stored.setting.schema
     table = files.read(folder / "synthetic.csv", columns=list(schema.columns))
-    texts = {n: _texts(table, n) for n in schema.columns}
+    texts = {n: _texts(table, n, bundle.known_texts(schema.columns[n])) for n in schema.columns}
     with tempfile.TemporaryDirectory() as name:
         bundle.write_table(Path(name) / "synthetic.parquet", texts, schema)
         return (Path(name) / "synthetic.parquet").read_bytes()
 
 
-def _texts(table: Any, name: str) -> Any:
+def _texts(table: Any, name: str, known: frozenset[str]) -> Any:
+    """A column's cells, without the marks that stand before risky text in CSV."""
     import pyarrow as pa
 
     column = table.column(name)
-    return pa.array(column.values[column.codes], type=pa.string())
+    values = np.array([formulas.read(text, known) for text in column.values], dtype=object)
+    return pa.array(values[column.codes], type=pa.string())
 
 
 def _manifest(parts: Mapping[str, bytes]) -> bytes:
@@ -157,7 +171,8 @@ def _zip(out: Path, parts: Mapping[str, bytes]) -> None:
                 file.writestr(entry, content)
         os.replace(part, out)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
         raise UsageError(f"--out {out}: {error.strerror}; choose another place") from None
 
 
@@ -175,7 +190,12 @@ def _readme(card: Mapping[str, Any]) -> str:
 
 
 PARTS = (
-    ("synthetic.csv", "the table; `synthetic.parquet` is the same with typed numbers and dates"),
+    (
+        "synthetic.csv",
+        "the table, safe to open in a spreadsheet: text that it would take for a formula (it begins with "
+        "= + - or @ and is no number) has an apostrophe before it, unless the card says `raw`; `synthetic.parquet` is "
+        "the same without apostrophes, with typed numbers and dates",
+    ),
     ("schema.json", "the public facts of every column"),
     ("card.html", "the release card: what is guaranteed and how; also `card.md`, and `card.json` for programs"),
     ("report.html", "the released noisy counts, with intervals, beside the synthetic table; also `report.json`"),
@@ -200,7 +220,8 @@ import synth
 here = Path(__file__).resolve().parent
 card = json.loads((here / "card.json").read_text(encoding="utf-8"))
 out = Path(sys.argv[1]) if len(sys.argv) > 1 else here / "again"
-result = synth.refit(here / "release.json", num_rows=card["rows"]["synthetic"], seed=card.get("seed"), out=out)
+result = synth.refit(here / "release.json", num_rows=card["rows"]["synthetic"], seed=card.get("seed"), out=out,
+                     raw_text=str(card.get("csv_text", "")).startswith("raw"))
 same = (out / "synthetic.csv").read_bytes() == (here / "synthetic.csv").read_bytes()
 print(f"{result.num_rows} rows: {out / 'synthetic.csv'}", "(the same table)" if same else "(another sample)")
 '''

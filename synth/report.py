@@ -4,6 +4,7 @@ The steward's report, which compares with real rows, is of another kind and stan
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from synth.errors import InputError, UsageError
 from synth.evaluate.sampling import read
 from synth.reporting import publishable
 from synth.reporting.publishable import Publishable
+from synth.statistics_file import load
 
 MOST_ROWS = 1_000_000  # synthetic rows counted for the publishable report
 
@@ -30,19 +32,32 @@ def gather(release: str | Path) -> Publishable:
     return publishable.gather(stored.releases, made.positions, public_rows=stored.setting.public_rows)
 
 
-def publishable_page(found: Publishable, release: str | Path) -> str:
-    """The publishable report as one HTML page. Errors: InputError for an unusable release."""
+def publishable_page(found: Publishable, release: str | Path, *, statistics: Mapping[str, Any] | None = None) -> str:
+    """The publishable report as one HTML page, with further ``statistics`` where some were paid for.
+
+    Errors: InputError for an unusable release, and for statistics under another relation or unit than its own.
+    """
     stored = bundle.load_release(folder_of(release))
-    return publishable.render(found, schema=stored.setting.schema, about=about(folder_of(release)))
+    card = about(folder_of(release))
+    if statistics is not None and any(statistics["card"].get(n) != card.get(n) for n in ("relation", "unit")):
+        raise InputError(
+            "the statistics were paid for under another relation or unit than the release; ask for them again"
+        )
+    return publishable.render(found, schema=stored.setting.schema, about=card, paid=statistics)
 
 
-def write(release: str | Path, out: str | Path) -> dict[str, str]:
-    """Writes the publishable report and its JSON. Errors: InputError, UsageError when ``out`` is no .html file."""
+def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
+    """Writes the publishable report and its JSON. ``statistics``: a file of further ones, paid for.
+
+    Errors: InputError, UsageError when ``out`` is no .html file.
+    """
     page, found = Path(out), gather(release)
     if page.suffix != ".html":
         raise UsageError(f"--out {out}: name a .html file")
-    _write(page, publishable_page(found, release))
-    _write(page.with_suffix(".json"), json.dumps(publishable.plain(found), indent=1, ensure_ascii=False) + "\n")
+    paid = None if statistics is None else load(statistics)
+    plain = publishable.plain(found) | ({} if paid is None else {"further": paid})
+    _write(page, publishable_page(found, release, statistics=paid))
+    _write(page.with_suffix(".json"), json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
 
 

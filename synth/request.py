@@ -11,19 +11,19 @@ from synth.errors import InputError, UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
 from synth.generators.options import options_of, with_options
-from synth.learning import lacking
 from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.curator import Grant
 from synth.privacy.ledger import Spend
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.rules import Rules
-from synth.schema import MAX_CATEGORIES, Schema, parse
-from synth.sources import files
-from synth.sources.frames import Table, from_frame
+from synth.schema import MAX_CATEGORIES, Schema
+from synth.sources.engines import Engine
+from synth.sources.places import Place, place_of
+from synth.sources.warehouse import WarehousePlace
+from synth.vouching import adjacency, check_learnt, confirmed, learning_share, with_target, with_unit
 
-ENGINE = "numpy"
-Source: TypeAlias = str | Path | pd.DataFrame
+Source: TypeAlias = str | Path | pd.DataFrame | Place
 Note = Callable[[str], None]
 
 
@@ -52,30 +52,14 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Where the private rows are; nothing is read before it is asked for."""
+    """Where the private rows are, and which columns of them are wanted; nothing is read before it is asked for."""
 
-    table: Source
+    place: Place
     columns: list[str]
 
     def check_form(self) -> None:
-        """Finds faults of the file's form and keeps no value. Errors: InputError."""
-        if isinstance(self.table, pd.DataFrame):
-            _all_there(self.columns, list(self.table.columns))
-            from_frame(self.table[self.columns])
-        else:
-            files.check_form(self.table, columns=self.columns)
-
-    def read(self) -> Table:
-        """All rows of the measured columns, as text."""
-        if isinstance(self.table, pd.DataFrame):
-            return from_frame(self.table[self.columns])
-        return files.read(self.table, columns=self.columns)
-
-
-def _all_there(wanted: list[str], found: list[str]) -> None:
-    absent = [c for c in wanted if c not in found]
-    if absent:
-        raise InputError(f"the frame has no column {', '.join(absent)}, which the schema names; rename or drop it")
+        """Finds faults of the table's form and keeps no value. Errors: InputError."""
+        self.place.check_form(self.columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +92,7 @@ class Job:
             delta=self.grant.delta,
             relation=str(self.grant.near.relation),
             unit=self.grant.near.unit,
-            engine=ENGINE,
+            engine=self.rows.place.engine,
             noise_source=noise_source,
             question=question,
             approved_by=self.request.approved_by,
@@ -119,12 +103,13 @@ class Job:
 def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> Job:
     """A job, or the reason why not. Opens no table. Errors: UsageError, InputError."""
     accounting.check(request.epsilon, request.delta)
+    place = table if isinstance(table, Place) else place_of(table)
     relation = relation_named(request.relation)
     generator = generator_named(request.method, relation, request.options)
     check_num_rows(request.num_rows)
     share = learning_share(schema, request.learn_share)
     schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
-    schema = confirmed(schema, request, note=note)
+    schema = confirmed(schema, assume_public=request.assume_public, max_categories=request.max_categories, note=note)
     if not schema.measured():
         raise InputError("schema: every column is an identifier; there is nothing to learn")
     near = adjacency(schema, relation)
@@ -140,14 +125,23 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
         check_schema(generator, schema)
     return Job(
         request=request,
-        rows=Rows(table=table, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
+        rows=Rows(place=place, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
         schema=schema,
         generator=generator,
         grant=granted(request.epsilon, request.delta, near, learning=share > 0),
         learn_share=share,
-        dataset=dataset_name(table, request.dataset or schema.dataset),
+        dataset=dataset_name(place, request.dataset or schema.dataset),
         device=resolve_device(request.device),
     )
+
+
+def located(table: Source, source: str | None) -> Source:
+    """The table, at a source where one is named. Errors: UsageError."""
+    if source is None:
+        return table
+    if not isinstance(table, str | Path):
+        raise UsageError("--source: TABLE must be the name of a table there")
+    return WarehousePlace(Engine(source), str(table))
 
 
 def _gaussian(generator: Generator) -> bool:
@@ -199,15 +193,6 @@ def generator_named(method: str, relation: Relation, options: Mapping[str, Any] 
     return with_options(generator, options or {})
 
 
-def with_target(schema: Schema, target: str | None) -> Schema:
-    """The schema with its target replaced. Errors: UsageError when it is no column of it."""
-    if target is None or target == schema.target:
-        return schema
-    if target not in schema.measured():
-        raise UsageError(f"--target {target!r} is not a measured column of the schema")
-    return schema.model_copy(update={"target": target, "positive": None})
-
-
 def granted(epsilon: float, delta: float, near: Adjacency, *, learning: bool) -> Grant:
     """The noise budget of a guarantee; where categories are to be learnt, part of delta goes to their thresholds."""
     failure = min(0.1 * delta, 0.1 * epsilon * accounting.EPSILON_RESERVE) if learning else 0.0
@@ -232,73 +217,17 @@ def check_precision(columns: int, grant: Grant) -> None:
         )
 
 
-def learning_share(schema: Schema, asked: float | None) -> float:
-    """Share of mu**2 that goes to the schema's missing facts. Errors: InputError when they are missing unasked."""
-    if asked is not None and not 0 < asked <= 1:
-        raise UsageError(f"--learn-share {asked}: must lie between 0 and 1; 0.1 is usual")
-    if asked is None:
-        parse(schema.model_dump(exclude_none=True))
-        return 0.0
-    return asked if lacking(schema) else 0.0
-
-
-def check_learnt(schema: Schema, near: Adjacency) -> None:
-    """Errors: UsageError when the schema was learnt under another relation or unit, whose epsilon does not add up."""
-    was = schema.learnt
-    if was is not None and (was.relation, was.unit) != (str(near.relation), near.unit):
-        raise UsageError(
-            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {near.relation} "
-            f"with unit {near.unit}; their epsilons do not add up: learn it again, or use the same"
-        )
-
-
-def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
-    """The schema with its unit of privacy replaced. Errors: UsageError when unit and max_rows do not fit."""
-    if unit is None and max_rows is None:
-        return schema
-    named = schema.model_copy(update={"unit": unit or schema.unit, "max_rows": max_rows or schema.max_rows})
-    try:
-        return parse(named.model_dump(exclude_none=True), name="--unit, --max-rows", complete=False)
-    except InputError as error:
-        raise UsageError(str(error)) from None
-
-
-def adjacency(schema: Schema, relation: Relation) -> Adjacency:
-    """The relation on the schema's unit of privacy."""
-    if schema.person is None:
-        return Adjacency(relation=relation)
-    return Adjacency(relation=relation, unit=schema.person, max_rows=schema.max_rows or 1)
-
-
-def confirmed(schema: Schema, request: Request, *, note: Note) -> Schema:
-    """The schema if somebody vouches for every fact. Errors: InputError naming what nobody vouches for."""
-    drafted = schema.unconfirmed()
-    listed = "; ".join(f"{name} ({', '.join(names)})" for name, names in drafted.items())
-    if drafted and not request.assume_public:
-        raise InputError(
-            f"schema: drafted facts that nobody has confirmed: {listed}. Facts read off private rows are not "
-            'free: set "source" to "public" or "declared" where you know them from elsewhere, '
-            "or pass --assume-public to vouch for all"
-        )
-    if drafted:
-        note(f"taken as public on your word: {listed}")
-    for name, column in schema.columns.items():
-        many = len(column.categories or ())
-        if many > request.max_categories:
-            raise InputError(
-                f"column {name}: {many} categories, more than {request.max_categories}; "
-                f"make it an identifier or confirm with --max-categories {many}"
-            )
-    return schema.assume_public()
-
-
 def dataset_name(table: Source, declared: str | None) -> str:
-    """The name a table is charged under: declared, else its canonical path. Errors: UsageError for a frame."""
+    """The name a table is charged under: declared, else that of its place. Errors: UsageError for a frame."""
     if declared:
         return declared
-    if isinstance(table, pd.DataFrame):
+    if isinstance(table, Place):
+        name = table.name
+    else:
+        name = None if isinstance(table, pd.DataFrame) else str(Path(table).resolve())
+    if name is None:
         raise UsageError("a frame has no name to be charged under; give dataset=... or name it in the schema")
-    return str(Path(table).resolve())
+    return name
 
 
 def resolve_device(device: str) -> str:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from synth.generators.base import Model
 from synth.schema import Schema
+from synth.sources import files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,10 @@ class Result:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The synthetic table, one text column for each column of the schema."""
+        """The synthetic table, one text column for each column of the schema; a long one is read from its file."""
+        if not self.texts and "synthetic" in self.paths:
+            table = files.read(self.paths["synthetic"])
+            return pd.DataFrame({n: (t := table.column(n)).values[t.codes] for n in table.names})
         return pd.DataFrame({n: a.to_pandas() for n, a in self.texts.items()})
 
     def plain(self) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """Releases and models on disk: JSON for what people read, safetensors for arrays. Never a pickle."""
 
+import contextlib
+import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -8,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load as undump
+from safetensors.numpy import save as dump
 
 from synth import questions
 from synth.errors import InputError
@@ -19,9 +23,22 @@ KINDS: dict[str, Any] = {n: getattr(questions, n) for n in questions.__all__}  #
 
 
 def save(path: Path, plain: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes NAME.json and NAME.safetensors beside it."""
-    path.write_text(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, path.with_suffix(".safetensors"))
+    """Writes NAME.json and NAME.safetensors beside it, each whole or not at all. Errors: OSError."""
+    packed = dump({k: np.ascontiguousarray(v) for k, v in arrays.items()})
+    told = {**plain, "arrays_sha256": hashlib.sha256(packed).hexdigest()}
+    replace(path.with_suffix(".safetensors"), packed)
+    replace(path, (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Writes a file that appears whole or not at all; nothing is left beside it when that fails. Errors: OSError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
@@ -33,15 +50,19 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
     path = path / f"{kind}.json" if path.is_dir() else path
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
-        arrays = load_file(path.with_suffix(".safetensors"))
+        packed = path.with_suffix(".safetensors").read_bytes()
+        arrays = undump(packed)
     except OSError as error:
         missing = Path(str(error.filename or path)).name
         reason = f"{missing}: {error.strerror or 'cannot be read'}"
         raise InputError(f"{reason}; a {kind} is two files, {kind}.json and {kind}.safetensors") from None
-    except (ValueError, SafetensorError, RecursionError):
+    except (ValueError, KeyError, TypeError, SafetensorError, RecursionError):
         raise InputError(f"{path}: not a {kind} written by this tool, or damaged") from None
     if not isinstance(plain, dict) or plain.get("format") != f"facsimile-{kind}/1":
         raise InputError(f"{path}: not a {kind} (format facsimile-{kind}/1) but something else")
+    told = plain.get("arrays_sha256")  # older files have none
+    if told is not None and told != hashlib.sha256(packed).hexdigest():
+        raise InputError(f"{path}: its arrays are damaged or another {kind}'s; use another copy")
     return plain, arrays
 
 

@@ -12,36 +12,45 @@ PUBLIC = {"errors"}  # anything may raise the house's errors
 ALLOWED = {
     "errors": set(),
     "intervals": set(),
+    "formulas": set(),
     "fields": set(),
+    "perceptrons": {"questions"},
     "constraints": {"intervals"},
     "column": set(),
     "schema": {"constraints", "column"},
     "questions": {"schema"},
-    "codec": {"schema", "intervals"},
+    "codec": {"schema", "intervals", "formulas"},
     "numerals": set(),
     "drafting": {"schema", "sources", "numerals"},
     "exchange": {"schema"},
     "codebook": {"schema", "exchange"},
-    "sources": {"schema", "codec"},
+    "sources": {"formulas", "schema", "codec"},
     "privacy": {"questions", "privacy"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
-                   "privacy.noise", "fields"},
-    "generators": {"schema", "questions", "generators", "intervals", "fields"},
+                   "privacy.noise", "fields", "perceptrons"},
+    "generators": {"schema", "questions", "generators", "intervals", "fields", "perceptrons"},
     "evaluate": {"schema", "codec", "sources", "evaluate"},
     "jobs": {"jobs"},
     "units": {"codec"},
     "store": {"questions"},
+    "statistics_file": set(),
     "card": {"schema", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "card_statements": set(),
     "card_model": set(),
     "card_check": {"card", "card_model", "card_statements", "privacy.accounting", "privacy.relation"},
     "card_page": {"card", "card_check", "card_statements", "reporting"},
     "reporting": {"schema", "questions", "evaluate", "reporting"},
-    "serve": set(),
+    "serve": {"roles"},
+    "roles": set(),
+    "databases": {"sources"},
+    "fetching": {"schema", "column"},
 }  # fmt: skip
 # may import all of the above and each other
-SEAMS = {"pipeline", "answering", "making", "result", "paid", "request", "planning", "learning", "rules", "bundle",
-         "report", "steward_report", "release_bundle"}  # fmt: skip
+SEAMS = {
+    "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
+    "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
+    "auditing", "statistics",
+}  # fmt: skip
 
 
 def imports(path: Path) -> set[str]:

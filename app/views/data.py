@@ -6,12 +6,12 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, frame, intake, recent, stored, work
+from app import access, database, frame, intake, recent, stored, work
 from app.state import take_table, view, wizard
 
 
 def page() -> None:
-    """The sample table, an upload, or a file on the server."""
+    """The sample table, an upload, a file on the server, or a table in a database."""
     frame.head(
         "data",
         "Facsimile turns a table about people into a **synthetic** one that can be shared: made-up rows with the same "
@@ -22,6 +22,7 @@ def page() -> None:
     _sample()
     _upload()
     _server()
+    database.section(_description)
     stored.offer()
     w = wizard()
     frame.onward("data", blocked="" if w.table else "Choose a table first.")
@@ -33,7 +34,8 @@ def _chosen() -> None:
         return
     with st.container(border=True):
         count = len(w.plain.get("columns", {}))
-        st.markdown(f"**Chosen:** {frame.escape(w.label)}, {count} columns")
+        at = f" at {frame.escape(w.source)}" if w.source else ""
+        st.markdown(f"**Chosen:** {frame.escape(w.label)}{at}, {count} columns")
         if not w.uploaded or w.place is None:
             return
         st.caption("Stored in a private folder on this computer until you remove it.")
@@ -96,17 +98,18 @@ def _server() -> None:
     files, alone = work.mounted(), access.me().alone
     if not files and not alone:
         return
-    with st.expander("Or a file that is already on this computer (any size, nothing is copied)"):
+    with st.expander("Or a file or folder that is already on this computer (any size, nothing is copied)"):
         path = None
         if files:
             path = st.selectbox("File", files, index=None, key="server_file", format_func=lambda p: _shown(p, files),
                                 placeholder="Choose a table", help="Tables in the folders that this installation "
-                                "offers.")  # fmt: skip
+                                "offers; a folder of Parquet files is one table.")  # fmt: skip
         else:
             st.caption("No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
                        "you start the application, or type the path of a file.")  # fmt: skip
-        typed = st.text_input("Path", key="server_path", placeholder="/data/people.parquet", help="The file's full "
-                              "path on the computer that runs this application.") if alone else ""  # fmt: skip
+        typed = st.text_input("Path", key="server_path", placeholder="/data/people.parquet", help="The full "
+                              "path of a file, or of a folder of Parquet files, on the computer that runs this "
+                              "application.") if alone else ""  # fmt: skip
         chosen = typed.strip() or path
         given, books = _description("server")
         if st.button("Use this file", key="use_file", disabled=not chosen, icon=":material/dns:") and chosen:

@@ -249,7 +249,7 @@ def _again() -> None:
         }  # fmt: skip
         if st.button("Draft again", key="draft_again") and w.table is not None and w.place is not None:
             with st.spinner("Reading the table"):
-                plain, w.suggestions = work.draft(w.table, w.place, hints=hints, books={})
+                plain, w.suggestions = work.draft(w.table, w.place, hints=hints, books={}, source=w.source)
             plain["dataset"] = dataset(w)
             w.left_out = []
             _replace(plain, "A new draft is made. Nobody has vouched for it yet.")

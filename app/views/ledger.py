@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import access, composition, frame, roles, words
+from app import access, composition, frame, words
+from synth.roles import REVIEWER
 
 KINDS = {
     "spend": "charged",
@@ -34,7 +35,7 @@ def page() -> None:
     for total in totals:
         _total(total)
     names = [t.dataset for t in totals]
-    if access.me().role != roles.REVIEWER:
+    if access.me().role != REVIEWER:
         _cap(book, names)
     composition.section(names)
     _lines(book, names)

@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app import charts, frame, words
-from app.forecast import curve, forecast, methods
+from app.forecast import curve, forecast, methods, pairs_alike
 from app.options import ask
 from app.state import Wizard, wizard
 
@@ -68,8 +68,9 @@ def _expected(w: Wizard) -> str:
         return ""
     _figures(plan)
     if lines:
-        st.altair_chart(charts.curve(lines, w.epsilon), key="curve")
-        st.caption(_in_words(lines, plan))
+        alike = pairs_alike(lines)
+        st.altair_chart(charts.curve(lines, alike[0] if alike else [], w.epsilon), key="curve")
+        st.caption(_in_words(lines, plan, alike))
     st.caption("From a made-up table of the size you gave, without looking at yours. Uneven tables usually do better.")
     return ""
 
@@ -81,7 +82,12 @@ def _figures(plan: Any) -> None:
     with st.container(horizontal=True):
         for label, value, explained in (
             ("Error, columns", one, "Share of rows that noise alone misplaces, on average, at most."),
-            ("Error, pairs", two, "The same for tables of two columns: what relations between columns suffer."),
+            (
+                "Error, pairs",
+                two,
+                "The same for the tables of two columns that this run counts. They are finer the "
+                "larger epsilon is, so this figure need not fall; the curve below tells pairs in tables of one size.",
+            ),
             ("Noise, up to", noise, "Each count of rows (or sum) is first changed by about this much."),
             ("Time", words.short_seconds(plan.seconds), "On this computer. A forecast, no promise."),
             ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
@@ -89,14 +95,18 @@ def _figures(plan: Any) -> None:
             st.metric(label, value, border=True, width=150, help=explained)
 
 
-def _in_words(lines: list[Any], plan: Any) -> str:
+def _in_words(lines: list[Any], plan: Any, alike: tuple[list[float], float] | None) -> str:
     """The curve for whoever cannot see it."""
     first, last = lines[0], lines[-1]
     return (
         f"Expected error of single columns: {100 * first.error_one_way:.2g} % at epsilon {first.epsilon:g}, "
         f"{100 * plan.error_one_way:.2g} % at {plan.epsilon:g}, {100 * last.error_one_way:.2g} % at {last.epsilon:g}. "
-        "Pairs are counted on finer tables when epsilon is larger, so their line need not fall."
-    )
+    ) + (
+        "" if alike is None else
+        f"Pairs, told in tables of about {alike[1]:.0f} cells throughout: {100 * alike[0][0]:.2g} % to "
+        f"{100 * alike[0][-1]:.2g} %. A larger epsilon counts them in finer tables: this run in about "
+        f"{plan.cells_two_way or 0:.0f} cells each, whose own error is the figure above."
+    )  # fmt: skip
 
 
 page()

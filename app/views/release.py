@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import export, frame, more, recent, runs, words
+from app import export, frame, more, outlet, recent, runs, words
 from app.state import ready, wizard
 from synth import jobs
 
@@ -36,6 +36,7 @@ def page() -> None:
         _downloads(bundled)
         _pages(bundled)
         more.section(job, place, schema)
+        outlet.section(job, str(place / "model.json"))
     recent.table()
     frame.onward("release")
 

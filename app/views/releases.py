@@ -25,7 +25,7 @@ def page() -> None:
         about = json.loads((place / "card.json").read_text(encoding="utf-8"))
         with st.container(border=True):
             st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(recent.named(job))}")
-            st.markdown(frame.escape(f"{about['meaning']}; {about['relation_in_words']}"))
+            st.markdown(frame.escape(frame.sentence(f"{about['meaning']}; {about['relation_in_words']}")))
             st.download_button("Download the bundle (.zip)", partial(_packed, job, place), f"release-{i + 1}.zip",
                                "application/zip", key=f"take_{i}", on_click="ignore", icon=":material/download:",
                                help="Table, description, card, report, release and model.")  # fmt: skip

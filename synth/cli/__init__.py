@@ -7,34 +7,44 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import foreign, leave, say
+from synth.cli.audit import audit_app
 from synth.cli.bundle import bundle
 from synth.cli.card import card_app
 from synth.cli.composition import ledger_composition
+from synth.cli.fetch import fetch
 from synth.cli.ledger import ledger_app
 from synth.cli.options import (
     DeltaOpt,
     EpsilonOpt,
     JsonOpt,
     MethodOpt,
+    RawTextOpt,
     RelationOpt,
     RowsOpt,
     SchemaOpt,
     SeedOpt,
+    SourceOpt,
 )
 from synth.cli.report import report
+from synth.cli.restore import ledger_restore
 from synth.cli.run import run
 from synth.cli.schema import schema_app
+from synth.cli.statistics import statistics
 from synth.errors import SynthError, UsageError
 
 app = typer.Typer(name="synth", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   rich_markup_mode=None, help="Synthetic tables with a differential-privacy guarantee.")  # fmt: skip
 app.command()(run)
 app.command()(report)
+app.command()(statistics)
 app.command()(bundle)
+app.command()(fetch)
 ledger_app.command("composition")(ledger_composition)
+ledger_app.command("restore")(ledger_restore)
 app.add_typer(schema_app, name="schema")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(card_app, name="card")
+app.add_typer(audit_app, name="audit")
 
 
 def main() -> None:
@@ -58,8 +68,13 @@ def sample(
     model: Annotated[Path, typer.Argument(help="model.json, or the folder that holds it.")],
     num_rows: RowsOpt = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
-    out: Annotated[Path, typer.Option("--out", help="A .csv, .csv.gz, .parquet or .xlsx file.")] = Path("sample.csv"),
+    out: Annotated[
+        Path | None, typer.Option("--out", help="A .csv, .csv.gz, .parquet or .xlsx file [default: sample.csv].")
+    ] = None,
     seed: SeedOpt = None,
+    raw_text: RawTextOpt = False,
+    source: SourceOpt = None,
+    out_table: Annotated[str | None, typer.Option("--out-table", help="A new table at --source.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Draw more rows from a model; free."""
@@ -71,14 +86,14 @@ def sample(
         if not sign or name in wanted:
             raise UsageError(f"--where {part}: write COL=VALUE, once for each column")
         wanted[name] = value
-    frame, probability = pipeline.sample(model, num_rows=num_rows, where=wanted, out=out, seed=seed)
-    plain = {
-        "num_rows": len(frame),
-        "probability": probability,
-        "epsilon_spent": 0.0,
-        "paths": {"sample": str(out)},
-    }
-    text = f"{len(frame)} rows: {out}" + (f" (probability of the condition {probability:.3g})" if wanted else "")
+    if source is None and out is None and out_table is None:
+        out = Path("sample.csv")
+    size, probability = pipeline.sample_to(
+        model, out, num_rows=num_rows, where=wanted, seed=seed, raw_text=raw_text, source=source, out_table=out_table
+    )
+    place = str(out or out_table)
+    plain = {"num_rows": size, "probability": probability, "epsilon_spent": 0.0, "paths": {"sample": place}}
+    text = f"{size} rows: {place}" + (f" (probability of the condition {probability:.3g})" if wanted else "")
     say(plain) if as_json else print(text)
 
 
@@ -123,8 +138,14 @@ def methods(as_json: JsonOpt = False) -> None:
 def app_command(
     port: Annotated[int, typer.Option("--port", help="Port on this machine.")] = 8501,
     headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
+    address: Annotated[str | None, typer.Option("--address", help="Where to listen [default: 127.0.0.1].")] = None,
+    tables: Annotated[list[Path] | None, typer.Option("--tables", help="Folder of tables; repeatable.")] = None,
+    sources: Annotated[Path | None, typer.Option("--sources", help="File of databases to offer.")] = None,
+    roles: Annotated[Path | None, typer.Option("--roles", help="File of roles; then people sign in.")] = None,
+    secrets: Annotated[Path | None, typer.Option("--secrets", help="File of what signing in needs.")] = None,
 ) -> None:
-    """Start the application in a browser on this machine."""
+    """Start the application in a browser. Flags stand before the variables SYNTH_ADDRESS, _TABLES, _SOURCES, ..."""
     from synth import serve
 
-    serve.start(port=port, headless=headless)
+    serve.start(port=port, headless=headless, address=address, tables=tables or (), sources=sources, roles=roles,
+                secrets=secrets)  # fmt: skip

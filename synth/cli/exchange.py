@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from synth.cli.answer import names, write_text
+from synth.cli.options import SourceOpt
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def schema_import(
     codes: CodesOpt = None,
     missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
     assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+    source: SourceOpt = None,
 ) -> None:
     """Make a schema from SDV metadata; facts that they do not hold stay absent, or are drafted with --table."""
     from synth import codebook, exchange
@@ -70,7 +72,7 @@ def schema_import(
     found = exchange.load_sdv(metadata, table_name=table_name)
     booked = codebook.with_books(found.schema, books, missing=codes_missing)
     if table is not None:
-        drafted = _drafted(booked.schema, table, codes_missing)
+        drafted = _drafted(booked.schema, table, source, codes_missing)
         booked = codebook.with_books(drafted, books, missing=codes_missing)  # what the book says stands
     tell([*found.notes, *booked.notes])
     facts = vouch(booked.schema, assume_public=assume_public)
@@ -80,13 +82,13 @@ def schema_import(
     print(f"{len(facts.columns)} columns imported: {out}")
 
 
-def _drafted(stated: "Schema", table: Path, missing: list[str]) -> "Schema":
-    from synth import exchange
+def _drafted(stated: "Schema", table: Path, source: str | None, missing: list[str]) -> "Schema":
+    from synth import databases, exchange
     from synth.drafting import draft
-    from synth.sources import files
 
-    files.check_form(table, columns=list(stated.columns))
-    rows = files.read(table, columns=list(stated.columns))
+    place, columns = databases.place(table, source), list(stated.columns)
+    place.check_form(columns)
+    rows = place.read(columns)
     drafted = draft(rows, missing=missing, **exchange.kinds(stated))
     merged = exchange.merge(stated, drafted.schema)
     tell([*drafted.suggestions, *merged.notes])

@@ -20,7 +20,27 @@ SeedOpt = Annotated[int | None, typer.Option("--seed", help="Of initialisation a
 DatasetOpt = Annotated[
     str | None, typer.Option("--dataset", help="Name to charge [default: the schema's, else the path].")
 ]
+
+
+def _address(source: str | None) -> str | None:
+    """What ``@name`` stands for."""
+    if source is None or not source.startswith("@"):
+        return source
+    from synth import databases  # costs a second
+
+    return databases.address(source)
+
+
+SourceOpt = Annotated[
+    str | None,
+    typer.Option("--source", callback=_address, help="Database or cluster: postgres://user@host/db, "
+                 "duckdb:///file.duckdb, spark, or @NAME of the file that SYNTH_SOURCES names."),
+]  # fmt: skip
 DeviceOpt = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+
+RawTextOpt = Annotated[
+    bool, typer.Option("--raw-text", help="Leave CSV text that a spreadsheet would take for a formula as it is.")
+]
 
 
 def parse_options(texts: list[str]) -> dict[str, str]:

@@ -17,6 +17,9 @@ def report(
     target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
     group: Annotated[list[str] | None, typer.Option("--group", help="Column that divides people; repeatable.")] = None,
     publishable: Annotated[bool, typer.Option("--publishable", help="From releases only; free.")] = False,
+    statistics: Annotated[
+        Path | None, typer.Option("--statistics", help="Further ones, paid for; publishable.")
+    ] = None,
     max_rows: Annotated[int, typer.Option("--rows", help="Most rows of each table that are used.")] = 50_000,
     out: Annotated[Path, typer.Option("--out", help="The .html file; JSON lies beside it.")] = Path("report.html"),
     as_json: JsonOpt = False,
@@ -28,10 +31,12 @@ def report(
 
     if publishable == (real is not None):
         raise UsageError("give either --real TABLE (steward's report) or --publishable")
+    if statistics is not None and not publishable:
+        raise UsageError("--statistics belongs to the publishable report; add --publishable")
     if publishable:
         if test is not None or target is not None or group:
             raise UsageError("--publishable reads no real row: leave out --test, --target and --group")
-        paths = reports.write(release, out)
+        paths = reports.write(release, out, statistics=statistics)
         say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
         return
     assert real is not None

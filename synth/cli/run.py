@@ -14,16 +14,21 @@ from synth.cli.options import (
     DeviceOpt,
     JsonOpt,
     LedgerOpt,
+    RawTextOpt,
     RelationOpt,
     RowsOpt,
     SeedOpt,
+    SourceOpt,
     parse_options,
 )
 from synth.errors import SpentError, SynthError, UsageError
 
 
 def run(
-    table: Annotated[Path | None, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")] = None,
+    table: Annotated[
+        Path | None,
+        typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows, or a folder of Parquet files."),
+    ] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
     method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
@@ -45,16 +50,23 @@ def run(
     max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
     job: Annotated[Path | None, typer.Option("--job", help="Job folder for status and cancel file.")] = None,
+    raw_text: RawTextOpt = False,
+    source: SourceOpt = None,
+    source_table: Annotated[str | None, typer.Option("--table", help="Name of the table at --source.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Make a synthetic table from a private one, and charge the ledger."""
     shared: dict[str, Any] = {"num_rows": num_rows, "out": str(out), "seed": seed, "device": device,
-              "options": parse_options(option or [])}  # fmt: skip
+              "options": parse_options(option or []), "raw_text": raw_text}  # fmt: skip
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
         result, folder = _refit(job, {"release": str(from_release), "method": method, **shared})
     else:
+        if source_table is not None:
+            if source is None or table is not None:
+                raise UsageError("--table names a table at --source; leave out TABLE")
+            table = Path(source_table)
         for value, name in ((table, "TABLE"), (schema, "--schema"), (epsilon, "--epsilon")):
             if value is None:
                 raise UsageError(f"{name} is missing; see `synth run --help`")
@@ -64,6 +76,7 @@ def run(
             "unit": unit, "max_rows": max_rows, "learn_share": learn_share, "dataset": dataset,
             "ledger": str(ledger) if ledger else None, "assume_public": assume_public,
             "max_categories": max_categories, "approved_by": approved_by,
+            "source": source,
         }  # fmt: skip
         result, folder = _run(job, {**paid, **shared})
     plain = {**result.plain(), "job": str(folder)}
@@ -81,10 +94,17 @@ def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
     from synth import pipeline
     from synth import schema as schemas
 
-    with _job(job, options, pipeline.STAGES) as (report, folder):
+    with _job(job, _told(options), pipeline.STAGES) as (report, folder):
         facts = schemas.load(options["schema"], complete=options["learn_share"] is None)
         log = folder / "steward.json"
         return pipeline.run(**{**options, "schema": facts}, reporter=report, steward_log=log), folder
+
+
+def _told(options: dict[str, Any]) -> dict[str, Any]:
+    """The options as a job folder may keep them: no password, no user."""
+    from synth.sources.engines import Engine
+
+    return options if options["source"] is None else {**options, "source": Engine(options["source"]).shown}
 
 
 @contextmanager

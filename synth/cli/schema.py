@@ -8,7 +8,17 @@ import typer
 
 from synth.cli.answer import check_writable, names, say, write_text
 from synth.cli.exchange import CodesOpt, code_books, schema_codes, schema_export, schema_import, tell, vouch
-from synth.cli.options import DatasetOpt, DeltaOpt, EpsilonOpt, JsonOpt, LedgerOpt, RelationOpt, SchemaOpt, TableArg
+from synth.cli.options import (
+    DatasetOpt,
+    DeltaOpt,
+    EpsilonOpt,
+    JsonOpt,
+    LedgerOpt,
+    RelationOpt,
+    SchemaOpt,
+    SourceOpt,
+    TableArg,
+)
 
 schema_app = typer.Typer(no_args_is_help=True, help="Draft and check a schema, the public facts of a table.")
 schema_app.command("import")(schema_import)
@@ -30,22 +40,22 @@ def schema_init(
     dataset: DatasetOpt = None,
     assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
     max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
+    source: SourceOpt = None,
 ) -> None:
     """Draft a schema from the rows. Every drafted fact waits for somebody to confirm it."""
-    from synth import codebook
+    from synth import codebook, databases
     from synth.drafting import draft
-    from synth.sources import files
 
     books = code_books(codes)
-    files.check_form(table, columns=list(books) or None)
+    rows, notes = databases.whole(table, source, columns=list(books) or None)
     kinds = {"ordinal": names(ordinal), "identifier": names(identifier), "datetime_": names(dates)}
     coded = [name for name in books if not any(name in named for named in kinds.values())]
     drafted = draft(
-        files.read(table), categorical=[*names(categorical), *coded], **kinds,
+        rows, categorical=[*names(categorical), *coded], **kinds,
         missing=names(missing), target=target, dataset=dataset, max_categories=max_categories,
     )  # fmt: skip
     booked = codebook.with_books(drafted.schema, books, missing=names(missing))
-    tell([*drafted.suggestions, *booked.notes])
+    tell([*notes, *drafted.suggestions, *booked.notes])
     facts = vouch(booked.schema, assume_public=assume_public)
     write_text(out, facts.to_json())
     print(f"{len(facts.columns)} columns drafted: {out}")
@@ -55,15 +65,16 @@ def schema_init(
 def schema_check(
     schema: Annotated[Path, typer.Argument(help="The schema, a JSON file.")],
     table: Annotated[Path | None, typer.Option("--table", help="Also check that a table has its columns.")] = None,
+    source: SourceOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Check a schema against its rules, and what nobody has confirmed yet."""
+    from synth import databases
     from synth import schema as schemas
-    from synth.sources import files
 
     facts = schemas.load(schema)
     if table is not None:
-        files.check_form(table, columns=list(facts.columns))
+        databases.place(table, source).check_form(list(facts.columns))
     waiting = facts.unconfirmed()
     if as_json:
         say({"columns": len(facts.columns), "unconfirmed": waiting})
@@ -85,17 +96,18 @@ def schema_learn(
     max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
+    source: SourceOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Learn a schema's absent categories and bounds privately; charges the ledger."""
-    from synth import pipeline
+    from synth import databases, pipeline
     from synth import schema as schemas
 
     check_writable(out)  # before anything is spent
     known = schemas.load(schema, complete=False)
     facts = pipeline.learn_schema(
-        table, schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit, max_rows=max_rows,
-        ledger=ledger, dataset=dataset, reporter=_Notes(),
+        databases.place(table, source), schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
+        max_rows=max_rows, ledger=ledger, dataset=dataset, reporter=_Notes(),
     )  # fmt: skip
     write_text(out, facts.to_json())
     learnt = [n for n, c in facts.columns.items() if c.source == "private"]

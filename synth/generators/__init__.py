@@ -10,6 +10,9 @@ from synth.generators.embeddings.dp_kernel import DPKernel
 from synth.generators.embeddings.dp_merf import DPMerf
 from synth.generators.embeddings.dp_ntk import DPNTK
 from synth.generators.embeddings.pearl import Pearl
+from synth.generators.gradients.dp_ctgan import DPCtgan
+from synth.generators.gradients.dp_vae import DPVae
+from synth.generators.gradients.pate_gan import PateGan
 from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.product import Product
@@ -20,7 +23,8 @@ from synth.generators.rivals.small_db import SmallDb
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing
 
-ALL = (Mixture, Independent, Slicing, SliceWasserstein, DPKernel, DPMerf, DPHP, Pearl, DPNTK, Aim, Mst, Mwem, SmallDb)
+ALL = (Mixture, Independent, Slicing, SliceWasserstein, DPKernel, DPMerf, DPHP, Pearl, DPNTK, DPCtgan, PateGan, DPVae,
+       Aim, Mst, Mwem, SmallDb)  # fmt: skip
 GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL)}
 
 

@@ -8,7 +8,7 @@ post-processing, free, repeatable. Neither ever sees a row.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nextafter, sqrt
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -17,7 +17,33 @@ from synth.schema import Schema
 Ask = Callable[[Any], Any]  # a question of synth.questions; the answer is its release
 Positions = dict[str, np.ndarray]
 Mend = Callable[[Positions, Callable[..., np.ndarray]], None]  # changes rows in place (constraints.Redraw)
-Progress = Callable[[float], None]  # share of the phase that is done, 0 to 1; may raise to cancel
+Progress = Callable[[float], None]  # share of the phase that is done, 0 to 1 (maybe a Share); may raise to cancel
+
+
+class Share(float):
+    """A share of a phase that tells the training loss at that point too: of a fit to releases, hence public.
+
+    >>> half = Share(0.5, loss=3.0)
+    >>> half, half.loss, half.within(0.5, 1.0), half.within(0.5, 1.0).loss
+    (0.5, 3.0, 0.75, 3.0)
+    """
+
+    loss: float | None
+
+    def __new__(cls, done: float, *, loss: float | None = None) -> Self:
+        """``done``: 0 to 1."""
+        share = super().__new__(cls, done)
+        share.loss = loss
+        return share
+
+    def within(self, start: float, end: float) -> "Share":
+        """The same point of a longer phase, of which this one is the part from ``start`` to ``end``."""
+        return Share(start + (end - start) * self, loss=self.loss)
+
+
+def part(progress: Progress, start: float, end: float) -> Progress:
+    """Progress of a part of a phase, its loss passed on."""
+    return lambda done: progress((done if isinstance(done, Share) else Share(done)).within(start, end))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +55,8 @@ class Setting:
     unit can move one table of counts, or one sum of non-negative vectors of unit norm. ``signed``: the same for
     vectors of any sign. ``public_rows``: the row count where the relation makes it public. ``slice_sigma``: the least
     noise of one question of slices with random directions that alone takes the whole budget, given ``dim`` and
-    ``num_slices`` (and ``rate``); there only while a run is being paid for.
+    ``num_slices`` (and ``rate``); there only while a run is being paid for. ``step_sigma``: likewise the least noise,
+    as a multiple of the clip, of ``steps`` sums of clipped gradients over samples of ``rate``.
     """
 
     schema: Schema
@@ -40,6 +67,7 @@ class Setting:
     rho: float = 0.0
     epsilon: float = 0.0
     slice_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
+    step_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
 
     def sigma(self, share: float, *, signed: bool = False) -> float:
         """Noise of one table of counts (or sum of vectors) that takes this share of mu**2, rounded up."""

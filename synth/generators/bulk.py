@@ -13,7 +13,8 @@ LEAST = 200_000  # rows from which on this way is taken: so many are close to th
 BLOCK = 1 << 16  # rows at a time
 TURN = np.uint64(32)
 
-Given, Made = TypeVar("Given"), TypeVar("Made")
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 def side_by_side(work: Callable[[Given], Made], given: Iterable[Given]) -> list[Made]:

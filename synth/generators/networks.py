@@ -8,7 +8,7 @@ from math import cos, pi, sqrt
 import numpy as np
 import torch
 
-from synth.generators.base import Progress
+from synth.generators.base import Progress, Share
 
 HIDDEN = 64  # length of the hidden draw z
 WIDTHS = (256, 256)  # of the layers between
@@ -158,10 +158,11 @@ def train(
     """Moves the parameters down ``loss``, called afresh each step; the rate falls along a cosine."""
     adam = Adam(parameters)
     for step in range(steps):
-        if step % 10 == 0:
-            progress(step / steps)
         fall = 0.5 * (1 + cos(pi * step / steps))
-        gradients = torch.autograd.grad(loss(), adam.parameters)
+        value = loss()
+        if step % 10 == 0:
+            progress(Share(step / steps, loss=float(value.detach())))
+        gradients = torch.autograd.grad(value, adam.parameters)
         adam.move(gradients, rate=last_rate + (rate - last_rate) * fall)
 
 

@@ -18,12 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from synth.errors import InputError, UsageError
+from synth.jobs.process import alive, identity
 
 FINAL = ("done", "failed", "cancelled")
-SAME_START = 5.0  # seconds by which a start time may drift when the clock is set; a reused pid is older
+STATES = ("held", "queued", "running", *FINAL)
 GONE = "the worker ended without finishing (its last words are in log.txt); the ledger keeps what it spent"
 NEVER = "the process ended before the run began; nothing was spent, start it again"
 PROGRAM = (sys.executable, "-m", "synth")
@@ -47,7 +46,7 @@ class Status:
     seconds_left: float | None = None
     seconds: float = 0.0
     pid: int | None = None
-    pid_started: float | None = None
+    pid_started: str | None = None
     message: str = ""
     exit_code: int | None = None
     updated: str = ""
@@ -89,7 +88,7 @@ class Job:
         Errors: InputError when this is no job.
         """
         status = self._status()
-        if status.final or status.pid is None or _alive(status.pid, status.pid_started):
+        if status.final or status.pid is None or alive(status.pid, status.pid_started):
             return status
         status = self._status()  # its last word may have come between the two looks
         if status.final:
@@ -127,7 +126,7 @@ class Job:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, start_new_session=True
             )
-        _write(self.path / "process.json", {"pid": process.pid, "pid_started": _started(process.pid)})
+        _write(self.path / "process.json", {"pid": process.pid, "pid_started": identity(process.pid)})
         # Someone must take note of its end, or it stays a zombie for as long as this process lives.
         threading.Thread(target=process.wait, daemon=True).start()
 
@@ -142,12 +141,15 @@ class Job:
         plain = self._read("status.json", "no job here; list the jobs or start one")
         if plain.get("pid") is None and (self.path / "process.json").exists():
             plain |= self._read("process.json", "unreadable")  # started, but has not reported yet
-        return Status(**{f.name: plain[f.name] for f in fields(Status) if f.name in plain})
+        found = {f.name: plain[f.name] for f in fields(Status) if f.name in plain}
+        if not all(_fits(name, value) for name, value in found.items()):
+            raise InputError(f"job {self.path}: status.json is damaged; the ledger says what it spent, start it again")
+        return Status(**found)
 
     def _read(self, name: str, otherwise: str) -> dict[str, Any]:
         try:
             plain = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             plain = None
         if not isinstance(plain, dict):
             raise InputError(f"job {self.path}: {otherwise}")
@@ -194,6 +196,24 @@ def listing(folder: Path | None = None) -> list[Job]:
     return [Job(path) for *_, path in sorted(found, reverse=True)]
 
 
+def _fits(name: str, value: object) -> bool:
+    """Whether a status may hold the value: somebody else may have written the file."""
+    if name == "state":
+        return value in STATES
+    if name == "losses":
+        pairs = value if isinstance(value, list | tuple) else [None]
+        return all(isinstance(p, list | tuple) and len(p) == 2 and all(map(_number, p)) for p in pairs)
+    if name in ("pid", "exit_code"):
+        return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31)
+    if name in ("fraction", "seconds"):
+        return _number(value)
+    return _number(value) or value is None if name == "seconds_left" else isinstance(value, str | None)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
@@ -206,23 +226,3 @@ def _write(path: Path, plain: dict[str, Any]) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     draft.write_text(text, encoding="utf-8")
     os.replace(draft, path)
-
-
-def _started(pid: int) -> float | None:
-    try:
-        return psutil.Process(pid).create_time()
-    except psutil.Error:
-        return None
-
-
-def _alive(pid: int, started: float | None) -> bool:
-    """Whether the process that began at ``started`` still runs (a later one may bear its number)."""
-    try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return False
-        return started is not None and abs(process.create_time() - started) < SAME_START
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.Error:  # there, but another user's
-        return True

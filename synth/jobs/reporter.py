@@ -5,11 +5,11 @@ import os
 import sys
 import time
 from dataclasses import replace
+from math import isfinite
 from typing import Any, Self
 
-import psutil
-
 from synth.jobs.folder import Cancelled, Job, Status
+from synth.jobs.process import identity
 
 PAUSE = 0.2  # seconds between two writes
 POINTS = 200  # losses that a status holds
@@ -37,7 +37,7 @@ class Reporter:
         self._job = job
         self._began = self._told = time.monotonic()
         self._before = self._share = 0.0
-        self._status = Status(state="running", pid=os.getpid(), pid_started=psutil.Process().create_time())
+        self._status = Status(state="running", pid=os.getpid(), pid_started=identity())
         self._bar = _bar() if bar and sys.stderr.isatty() else None
         self._lines = bar and self._bar is None
         self._tell()
@@ -68,10 +68,11 @@ class Reporter:
     def progress(self, fraction: float, *, loss: float | None = None) -> None:
         """Share of the current stage that is done, 0 to 1; cheap. Errors: Cancelled when asked to stop.
 
-        ``loss``: of a training on releases, hence public; shown as it falls.
+        ``loss``: of a training on releases, hence public; shown as it falls. A fraction may carry it, too.
         """
-        self._advance(min(max(fraction, 0.0), 1.0))
-        if loss is not None:
+        loss = getattr(fraction, "loss", None) if loss is None else loss
+        self._advance(min(max(float(fraction), 0.0), 1.0))
+        if loss is not None and isfinite(loss):
             self._keep(min(max(fraction, 0.0), 1.0), float(loss))
         if time.monotonic() - self._told >= PAUSE:
             self._tell()

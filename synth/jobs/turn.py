@@ -17,10 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-import psutil
-
 from synth.jobs.folder import PROGRAM, Job, Status
 from synth.jobs.line import ahead
+from synth.jobs.process import identity
 
 try:
     import fcntl
@@ -28,7 +27,9 @@ except ImportError:  # not on Windows: order alone must do
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".turn"
-PAUSE = 0.25  # seconds between two looks at the line
+PAUSE = 0.25  # seconds between two looks at the line, for the first in it
+SLOWEST = 8  # pauses between two looks, at most
+KINDNESS = 5  # what a run adds to its nice value: pages come first
 LEFT = "cancelled while it waited; nothing was spent"
 
 
@@ -36,10 +37,11 @@ def wait_turn(job: Job) -> bool:
     """Returns True as the holder of the lock, for as long as this process lives; False when asked to stop."""
     handle = os.open(job.path.parent / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     os.set_inheritable(handle, True)  # so that the worker, which is this process, keeps it
-    while ahead(job) or not _locked(handle):
-        if job.cancel_asked:
-            return False
-        time.sleep(PAUSE)
+    while (waits := ahead(job)) or not _locked(handle):
+        for _ in range(min(max(waits, 1), SLOWEST)):  # whoever stands far back need not look often
+            if job.cancel_asked:
+                return False
+            time.sleep(PAUSE)
     return not job.cancel_asked
 
 
@@ -61,7 +63,7 @@ def _with_me() -> None:
 
 def _child(job: Job, command: Sequence[str]) -> int:
     """Runs a command that knows nothing of jobs and tells its end."""
-    status = Status(state="running", stage="learn", pid=os.getpid(), pid_started=psutil.Process().create_time())
+    status = Status(state="running", stage="learn", pid=os.getpid(), pid_started=identity())
     job.write(status)
     began = time.monotonic()
     done = subprocess.run([*PROGRAM, *command], stderr=subprocess.PIPE, text=True, check=False, preexec_fn=_with_me)
@@ -80,6 +82,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if not wait_turn(job):
         job.write(Status(state="cancelled", message=LEFT, exit_code=130))
         sys.exit(130)
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(KINDNESS)
     if plain:
         sys.exit(_child(job, arguments[1:-2]))
     os.execv(sys.executable, [*PROGRAM, *arguments])

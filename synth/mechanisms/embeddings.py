@@ -10,6 +10,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Embedding, EmbeddingRelease, Tensors, Term
 from synth.questions.features import codes
+from synth.sources.rows import parts
 
 __all__ = ["answer", "changed_cells", "coarsened", "events", "sensitivity", "sums"]
 
@@ -71,10 +72,8 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     """
     features, pitch = question.features, question.pitch
     total = np.zeros(features.dim, dtype=np.int64)
-    num_rows = len(next(iter(rows.values()))) if rows else 0
     step = CHUNK if isinstance(features, Tensors) else max(HELD // features.dim, 1)
-    for start in range(0, num_rows, step):
-        part = {n: rows[n][start : start + step] for n in features.columns}
+    for part in parts(rows, features.columns, step):
         if isinstance(features, Tensors):
             _add_tables(features, part, pitch, total)
         else:

@@ -16,6 +16,7 @@ from synth.questions import Bins, External, ExternalRelease
 
 SHADE, TRIES = 1e-11, 100  # steps down from rho until OpenDP accepts it, see `workable`
 ONE_WAY, MEASURED = 0.5, 0.9  # shares of one-way tables, and of what is left, of measuring what was selected
+EXHAUSTED = "filter is now exhausted"  # OpenDP's words when a question would exceed the budget
 ITERATIONS = 500  # most, of the fit between two of AIM's rounds, which starts from the fit before
 
 
@@ -46,11 +47,19 @@ def answer(question: External, rows: Mapping[str, np.ndarray], noise: SystemNois
     codes = [_codes(b, rows[b.column]) for b in question.bins]
     try:
         _release(question, codes, told)
-    except Exception:
+    except Exception as error:
         # AIM's last round may ask for a shade more than is left: what was measured before it stands
-        if question.algorithm != "aim" or not any(len(m.clique) > 1 for m in told.measured):
+        measured = any(len(m.clique) > 1 for m in told.measured)
+        if question.algorithm != "aim" or not measured or not _exhausted(error):
             raise
     return _packed(question, told.measured)
+
+
+def _exhausted(error: Exception) -> bool:
+    """Whether OpenDP's filter refused a question, as sums of the budget alone decide; no other fault is passed over."""
+    from opendp.mod import OpenDPException
+
+    return isinstance(error, OpenDPException) and EXHAUSTED in str(error)
 
 
 @dataclass(frozen=True)

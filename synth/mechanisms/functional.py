@@ -14,6 +14,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Path, PathRelease
 from synth.questions.paths import INVERSE, MAX_POINTS, PITCH, TRUNCATED
+from synth.sources.rows import parts
 
 ROWS, POINTS = 1 << 9, 1 << 9  # rows and points evaluated at a time
 LIMBS, LIMB = 6, 12  # a sum of 63 bits as six numbers of 12
@@ -137,9 +138,8 @@ def sums(question: Path, points: np.ndarray, rows: Mapping[str, np.ndarray]) -> 
     """
     kernel, each = question.kernel, question.each
     total = np.zeros(len(points) * each, dtype=np.int64)
-    num_rows = len(next(iter(rows.values()))) if rows else 0
-    for start in range(0, num_rows, ROWS):
-        x = kernel.points({n: rows[n][start : start + ROWS] for n in kernel.columns})
+    for part in parts(rows, kernel.columns, ROWS):
+        x = kernel.points(part)
         for at in range(0, len(points), POINTS):
             seen = kernel.seen(x, points[at : at + POINTS], gradients=question.gradients)
             seen *= 1 / TRUNCATED

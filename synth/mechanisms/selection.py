@@ -11,8 +11,9 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice, ChoiceRelease
 
-FLOAT = 2.0**-20  # by how much arithmetic may raise the sensitivity of log odds (selection.md, step 4)
-MOST = 2.0**25  # rows, and expected counts, up to which that holds
+FLOAT = 2.0**-20  # by how much arithmetic may raise the sensitivity of log odds (selection.md, steps 4 and 5)
+MOST = 2.0**25  # expected counts up to which scores are exact
+GRAIN = 2.0**-16  # expected counts are rounded to its multiples, so that scores are whole multiples of it
 FAR = 600.0  # log odds below the best's by more than this are raised to it (selection.md, step 5)
 
 
@@ -40,29 +41,36 @@ def changed_cells(question: Choice, near: Adjacency) -> int:  # noqa: ARG001
 def answer(question: Choice, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> ChoiceRelease:
     """A candidate, drawn with odds exp(score / scale).
 
-    **Guarantee**: (2 sensitivity / scale)-DP, and as a choice of bounded range better in composition (selection.md).
-    Errors: UsageError above 2^25 rows. Memory: 8 bytes for each expected count, twice.
+    **Guarantee**: (2 sensitivity / scale)-DP, and as a choice of bounded range better in composition (selection.md),
+    for any number of rows. Errors: UsageError for expected counts, which are public, above 2^25. Memory: 8 bytes for
+    each expected count, twice.
     """
-    logs = scores(question, rows) / question.scale
-    logs = np.maximum(logs - logs.max(), -FAR)
-    return ChoiceRelease(question=question, index=noise.choice(np.exp(logs)))
+    whole = _whole(question, rows)
+    logs = (whole - whole.max()) * (GRAIN / question.scale)
+    return ChoiceRelease(question=question, index=noise.choice(np.exp(np.maximum(logs, -FAR))))
 
 
 def scores(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Exact scores of the candidates, in rows, float64: private."""
-    if len(next(iter(rows.values()))) > MOST or max(float(np.abs(e).max()) for e in question.expected) > MOST:
+    """Scores of the candidates, in rows, float64 (exact below 2^37 rows): private."""
+    return _whole(question, rows) * GRAIN
+
+
+def _whole(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Exact scores in units of ``GRAIN``, int64: private. Errors: UsageError for what is public alone."""
+    if max(float(np.abs(e).max()) for e in question.expected) > MOST:
         raise UsageError(f"choices are made among counts up to {MOST:.0f}; sample the table, or choose another method")
     counts = [_counted(table, rows) for table in question.tables]
+    expected = [np.rint(e / GRAIN).astype(np.int64) for e in question.expected]
     if question.goal == "worst":
-        return np.array([np.abs(c - e.ravel()).sum() for c, e in zip(counts, question.expected, strict=True)])
-    return -np.abs(question.expected[0] - np.concatenate(counts)).max(1)
+        return np.array([np.abs(c - e.ravel()).sum() for c, e in zip(counts, expected, strict=True)])
+    return -np.abs(expected[0] - np.concatenate(counts)).max(1)
 
 
 def _counted(table: tuple[Bins, ...], rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Exact counts of one table, flat; a row that any axis leaves out is not counted."""
+    """Exact counts of one table, flat, in units of ``GRAIN``; a row that any axis leaves out is not counted."""
     size = len(next(iter(rows.values())))
     flat, inside = np.zeros(size, dtype=np.int64), np.ones(size, dtype=bool)
     for bins in table:
         group = bins.groups[np.searchsorted(bins.starts, rows[bins.column], side="right") - 1]
         flat, inside = flat * bins.size + group, inside & (group >= 0)
-    return np.bincount(flat[inside], minlength=prod(b.size for b in table)).astype(float)
+    return np.bincount(flat[inside], minlength=prod(b.size for b in table)).astype(np.int64) * round(1 / GRAIN)

@@ -13,6 +13,7 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices, SlicesRelease
 from synth.questions.features import codes
 from synth.questions.slices import DIRECTION_BITS
+from synth.sources.rows import length, parts
 
 __all__ = ["answer", "changed_cells", "events", "sensitivity", "sums"]
 
@@ -110,15 +111,17 @@ def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -
 
     Each row's group is drawn anew, uniformly, whatever the row and wherever it stands; it is never told.
     """
-    num_rows = len(next(iter(rows.values()))) if rows else 0
+    num_rows = length(rows)
     total = np.zeros((num_rows if question.groups is None else question.groups, question.encoding.dim), dtype=np.int64)
     whole = _whole(question)
-    for start in range(0, num_rows, CHUNK):
-        part = slice(start, min(start + CHUNK, num_rows))
+    start = 0
+    for held in parts(rows, {b.bins.column for b in question.encoding.blocks}, CHUNK):
+        part = slice(start, start + len(next(iter(held.values()))))
+        start = part.stop
         group, first, last = _groups(question, part, noise)
         at = 0
         for block, table in zip(question.encoding.blocks, whole, strict=True):
-            bins = codes(block.bins, rows[block.bins.column][part])
+            bins = codes(block.bins, held[block.bins.column])
             _add(table, group, bins, total[first:last, at : at + block.width])
             at += block.width
     return total

@@ -8,22 +8,25 @@ Source: Dong, Roth, Su, arXiv 1905.02383, Corollary 3.3; profile: Balle and Wang
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from math import inf, isfinite, sqrt
+from math import exp, inf, isfinite, sqrt
 from typing import Any, Self
 
 from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
 
 from synth.errors import UsageError
-from synth.privacy import concentrated, losses
+from synth.privacy import concentrated, losses, sampled
 from synth.privacy.profiles import Shift, epsilon_at, slice_sigma
 from synth.privacy.reserves import DELTA_RESERVE, EPSILON_RESERVE, SAFETY, reserve_taken, sampler_cost
+from synth.privacy.sampled import sampled_sigma
 
 __all__ = [
     "ACCOUNTANT",
     "DELTA_RESERVE",
     "EPSILON_RESERVE",
     "EXPONENTIAL",
+    "REPLACED",
     "SAFETY",
+    "SAMPLED",
     "SLICES",
     "ZCDP",
     "Event",
@@ -36,6 +39,7 @@ __all__ = [
     "event",
     "imprecision",
     "reserve_taken",
+    "sampled_sigma",
     "sampler_cost",
     "slice_sigma",
     "total_mu",
@@ -46,7 +50,9 @@ INTEGRATED = "exact Gaussian profile, averaged over the law of the random shift"
 COMPOSED = "privacy loss distributions, rounded pessimistically"
 RENYI = "Renyi divergences, pure losses added where that is less"
 GAUSSIAN, SLICES, ZCDP, EXPONENTIAL = "gaussian", "slices", "zcdp", "exponential"
-BY_RENYI = (ZCDP, EXPONENTIAL)
+SAMPLED, REPLACED = "sampled", "sampled, replaced"
+BY_RENYI, BY_SAMPLE = (ZCDP, EXPONENTIAL), (SAMPLED, REPLACED)
+TABLED = 2.0**-109  # total variation of a draw from the noise's table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +69,10 @@ class Event:
     Two kinds have no Gaussian noise of ours, and say by ``sensitivity / sigma`` what they cost: ``zcdp``, whose Renyi
     divergences are at most those of a Gaussian with that ratio (rho is half its square); ``exponential``, a choice
     whose log odds move over an interval of at most that length, hence purely private with epsilon the ratio.
+
+    ``sampled``: ``count`` noised sums, each over a Poisson sample of the rows of that ``rate``, of which one unit moves
+    a sum by at most the sensitivity; ``sampled, replaced``: a unit is replaced, and its two places lie at most twice
+    the sensitivity apart.
     """
 
     name: str
@@ -83,18 +93,18 @@ class Event:
             raise ValueError(f"an event needs positive sensitivity, sigma and count, got {self}")
         if not (isfinite(self.sensitivity) and isfinite(self.sigma)):
             raise ValueError(f"an event needs finite sensitivity and sigma, got {self}")
-        if self.kind not in (GAUSSIAN, SLICES, *BY_RENYI) or not (0 < self.rate <= 1 and self.pitch > 0):
+        if self.kind not in (GAUSSIAN, SLICES, *BY_RENYI, *BY_SAMPLE) or not (0 < self.rate <= 1 and self.pitch > 0):
             raise ValueError(f"an event needs a known kind, a rate in (0, 1] and a positive pitch, got {self}")
         if self.kind == SLICES:
             _ = self.shift
-        elif self.rate < 1 or self.spread:
-            raise ValueError(f"only an event of slices has a rate or a spread, got {self}")
+        elif self.spread or (self.rate < 1 and self.kind not in BY_SAMPLE):
+            raise ValueError(f"only an event of slices has a spread, or with samples a rate, got {self}")
 
     @property
     def mu2(self) -> float:
         """What the event adds to mu**2. Errors: ValueError where it is no Gaussian event."""
         if self.kind != GAUSSIAN:
-            raise ValueError("an event with a random shift has no mu; compose it with epsilon_of")
+            raise ValueError("an event that is not Gaussian has no mu; compose it with epsilon_of")
         return self.count * (self.sensitivity / self.sigma) ** 2
 
     @property
@@ -103,8 +113,8 @@ class Event:
         ratio = self.sensitivity / self.sigma
         if self.kind == EXPONENTIAL:
             return self.count * concentrated.chosen_rho(ratio)
-        if self.kind == SLICES:
-            raise ValueError("slices are not composed with events of zero-concentrated privacy")
+        if self.kind == SLICES or self.kind in BY_SAMPLE:
+            raise ValueError("slices and samples are not composed with events of zero-concentrated privacy")
         return self.count * ratio**2 / 2
 
     @property
@@ -187,6 +197,8 @@ def epsilon_of(events: Iterable[Event], delta: float) -> float:
     events = list(events)
     if any(e.kind in BY_RENYI for e in events):
         return _by_renyi(events, delta)
+    if any(e.kind in BY_SAMPLE for e in events):
+        return _by_sample(events, delta)
     beside, sliced = _parts(events)
     if not sliced:
         return derived_epsilon(beside, delta)
@@ -208,8 +220,10 @@ def epsilon_of(events: Iterable[Event], delta: float) -> float:
 
 def _by_renyi(events: list[Event], delta: float) -> float:
     """Epsilon where some events have a Renyi bound only: through these, or with the pure choices' epsilons added."""
-    if any(e.kind == SLICES for e in events):
-        raise UsageError("slices are not composed with a choice or another library's answer; ask them in runs apart")
+    if any(e.kind == SLICES or e.kind in BY_SAMPLE for e in events):
+        raise UsageError(
+            "slices and samples are not composed with a choice or another library's answer; ask them in runs apart"
+        )
     net = delta * (1 - DELTA_RESERVE)
     pure = sum(e.count * e.sensitivity / e.sigma for e in events if e.kind == EXPONENTIAL)
     others = [e for e in events if e.kind != EXPONENTIAL]
@@ -217,6 +231,16 @@ def _by_renyi(events: list[Event], delta: float) -> float:
     if len(others) == len(events):
         return through
     return min(through, epsilon_of(others, delta) + pure / (1 - EPSILON_RESERVE) * (1 + SAFETY / 10))
+
+
+def _by_sample(events: list[Event], delta: float) -> float:
+    """Epsilon where some events are of samples: by loss distributions, all Gaussian events as one."""
+    if any(e.kind == SLICES for e in events):
+        raise UsageError("slices are not composed with sums over samples; ask them in runs apart")
+    beside, steps = _parts(events)
+    laws = tuple((e.sensitivity / e.sigma, e.rate, e.count, e.kind == REPLACED) for e in steps)
+    epsilon = sampled.epsilon(laws, delta * (1 - DELTA_RESERVE), beside=beside)
+    return epsilon / (1 - EPSILON_RESERVE) * (1 + SAFETY / 10) if isfinite(epsilon) else inf
 
 
 def calibrate_rho(epsilon: float, delta: float, *, beside: float = 0.0) -> float:
@@ -238,6 +262,8 @@ def accountant(events: Iterable[Event]) -> str:
     events = list(events)
     if any(e.kind in BY_RENYI for e in events):
         return RENYI
+    if any(e.kind in BY_SAMPLE for e in events):
+        return COMPOSED
     beside, sliced = _parts(events)
     if not sliced:
         return ACCOUNTANT
@@ -269,9 +295,12 @@ def _as_one(sliced: list[Event]) -> Event | None:
 def imprecision(event: Event, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:
     """(epsilon, delta) that floating point adds to an event in which neighbours differ in ``cells`` told values.
 
-    Random directions take the chance that their draws are farther off than the slack allows, from delta alone, since
+    Sums over samples carry noise from a table, near enough to the ideal for any number of them. Random directions take
+    the chance that their draws are farther off than the slack allows, from delta alone, since
     both tables share their law (mechanisms/slices.md, step 5).
     """
+    if event.kind in BY_SAMPLE:
+        return 0.0, event.count * cells * TABLED * (1 + exp(min(epsilon, 700.0)))
     more, lost = sampler_cost(epsilon, delta, sigma=event.sigma / event.pitch, draws=event.count * cells)
     if event.kind == SLICES and not event.shift.fixed:
         lost += event.count * (event.dim * event.num_slices * 2.0**-44 + sqrt(event.num_slices) * 2.0**-38)

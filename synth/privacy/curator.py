@@ -108,7 +108,8 @@ class Curator:
         self.open()
         if not self._grant.near.rows_are_public or self._rows is None:
             return None
-        return len(next(iter(self._rows.values())))
+        known = getattr(self._rows, "num_rows", None)  # rows that need not be in memory know their number
+        return len(next(iter(self._rows.values()))) if known is None else int(known)
 
     def ask(self, question: Any) -> Any:
         """Answers within the grant, or refuses and reads nothing. Errors: BudgetError."""
@@ -130,6 +131,8 @@ class Curator:
 
     def _dry_run(self, question: Any, asked: list[Event], mechanism: Mechanism) -> tuple[float, float]:
         """Refuses what the grant does not cover; returns the sampler's cost with the question included."""
+        if not asked:  # a question that was paid for before
+            return self._sampler
         self._check_budget(asked)
         grant = self._grant
         epsilon, delta = self._sampler

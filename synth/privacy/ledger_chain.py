@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError
+from synth.privacy import ledger_mark
 from synth.privacy.ledger_store import FIELDS, GUARDS, START, TABLE, connection, digest, lines
 
 
@@ -20,7 +21,7 @@ class Verification:
 
 
 def verify(path: Path, *, head: str | None = None) -> Verification:
-    """Checks every line, the guards of the table and, where given, an earlier exported ``head``.
+    """Checks every line, the guards of the table, the mark beside the file and, where given, an exported ``head``.
 
     A ledger that has grown since the head was exported passes; one that lost a line written before fails.
     Errors: InputError when the file cannot be opened.
@@ -28,13 +29,14 @@ def verify(path: Path, *, head: str | None = None) -> Verification:
     with connection(path) as db:
         try:
             found: list[dict[str, Any]] = [dict(line) for line in lines(db)]
-            problem = _line_problem(found) or _guard_problem(db)
-        except (sqlite3.DatabaseError, KeyError) as error:  # KeyError: the table lost a column
-            return Verification(ok=False, lines=0, head=START, problem=f"the table cannot be read ({error})")
-    hashes = [START, *(line["hash"] for line in found)]
+            hashes = [START, *(str(line["hash"]) for line in found)]
+            problem = _line_problem(found) or _guard_problem(db) or ledger_mark.problem(db, path)
+        except (sqlite3.DatabaseError, LookupError, UnicodeDecodeError) as error:  # or the table lost a column
+            problem = f"the table cannot be read ({type(error).__name__})"
+            return Verification(ok=False, lines=0, head=START, problem=problem)
     if problem is None and head is not None and head not in hashes:
         problem = "head differs: no line carries it; the last lines were removed or an older copy restored"
-    return Verification(ok=problem is None, lines=len(found), head=str(hashes[-1]), problem=problem)
+    return Verification(ok=problem is None, lines=len(found), head=hashes[-1], problem=problem)
 
 
 def _digest(line: dict[str, Any]) -> str | None:

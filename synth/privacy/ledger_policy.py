@@ -5,15 +5,14 @@ import sqlite3
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from decimal import Context, Decimal, Inexact
-from math import isfinite
+from decimal import Decimal
+from math import inf, isfinite
 from typing import Any
 
-from synth.errors import UsageError
+from synth.errors import InputError, UsageError
 from synth.privacy import ledger_store
+from synth.privacy.ledger_mark import EXACT
 from synth.privacy.ledger_store import Entry
-
-EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
 
 
 def user() -> str:
@@ -88,10 +87,13 @@ class Policy:
     @staticmethod
     def of(line: Entry) -> "Policy":
         """The policy that a line of kind ``policy`` records."""
+        caps: list[Any] = [line.question.get(what) for what in ("max_epsilon", "max_delta")]
+        if not all(isinstance(cap, int | float) and 0 <= cap < inf for cap in caps):
+            raise InputError(f"ledger: line {line.number} was altered; check it with `synth ledger verify`")
         return Policy(
             dataset=line.dataset,
-            max_epsilon=line.question["max_epsilon"],
-            max_delta=line.question["max_delta"],
+            max_epsilon=float(caps[0]),
+            max_delta=float(caps[1]),
             relation=line.relation,
             unit=line.unit,
             actor=line.actor,
@@ -121,6 +123,8 @@ def exact(figures: Iterable[float]) -> Decimal:
     """
     total = Decimal(0)
     for value in figures:
+        if not (isinstance(value, int | float) and isfinite(value)):
+            raise InputError("ledger: a figure was altered; check it with `synth ledger verify`")
         total = EXACT.add(total, Decimal(repr(value)))
     return total
 

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError
+from synth.privacy import ledger_mark, ledger_place
 
 START = "0" * 64  # what the first line has in place of a previous hash
 FIELDS = (
@@ -100,7 +102,11 @@ def digest(fields: dict[str, Any]) -> str:
 
 
 def create(path: Path) -> None:
-    """Makes the file (and its folder) unless it is there. Errors: InputError when it is no ledger."""
+    """Makes the file (and its folder) unless it is there.
+
+    Errors: InputError when it is no ledger, or on a network file system (ledger_place.py).
+    """
+    ledger_place.check(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -108,13 +114,14 @@ def create(path: Path) -> None:
         way = "name a writable place, for instance in SYNTH_LEDGER"
         raise InputError(f"ledger {path}: its folder cannot be made ({reason}); {way}") from None
     with connection(path, mode="rwc") as db:
-        if not _is_ledger(db, path):
-            with _locked(db):
-                if not _is_ledger(db, path):
+        if not is_ledger(db, path):
+            with locked(db):
+                if not is_ledger(db, path):
                     _build(db, path)
 
 
-def _is_ledger(db: sqlite3.Connection, path: Path) -> bool:
+def is_ledger(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file is a ledger of a version that is known here. Errors: InputError for a newer one."""
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         return False
     if db.execute("PRAGMA user_version").fetchone()[0] > VERSION:
@@ -141,6 +148,7 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=WAIT)) as db:
             db.isolation_level = None
             db.row_factory = sqlite3.Row
+            db.text_factory = _text
             # EXTRA is FULL plus a sync of the folder: else a power cut could bring a finished journal back to
             # life, and with it undo a committed spend.
             db.execute("PRAGMA synchronous = EXTRA")
@@ -148,6 +156,13 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
             yield db
     except sqlite3.Error as error:
         raise InputError(f"ledger {path}: {_fault(error)}") from None
+    except (UnicodeDecodeError, IndexError):  # of a message of SQLite's that quotes the file; a column that is gone
+        raise InputError(f"ledger {path}: damaged; restore it from a backup") from None
+
+
+def _text(raw: bytes) -> str:
+    """Bytes that are no text, which only damage leaves, read as signs of it: the line's hash tells."""
+    return raw.decode("utf-8", "replace")
 
 
 def _fault(error: sqlite3.Error) -> str:
@@ -165,7 +180,7 @@ def _fault(error: sqlite3.Error) -> str:
 
 
 @contextmanager
-def _locked(db: sqlite3.Connection) -> Iterator[None]:
+def locked(db: sqlite3.Connection) -> Iterator[None]:
     """A transaction that no other writer can enter; committed at the end, undone by an exception."""
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -179,9 +194,33 @@ def _locked(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection inside a transaction of its own: what is read and what is added belong together."""
-    with connection(path) as db, _locked(db):
-        yield db
+    """A connection inside a transaction of its own: what is read and what is added belong together.
+
+    Errors: InputError for a ledger that is older than its mark, or that was replaced by another file or copy while
+    the transaction was under way: then what was added is lost, and nothing may be read on its account.
+    """
+    with connection(path) as db:
+        with locked(db):
+            ledger_mark.check(db, path)
+            yield db
+            added = ledger_mark.last(db)
+        _seal(path, added)
+
+
+def _seal(path: Path, added: tuple[int, str] | None) -> None:
+    """After the commit: sees that the file at the path holds what was added, and moves the mark."""
+    if added is None:
+        return
+    try:
+        with connection(path) as here, locked(here):
+            line = here.execute("SELECT hash FROM ledger WHERE number = ?", (added[0],)).fetchone()
+            if line is not None and line["hash"] == added[1]:
+                ledger_mark.advance(here, path)
+                return
+    except InputError:
+        if path.exists():  # held by others for long, or a full disk: the commit stands
+            return
+    raise InputError(f"ledger {path}: it was replaced while a line was added, which is lost; run again")
 
 
 def append(db: sqlite3.Connection, *, kind: str, question: object, **more: Any) -> Entry:
@@ -205,8 +244,16 @@ def lines(db: sqlite3.Connection, **where: str) -> list[sqlite3.Row]:
 
 
 def entry(line: sqlite3.Row | dict[str, Any]) -> Entry:
-    """A line as a record, its question read from JSON."""
-    return Entry(**{**dict(line), "question": json.loads(line["question"])})
+    """A line as a record, its question read from JSON. Errors: InputError for a line that was damaged or altered."""
+    try:
+        found = Entry(**{**dict(line), "question": json.loads(line["question"])})
+        sound = isinstance(found.question, dict) and isfinite(found.epsilon) and isfinite(found.delta)
+        sound = sound and all(isinstance(getattr(found, n), str) for n in ("time", "kind", "run", "dataset", "hash"))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        sound = False
+    if not sound:
+        raise InputError("ledger: a line was damaged or altered; check it with `synth ledger verify`")
+    return found
 
 
 def key(path: Path) -> bytes:

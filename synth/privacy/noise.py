@@ -12,6 +12,22 @@ from itertools import accumulate
 import numpy as np
 from randomgen import AESCounter
 
+from synth.privacy.tabled import leading, thresholds
+
+
+class _Forks:
+    """How many forks lie between this process and the first: a process number alone may be given again."""
+
+    count = 0
+
+    @classmethod
+    def another(cls) -> None:
+        cls.count += 1
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_Forks.another)
+
 
 class SystemNoise:
     """Secret random numbers from the operating system through a cipher."""
@@ -20,17 +36,33 @@ class SystemNoise:
     exportable = True
 
     def __init__(self) -> None:
-        self._pid = -1
+        self._owner = (-1, -1)
 
     def _generator(self) -> np.random.Generator:
-        if self._pid != os.getpid():
+        process = (os.getpid(), _Forks.count)
+        if self._owner != process:
             self._rng = np.random.Generator(AESCounter(key=secrets.randbits(128)))
-            self._pid = os.getpid()
+            self._owner = process
         return self._rng
 
     def gaussian_counts(self, shape: tuple[int, ...], *, sigma: float) -> np.ndarray:
         """Independent Gaussians of standard deviation ``sigma``, rounded to whole numbers, int64 (shape)."""
         return np.rint(self._generator().standard_normal(shape) * sigma).astype(np.int64)
+
+    def fine_gaussian(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Independent Gaussians of deviation ``tabled.FINE``, rounded to whole numbers, int64 (shape).
+
+        Drawn by inversion of a table: each draw's law is the rounded Gaussian's up to 2**-109 of total variation, for
+        releases of so many numbers that floating point would be too coarse (mechanisms/gradients.md).
+        """
+        bits = self._generator().integers(0, 2**64, size=shape, dtype=np.uint64)
+        high, signed = bits >> np.uint64(1), np.where(bits & np.uint64(1), -1, 1)
+        first = leading()
+        size = np.searchsorted(first, high, side="right").astype(np.int64)
+        for at in np.argwhere(first[size - 1] == high):  # about once in 10**14 draws: the next 63 bits decide
+            whole = (int(high[tuple(at)]) << 63) | self._below(2**63)
+            size[tuple(at)] = bisect_right(thresholds(), whole)
+        return size * signed
 
     def choice(self, weights: np.ndarray) -> int:
         """An index, drawn with odds that are exactly these floats' (n,), all of them positive and normal.

@@ -4,15 +4,27 @@ from synth.questions.embeddings import Embedding, EmbeddingRelease
 from synth.questions.encoding import Block, Encoding
 from synth.questions.external import External, ExternalRelease
 from synth.questions.features import Fourier, Gradients, Tensors, Term
+from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
 from synth.questions.paths import GaussianKernel, Path, PathRelease, ProductKernel
 from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
 from synth.questions.tables import Bins, Counts, CountsRelease, Marginal
 from synth.questions.values import Values, ValuesRelease
+from synth.questions.votes import TaughtRelease, Teachers, Votes, VotesRelease
 
-Question = Counts | Values | Slices | Embedding | Path | External | Choice
+Question = Counts | Values | Slices | Embedding | Path | External | Choice | Step | Votes
 Release = (
-    CountsRelease | ValuesRelease | SlicesRelease | EmbeddingRelease | PathRelease | ExternalRelease | ChoiceRelease
+    CountsRelease
+    | ValuesRelease
+    | SlicesRelease
+    | EmbeddingRelease
+    | PathRelease
+    | ExternalRelease
+    | ChoiceRelease
+    | StepRelease
+    | DescentRelease
+    | VotesRelease
+    | TaughtRelease
 )
 
 __all__ = [
@@ -22,6 +34,8 @@ __all__ = [
     "ChoiceRelease",
     "Counts",
     "CountsRelease",
+    "Descent",
+    "DescentRelease",
     "Embedding",
     "EmbeddingRelease",
     "Encoding",
@@ -38,8 +52,14 @@ __all__ = [
     "Release",
     "Slices",
     "SlicesRelease",
+    "Step",
+    "StepRelease",
+    "TaughtRelease",
+    "Teachers",
     "Tensors",
     "Term",
     "Values",
     "ValuesRelease",
+    "Votes",
+    "VotesRelease",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from synth.evaluate import grouping
 from synth.reporting import charts
+from synth.reporting.further import statistics_section, together
 from synth.reporting.html import (
     card,
     details,
@@ -76,16 +77,24 @@ def gather(
     return Publishable(rows=rows, rows_public=public_rows is not None, one_way=one_way, two_way=two_way, kinds=told)
 
 
-def render(found: Publishable, *, schema: Schema, about: Mapping[str, Any]) -> str:
-    """The page. ``about``: the release card."""
+def render(
+    found: Publishable, *, schema: Schema, about: Mapping[str, Any], paid: Mapping[str, Any] | None = None
+) -> str:
+    """The page. ``about``: the release card. ``paid``: further statistics, of a spend of their own."""
+    further = [] if paid is None else [statistics_section(paid)]
+    costs = ("derives from the release, so it costs no further privacy and may be published with it."
+             if paid is None else
+             "derives from the release and from statistics that were paid for apart; together they are "
+             f"{together(about, paid)}, and may be published.")  # fmt: skip
     return page(
         "Publishable report",
         text("What was released about the source table, with its noise, beside the synthetic table. Everything on this "
-             "page derives from the release, so it costs no further privacy and may be published with it."),
+             f"page {costs}"),
         _facts(found, about),
         _headline(found),
         section("Columns", *_columns(found, schema)),
         section("Pairs of columns", *_pairs(found)),
+        *further,
         section("How to read it", *_method()),
     )  # fmt: skip
 

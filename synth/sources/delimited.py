@@ -5,7 +5,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -14,11 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from synth import formulas
 from synth.errors import InputError
 from synth.sources import texts
 from synth.sources.frames import check_names
 
 BLOCK = 1 << 22  # bytes parsed at a time; also the longest row
+GATHERED = 1 << 25  # bytes of cells handed on at a time
 HEADER = 1 << 20  # characters that a header may take
 BATCH = 1 << 16  # rows written at a time
 MUST_QUOTE = '[",\r\n\ufeff]'
@@ -109,6 +111,7 @@ def header(path: Path) -> Header:
             raise _damaged(path) from None
         except csv.Error:
             raise InputError(f"{path}: its first line is no header; it needs one line of column names") from None
+    found = Header(names=formulas.names(found.names), blank_lines=found.blank_lines)
     check_names(found.names, thing=str(path))
     if len(found.names) == 1 and re.search("[;\t]", found.names[0]):
         mark = "semicolons" if ";" in found.names[0] else "tabs"
@@ -140,10 +143,11 @@ def check(path: Path) -> None:
     found = header(path)
     rows, last = 0, ""
     with _Bytes(path) as source, _Faults(path, source, found) as faults:
-        stream = pa_csv.open_csv(source, **_options(found, pa.string(), found.names, faults.ragged, threads=False))
-        for batch in stream:
-            if batch.num_rows:
-                rows, last = rows + batch.num_rows, str(batch.column(batch.num_columns - 1)[-1].as_py())
+        options = _options(found, pa.string(), found.names, faults.ragged, threads=False)
+        with pa_csv.open_csv(source, **options) as reader:  # closed before its source, which it may read ahead
+            for batch in reader:
+                if batch.num_rows:
+                    rows, last = rows + batch.num_rows, str(batch.column(batch.num_columns - 1)[-1].as_py())
         if last.endswith(("\n", "\r")) and not source.last.rstrip(b"\r\n").endswith(b'"'):
             raise InputError(f"{path}: its last row opens a quote that is never closed; close it")
     if rows == 0:
@@ -156,6 +160,22 @@ def read(path: Path, wanted: list[str]) -> pa.Table:
     kind = pa.dictionary(pa.int32(), pa.string())
     with _Bytes(path) as source, _Faults(path, source, found) as faults:
         return pa_csv.read_csv(source, **_options(found, kind, wanted, faults.ragged, threads=True))
+
+
+def stream(path: Path, wanted: list[str], *, gathered: int = GATHERED) -> Iterator[pa.Table]:
+    """The wanted columns as text, some rows at a time, in bounded memory. Errors: InputError."""
+    found = header(path)
+    with _Bytes(path) as source, _Faults(path, source, found) as faults:
+        options = _options(found, pa.string(), wanted, faults.ragged, threads=False)
+        waiting: list[pa.RecordBatch] = []
+        with pa_csv.open_csv(source, **options) as reader:
+            for batch in reader:
+                waiting.append(batch)
+                if sum(b.nbytes for b in waiting) >= gathered:
+                    yield pa.Table.from_batches(waiting)
+                    waiting = []
+        if waiting:
+            yield pa.Table.from_batches(waiting)
 
 
 class _Faults:
@@ -214,16 +234,18 @@ def _options(found: Header, kind: pa.DataType, wanted: list[str], ragged: object
     }
 
 
-def write(path: Path, table: pa.Table, *, packed: bool) -> None:
-    """Writes a table as CSV, gzipped without name and time so that equal tables give equal bytes."""
-    single = table.num_columns == 1
-    columns = [_quoted(table.column(n), name=n, single=single) for n in table.column_names]
-    names = _quote(pa.array(table.column_names), single=single).to_pylist()
+def write(path: Path, tables: Iterable[pa.Table], *, packed: bool) -> None:
+    """Writes tables one below the other as CSV, gzipped without name and time so that equal rows give equal bytes."""
     with open(path, "wb") as raw:
         out: IO[bytes] = gzip.GzipFile("", "wb", 6, raw, mtime=0) if packed else raw  # type: ignore[assignment]
-        out.write((",".join(names) + "\n").encode())
-        for start in range(0, table.num_rows, BATCH):
-            out.write(_lines([values.take(codes.slice(start, BATCH)) for values, codes in columns]))
+        for number, table in enumerate(tables):
+            single = table.num_columns == 1
+            if number == 0:
+                names = _quote(pa.array(table.column_names), single=single).to_pylist()
+                out.write((",".join(names) + "\n").encode())
+            columns = [_quoted(table.column(n), name=n, single=single) for n in table.column_names]
+            for start in range(0, table.num_rows, BATCH):
+                out.write(_lines([values.take(codes.slice(start, BATCH)) for values, codes in columns]))
         out.close()
 
 

@@ -34,6 +34,7 @@ OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 PROLOG = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 BOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+QUOTED = ' quotePrefix="1"'  # text stays text when somebody edits the cell, whatever it begins with
 PARTS = {
     "[Content_Types].xml": (
         f'<Types xmlns="{PACKAGE}/content-types">'
@@ -67,8 +68,8 @@ PARTS = {
         '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
         '<cellXfs count="4"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>'
         + "".join(
-            f'<xf numFmtId="{number}" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>'
-            for number in (49, 164, 165)  # 49 is Excel's own format for text
+            f'<xf numFmtId="{number}" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"{more}/>'
+            for number, more in ((49, QUOTED), (164, ""), (165, ""))  # 49 is Excel's own format for text
         )
         + '</cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
     ),

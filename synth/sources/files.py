@@ -7,6 +7,7 @@ in a cell never is, and no message repeats a cell.
 import difflib
 import os
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -62,13 +63,13 @@ def check_form(path: str | Path, *, columns: Iterable[str] | None = None) -> Non
     Errors: InputError with what is wrong, a row number where there is one, and the remedy; never a cell.
     """
     path = Path(path)
-    wanted = _wanted(path, columns)
+    names = wanted(path, columns)
     if kind(path) == "csv":
         delimited.check(path)
     elif kind(path) == "xlsx":
         excel.check(path)
     else:
-        _check_parquet(path, wanted)
+        _check_parquet(path, names)
 
 
 def read(path: str | Path, *, columns: Iterable[str] | None = None) -> Table:
@@ -77,12 +78,12 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None) -> Table:
     Errors: as ``check_form``.
     """
     path = Path(path)
-    wanted = _wanted(path, columns)
+    names = wanted(path, columns)
     readers = {"csv": delimited.read, "parquet": _read_parquet, "xlsx": excel.read}
-    table = readers[kind(path)](path, wanted)
+    table = readers[kind(path)](path, names)
     if table.num_rows == 0:
         raise _no_rows(path)
-    return Table({name: table.column(name) for name in wanted}, num_rows=table.num_rows)
+    return Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
 
 
 def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
@@ -94,20 +95,24 @@ def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
     Errors: InputError for a name of no known kind, names that are empty or repeated, or a folder that cannot be
     written to; UsageError for more than an Excel sheet has room for.
     """
+    write_parts(path, [columns])
+
+
+def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]]) -> None:
+    """``write`` for a table that comes in parts, one at least, of equal names and types: one is in memory at a time.
+
+    A Parquet file gets a row group for each part; an Excel sheet has no room for a second one.
+    """
     path = Path(path)
-    check_names(list(columns), thing=str(path))
-    found = kind(path)
-    table = pa.table({n: c if isinstance(c, pa.Array | pa.ChunkedArray) else pa.array(c) for n, c in columns.items()})
-    for field in table.schema:
-        texts.check_type(field.type, name=field.name)
+    found, tables = kind(path), (_checked(columns, path) for columns in parts)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if found == "csv":
-            delimited.write(part, table, packed=path.name.lower().endswith(".gz"))
+            delimited.write(part, tables, packed=path.name.lower().endswith(".gz"))
         elif found == "xlsx":
-            excel_writer.write(part, table)
+            excel_writer.write(part, pa.concat_tables(tables))
         else:
-            pq.write_table(table, part)
+            _write_parquet(part, tables)
         os.replace(part, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
@@ -115,19 +120,35 @@ def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
         part.unlink(missing_ok=True)
 
 
-def _wanted(path: Path, columns: Iterable[str] | None) -> list[str]:
-    """The columns to read, each known to stand in the file."""
+def _checked(columns: Mapping[str, Cells], path: Path) -> pa.Table:
+    check_names(list(columns), thing=str(path))
+    table = pa.table({n: c if isinstance(c, pa.Array | pa.ChunkedArray) else pa.array(c) for n, c in columns.items()})
+    for field in table.schema:
+        texts.check_type(field.type, name=field.name)
+    return table
+
+
+def _write_parquet(path: Path, tables: Iterable[pa.Table]) -> None:
+    rest = iter(tables)
+    head = next(rest)
+    with pq.ParquetWriter(path, head.schema) as out:
+        for table in chain([head], rest):
+            out.write_table(table)
+
+
+def wanted(path: Path, columns: Iterable[str] | None) -> list[str]:
+    """The columns to read, each known to stand in the file. Errors: InputError."""
     names = header(path)
     if columns is None:
         return names
-    wanted = list(columns)
-    for name in wanted:
+    listed = list(columns)
+    for name in listed:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
             near = near or [n for n in names if n.strip().lower() == name.strip().lower()]
             hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
             raise InputError(f"{path}: it has no column {name!r}; {hint}")
-    return wanted
+    return listed
 
 
 def _no_rows(path: Path) -> InputError:

@@ -62,16 +62,46 @@ class Table:
         the fingerprint of the original. It warns of a table seen before; it is no identity, and it is private:
         whoever holds the key can test guesses.
         """
-        rows = np.zeros(self.num_rows, dtype=np.uint64)
-        for name in sorted(self.names):
-            text = self.column(name)
-            salt = hashlib.blake2b(name.encode(), key=key[:64], digest_size=8).hexdigest()
+        digest = Digest(key, self.names)
+        digest.add(self)
+        return digest.value()
+
+
+class Digest:
+    """The fingerprint of a table that comes in parts; at most ``most`` rows of it, above which there is none."""
+
+    def __init__(self, key: bytes, names: Iterable[str], *, most: int | None = None) -> None:
+        self._key, self._names, self._most = key[:64], sorted(names), most
+        self._rows, self._sum, self._xor = 0, 0, 0
+
+    @property
+    def full(self) -> bool:
+        """Whether there were more rows than ``most``."""
+        return self._most is not None and self._rows > self._most
+
+    def give_up(self) -> None:
+        """There are more rows than ``most``, which need not be seen."""
+        self._rows, self._most = 1, 0
+
+    def add(self, table: "Table") -> None:
+        """More rows, all columns of each."""
+        self._rows += table.num_rows
+        if self.full:
+            return
+        rows = np.zeros(table.num_rows, dtype=np.uint64)
+        for name in self._names:
+            text = table.column(name)
+            salt = hashlib.blake2b(name.encode(), key=self._key, digest_size=8).hexdigest()
             plain = np.array([_comparable(v) for v in text.values], dtype=object)
             rows += pd.util.hash_array(plain, hash_key=salt, categorize=False)[text.codes]
         rows = _mixed(rows)  # a plain sum of column hashes would not tell which cells share a row
-        parts = [self.num_rows, int(rows.sum(dtype=np.uint64)), int(np.bitwise_xor.reduce(rows))]
-        joined = "\n".join([*map(str, parts), *sorted(self.names)])
-        return hashlib.blake2b(joined.encode(), key=key[:64], digest_size=32).digest()
+        self._sum = (self._sum + int(rows.sum(dtype=np.uint64))) % 2**64
+        self._xor ^= int(np.bitwise_xor.reduce(rows))
+
+    def value(self) -> bytes:
+        """The digest (32 bytes) of all rows so far."""
+        joined = "\n".join([*map(str, (self._rows, self._sum, self._xor)), *self._names])
+        return hashlib.blake2b(joined.encode(), key=self._key, digest_size=32).digest()
 
 
 def from_frame(frame: pd.DataFrame) -> Table:

@@ -59,3 +59,41 @@ def test_beyond_this_machine_people_must_sign_in(monkeypatch, address, roles, sh
     else:
         with pytest.raises(UsageError, match="must sign in"):
             serve.check_address(address)
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """An environment without the application's variables, as it was afterwards."""
+    for name in serve.VARIABLES.values():
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+
+
+@pytest.mark.usefixtures("environment")
+def test_flags_become_the_variables_that_workers_inherit(tmp_path):
+    (tmp_path / "roles.toml").write_text('[roles]\nsteward = ["ann@example.org"]\n')
+    os.environ["SYNTH_SECRETS"] = "kept"
+    serve.settle({"--address": "0.0.0.0", "--tables": [tmp_path, tmp_path], "--roles": tmp_path / "roles.toml",
+                  "--secrets": None})  # fmt: skip
+    found = {v: os.environ.get(v) for v in ("SYNTH_ADDRESS", "SYNTH_TABLES", "SYNTH_ROLES", "SYNTH_SECRETS")}
+    assert found == {"SYNTH_ADDRESS": "0.0.0.0", "SYNTH_TABLES": f"{tmp_path}:{tmp_path}",
+                     "SYNTH_ROLES": str(tmp_path / "roles.toml"), "SYNTH_SECRETS": "kept"}  # fmt: skip
+    serve.check_address("0.0.0.0")
+    serve.check_roles()
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(("flag", "words"), [("--tables", "no such folder"), ("--roles", "no such file")])
+def test_a_flag_that_names_nothing_is_refused(tmp_path, flag, words):
+    absent = tmp_path / "absent"
+    with pytest.raises(UsageError, match=words):
+        serve.settle({flag: [absent] if flag == "--tables" else absent})
+
+
+def test_a_faulty_file_of_roles_stops_the_start(tmp_path):
+    (tmp_path / "roles.toml").write_text("[roles]\nking = ['a']")
+    done = subprocess.run([sys.executable, "-m", "synth", "app", "--headless", "--roles", str(tmp_path / "roles.toml")],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 3
+    assert "king" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -14,6 +14,7 @@ import pytest
 
 from synth.errors import InputError, UsageError
 from synth.jobs import Cancelled, Job, Reporter, Status, create, home, listing
+from synth.jobs.process import identity
 
 WORKER = textwrap.dedent("""
     import json, sys, time
@@ -109,13 +110,13 @@ def test_a_worker_that_never_reported_reads_as_failed_and_its_words_are_kept(job
 
 
 def test_a_later_process_with_the_same_number_is_not_taken_for_the_worker(job):
-    job.write(Status(state="running", pid=os.getpid(), pid_started=time.time() - 10**6))
+    job.write(Status(state="running", pid=os.getpid(), pid_started=f"{identity()}0"))
     assert job.status().state == "failed"
 
 
 def test_an_unreaped_worker_counts_as_gone(job):
     child = subprocess.Popen([sys.executable, "-c", ""])
-    job.write(Status(state="running", pid=child.pid, pid_started=psutil.Process(child.pid).create_time()))
+    job.write(Status(state="running", pid=child.pid, pid_started=identity(child.pid)))
     until(lambda: psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE)
     assert job.status().state == "failed"
     child.wait()

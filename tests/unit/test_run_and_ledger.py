@@ -162,7 +162,7 @@ def test_the_ledger_line_names_what_an_auditor_asks_for(command, small, tmp_path
     line = next(e for e in Ledger().entries() if e.kind == "spend")
     assert line.dataset == str(small[0])
     assert (line.epsilon, line.delta, line.relation, line.unit) == (1.0, 1e-5, "add_remove", "row")
-    assert (line.engine, line.approved_by) == ("numpy", "board")
+    assert (line.engine, line.approved_by) == ("arrow", "board")
     assert "aes" in line.noise_source
     assert line.question["method"] == "independent"
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from synth.generators.base import Progress
+from synth.generators.base import Progress, Share
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 CHECK = 10  # steps between looks at the stopping rule
@@ -100,8 +100,8 @@ def descend(
     for step in range(options.steps):
         value = loss(*state())
         if step % CHECK == 0:
-            progress(step / options.steps)
             seen = float(value.detach())
+            progress(Share(step / options.steps, loss=seen))
             if seen < options.stop * loss.goal:
                 break
         gradients = torch.autograd.grad(value, state.variables, allow_unused=True)

@@ -7,7 +7,7 @@ from math import cos, gcd, pi
 import numpy as np
 import torch
 
-from synth.generators.base import Progress
+from synth.generators.base import Progress, Share, part
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
@@ -113,13 +113,13 @@ def fit(
         steps = min(options.steps, max(FEWEST, int(WORK / (problem.work * shape[0] * shape[2]))))
         longer = options.steps / max(steps, 1)
         first = _Descent(rate=options.rate * longer, steps=steps, goal=problem.goal(options.stop, components=shape[2]))
-        loss = first.run(surface, logits, weights, options.last_rate, lambda done: progress(done / 2))
+        loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
         many = gcd(options.ensembles, JOINED)
         if loss > problem.goal(JOIN, components=shape[2]) and many > 1:
             logits, weights = _joined(logits, weights, many=many)
             goal = problem.goal(options.second_stop, components=shape[2])
             then = _Descent(rate=options.second_rate * longer, steps=steps, goal=goal)
-            then.run(surface, logits, weights, options.last_rate, lambda done: progress(0.5 + done / 2))
+            then.run(surface, logits, weights, options.last_rate, part(progress, 0.5, 1.0))
     share, probs = surface.probabilities(logits, weights)
     flat = probs.transpose(1, 2).reshape(-1, shape[1])
     return (share / len(share)).reshape(-1).double().cpu().numpy(), flat.double().cpu().numpy()
@@ -142,8 +142,8 @@ class _Descent:
         for step in range(self.steps):
             loss, *gradients = surface.gradient(logits, weights)
             if step % CHECK == 0:
-                progress(step / self.steps)
                 seen = float(loss)
+                progress(Share(step / self.steps, loss=seen))
                 if seen < self.goal:
                     break
             fall = 0.5 * (1 + cos(pi * step / self.steps))

@@ -95,7 +95,7 @@ def headed(
     A mixture's own conditional follows noise where components are few rows each; the logit adds up what each column
     tells of the target. Left alone: a target of many classes, or one without tables on its single classes.
     """
-    if target not in groups or not 2 <= groups[target].max() + 1 <= CLASSES:
+    if target is None or target not in groups or not 2 <= groups[target].max() + 1 <= CLASSES:
         return model
     names = list(groups)
     seen = {}

@@ -29,6 +29,7 @@ class Plan:
     least the part ``worth`` of all that hides; else all tables are asked again. Where no table hides more than the part
     ``hides`` of its rows in merged bins, nothing is kept back. A wide table's columns have one grouping each, of at
     most ``most`` bins a column on average and ``widest`` in all, so that the fit's steps are products of one matrix.
+    ``finest``: most bins of a column in any table; reached by millions of rows, whose fit it keeps within memory.
     """
 
     target: float = 8.0
@@ -48,6 +49,7 @@ class Plan:
     hides: float = 0.02
     most: int = 16
     widest: int = 3000
+    finest: int = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,8 +149,9 @@ def _ladders(found, names, total: float, base: float, plan: Plan, tables: int) -
     least = np.minimum(base * plan.least * plan.ratio**steps, total)
     out = {}
     for name in names:
-        groups = [merge(found[name].mass, least=least[0])]
-        for bound in least[1:]:
+        floor = found[name].mass.sum() / plan.finest  # a bin that holds so much leaves room for so many
+        groups = [merge(found[name].mass, least=max(least[0], floor))]
+        for bound in np.maximum(least[1:], floor):
             groups.append(merge_bins(found[name].mass, groups[-1], least=bound))
         out[name] = Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
     return out

@@ -10,7 +10,7 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.fields import Field, Table
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Progress, Setting, part
 from synth.generators.marginals import oneway
 from synth.generators.marginals.histogram import PURPOSE as ONE_WAY
 from synth.generators.marginals.histogram import Histogram, estimate
@@ -116,7 +116,7 @@ def fit(
         [Table(*t) for t in zip(release.cliques, release.values, release.sigmas, strict=True)],
         total=None if setting.public_rows is None else float(max(setting.public_rows, 1)),
         iterations=steps,
-        progress=lambda share: progress(0.9 * share),
+        progress=part(progress, 0.0, 0.9),
     )
 
     def draw(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from synth.errors import UsageError
-from synth.privacy import ledger_store
+from synth.privacy import ledger_mark, ledger_store
 from synth.privacy.ledger import Ledger, Spend
 
 FACTS = {"delta": 1e-5, "relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
@@ -113,9 +113,11 @@ def test_two_swapped_lines_are_named(ledger):
     assert ledger.verify().problem == "line 2: reordered (written as line 4)"
 
 
-def test_truncation_is_found_by_the_exported_head_alone(ledger):
+def test_truncation_is_found_by_the_mark_and_without_it_by_the_exported_head_alone(ledger):
     head = ledger.head()
     tamper(ledger, "DELETE FROM ledger WHERE number >= 4")
+    assert "it was cut short" in ledger.verify().problem
+    ledger_mark.place(ledger.path).unlink()
     assert ledger.verify().ok
     assert "head differs" in ledger.verify(head).problem
     ledger.spend(Spend(dataset="census", epsilon=1, question={}, **FACTS))

@@ -1,0 +1,104 @@
+"""Many requests at once for one budget: processes times threads, all released by one signal, one ledger file.
+
+    .venv/bin/python benchmarks/race.py --processes 20 --threads 50
+
+Half of the requests fit the cap. Prints how many were granted and refused, how long the crowd took, and whether the
+ledger holds exactly the spends that were reported.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from synth.errors import BudgetError
+from synth.privacy.ledger import Ledger, Spend
+
+COST = 0.1
+
+
+def request(ledger: Ledger) -> str:
+    """One spend: its run, or ``refused``."""
+    try:
+        return ledger.spend(Spend(dataset="census", epsilon=COST, delta=1e-7, relation="add_remove", unit="row",
+                                  engine="gdp", noise_source="system", question={})).run  # fmt: skip
+    except BudgetError:
+        return "refused"
+
+
+def worker(path: str, threads: int) -> None:
+    """A process: waits for the signal on stdin, then asks from all its threads at once."""
+    ledger, said = Ledger(path), []
+    gate = threading.Barrier(threads)
+
+    def ask() -> None:
+        gate.wait()
+        said.append(request(ledger))
+
+    crowd = [threading.Thread(target=ask) for _ in range(threads)]
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    print(json.dumps(said))
+
+
+def race(folder: Path, *, processes: int, threads: int) -> dict[str, Any]:
+    """One race; its figures as JSON data."""
+    ledger, requests = Ledger(folder / "ledger.sqlite"), processes * threads
+    fit = requests // 2
+    cap = round(fit * COST, 6)
+    ledger.set_policy("census", max_epsilon=cap)
+    command = [sys.executable, __file__, "--worker", str(ledger.path), "--threads", str(threads)]
+    crowd = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(processes)
+    ]
+    for one in crowd:
+        assert one.stdout is not None
+        one.stdout.readline()
+    began = time.perf_counter()
+    for one in crowd:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    said = [run for one in crowd for run in json.loads(one.communicate()[0])]
+    seconds = time.perf_counter() - began
+    recorded = {e.run for e in ledger.entries() if e.kind == "spend"}
+    total = ledger.summary("census")[0]
+    return {
+        "requests": requests, "processes": processes, "threads": threads, "fit": fit,
+        "granted": sum(run != "refused" for run in said), "refused": said.count("refused"),
+        "lost": len({run for run in said if run != "refused"} ^ recorded),
+        "overspent": max(0.0, round(total.epsilon - cap, 12)), "verified": ledger.verify().ok,
+        "seconds": round(seconds, 2), "a second": round(requests / seconds, 1),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=50)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    if asked.worker:
+        worker(asked.worker, asked.threads)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        found = race(Path(name), processes=asked.processes, threads=asked.threads)
+    text = json.dumps(found, indent=1)
+    if asked.json:
+        asked.json.write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

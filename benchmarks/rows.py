@@ -1,0 +1,212 @@
+"""Counting where rows do not fit in memory: seconds and memory against bare DuckDB, and the slope in rows.
+
+    python benchmarks/rows.py                      # 100 million rows x 20 columns; 5 GB of temporary files
+    python benchmarks/rows.py --rows 10000000 --no-run
+    python benchmarks/rows.py --csv 400,2000       # `run` on CSV files of so many megabytes
+
+Every measurement is a process of its own, so that its peak of resident memory is its own. Ratios are within one run.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import combinations
+from math import log10
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+WIDTHS = [2, 3, 5, 7, 9, 12, 16, 20, 24, 30, 40, 52]  # values of the twelve whole-number columns
+TEXTS = [4, 9, 15]
+NUMBERS = {  # minimum, maximum, decimals, bins; and how it is drawn
+    "age": (0, 99, 0, 20, "CAST(floor(random() * 90) + random() * 5 AS INTEGER)"),
+    "weight": (0, 4999, 0, 25, "CAST(floor(random() * 5000) AS INTEGER)"),
+    "worked": (0, 1000, 1, 20, "round(random() * 1000, 1)"),
+    "income": (0, 30000, 2, 30, "round(exp(random() * 6 + 4), 2)"),
+}
+DAYS = 9000
+
+
+def columns() -> dict[str, str]:
+    """SQL that draws each column."""
+    drawn = {f"c{i:02d}": f"CAST(floor(pow(random(), 2) * {w}) AS TINYINT)" for i, w in enumerate(WIDTHS)}
+    drawn |= {f"t{i}": f"'v' || CAST(floor(random() * {w}) AS INTEGER)" for i, w in enumerate(TEXTS)}
+    drawn |= {n: sql for n, (*_, sql) in NUMBERS.items()}
+    return drawn | {"started": f"DATE '2000-01-01' + CAST(floor(random() * {DAYS}) AS INTEGER)"}
+
+
+def schema() -> dict[str, Any]:
+    """The public facts of the drawn table."""
+    facts: dict[str, Any] = {
+        f"c{i:02d}": {"type": "categorical", "categories": [str(v) for v in range(w)]} for i, w in enumerate(WIDTHS)
+    }
+    facts |= {f"t{i}": {"type": "categorical", "categories": [f"v{v}" for v in range(w)]} for i, w in enumerate(TEXTS)}
+    for name, (low, high, decimals, _, _) in NUMBERS.items():
+        kind = {"type": "float", "decimals": decimals} if decimals else {"type": "integer"}
+        facts[name] = {**kind, "min": low, "max": high}
+    facts["started"] = {"type": "datetime", "min": "2000-01-01", "max": "2024-08-22"}
+    return {"dataset": "drawn", "columns": facts}
+
+
+def draw(folder: Path, rows: int) -> None:
+    """The table as Parquet files of at most ten million rows."""
+    folder.mkdir()
+    chosen = ", ".join(f"{sql} AS {name}" for name, sql in columns().items())
+    with duckdb.connect() as con:
+        con.execute("SET memory_limit = '2GB'; SET preserve_insertion_order = false; SET enable_progress_bar = false")
+        for part, start in enumerate(range(0, rows, 10**7)):
+            size = min(10**7, rows - start)
+            con.execute(f"COPY (SELECT {chosen} FROM range({size})) TO '{folder}/part-{part:03d}.parquet'")
+
+
+def draw_csv(path: Path, megabytes: int) -> int:
+    """The table as one CSV file of about this size; returns its rows."""
+    rows = megabytes * 10**6 // 68
+    chosen = ", ".join(f"{sql} AS {name}" for name, sql in columns().items())
+    with duckdb.connect() as con:
+        con.execute("SET memory_limit = '2GB'; SET preserve_insertion_order = false; SET enable_progress_bar = false")
+        con.execute(f"COPY (SELECT {chosen} FROM range({rows})) TO '{path}'")
+    return rows
+
+
+def bare(folder: Path, *, sets: bool) -> dict[str, Any]:
+    """DuckDB alone: counts of all pairs, binned as ours, by grouping sets or one GROUP BY a pair."""
+    bins = {n: n for n in columns()}
+    for name, (low, high, decimals, count, _) in NUMBERS.items():
+        width = (high - low + 10.0**-decimals) / count
+        bins[name] = f"CAST(floor(({name} - {low}) / {width}) AS INTEGER)"
+    bins["started"] = f"(started - DATE '2000-01-01') // {DAYS // 30}"
+    names = list(bins)
+    rows = f"(SELECT {', '.join(f'{sql} AS {n}' for n, sql in bins.items())} FROM read_parquet('{folder}/*.parquet'))"
+    with duckdb.connect() as con:
+        con.execute("SET memory_limit = '3GB'; SET threads = 2; SET preserve_insertion_order = false")
+        con.execute("SET enable_progress_bar = false")
+        started = time.perf_counter()
+        if sets:
+            listed = ", ".join(f"({a}, {b})" for a, b in combinations(names, 2))
+            query = f"SELECT {', '.join(names)}, count(*) FROM {rows} GROUP BY GROUPING SETS ({listed})"
+            cells = len(con.execute(query).fetchall())
+        else:
+            cells = sum(len(con.execute(f"SELECT {a}, {b}, count(*) FROM {rows} GROUP BY 1, 2").fetchall())
+                        for a, b in combinations(names, 2))  # fmt: skip
+        return {"seconds": time.perf_counter() - started, "pairs": len(names) * (len(names) - 1) // 2, "cells": cells}
+
+
+def counted(folder: Path) -> dict[str, Any]:
+    """Ours: the same pairs of a folder, encoded and counted."""
+    from synth.privacy.noise import SystemNoise
+    from synth.questions import Bins
+    from synth.schema import parse
+    from synth.sources.encoding import Encoder
+    from synth.sources.places import place_of
+
+    facts = parse(schema())
+    bins = {}
+    for name, column in facts.measured().items():
+        count = NUMBERS[name][3] if name in NUMBERS else 30 if name == "started" else column.cells
+        starts = np.unique(np.linspace(0, column.cells, count, endpoint=False).astype(np.int64))
+        bins[name] = Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts)))
+    started = time.perf_counter()
+    encoder = Encoder(facts, SystemNoise())
+    for batch in place_of(folder).batches(facts, []):
+        encoder.add(batch)
+    encoded = time.perf_counter()
+    tables = encoder.spool.counts(list(combinations(bins.values(), 2)))
+    done = time.perf_counter()
+    return {"seconds": done - started, "encode": encoded - started, "count": done - encoded, "pairs": len(tables),
+            "rows": int(tables[0].sum())}  # fmt: skip
+
+
+def fitted(folder: Path, rows: int) -> dict[str, Any]:
+    """`synth run` with the flagship: a fitted mixture and a million rows drawn from it."""
+    from synth import pipeline
+    from synth.schema import parse
+
+    with tempfile.TemporaryDirectory() as home:
+        started = time.perf_counter()
+        result = pipeline.run(folder, schema=parse(schema()), epsilon=1, delta=1e-5, num_rows=min(rows, 10**6),
+                              out=Path(home) / "out", ledger=Path(home) / "ledger.sqlite", seed=1)  # fmt: skip
+        return {"seconds": time.perf_counter() - started, "seconds_after_form_check": result.seconds}
+
+
+def apart(what: str, folder: Path, rows: int) -> dict[str, Any]:
+    """A measurement in a process of its own, with its peak of resident memory."""
+    command = [sys.executable, __file__, "--only", what, "--folder", str(folder), "--rows", str(rows)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True)
+    found = json.loads(told.stdout.splitlines()[-1])
+    wall, busy, peak = found["seconds"], found["cpu_seconds"], found["peak_mib"]
+    print(f"{rows:>11,} rows  {what:10s} {wall:8.1f} s  {busy:8.1f} s of processor  {peak:6.0f} MiB", flush=True)
+    return found
+
+
+def measure_csv(sizes: list[int], into: Path) -> None:
+    """`run` on CSV files."""
+    results = {}
+    with tempfile.TemporaryDirectory() as home:
+        for megabytes in sizes:
+            path = Path(home) / "drawn.csv"
+            rows = draw_csv(path, megabytes)
+            results[str(megabytes)] = {"rows": rows, "bytes": path.stat().st_size, **apart("run", path, rows)}
+    into.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def main() -> None:
+    """Measures, prints, and writes the JSON file."""
+    ask = argparse.ArgumentParser(description=__doc__)
+    ask.add_argument("--rows", type=int, default=10**8)
+    ask.add_argument("--no-run", action="store_true", help="leave out the fit")
+    ask.add_argument("--csv", help="only CSV files, of these megabytes")
+    ask.add_argument("--json", type=Path)
+    ask.add_argument("--only", help=argparse.SUPPRESS)
+    ask.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = ask.parse_args()
+    if given.only:
+        calls = {
+            "ours": lambda: counted(given.folder),
+            "groupings": lambda: bare(given.folder, sets=True),
+            "group by": lambda: bare(given.folder, sets=False),
+            "run": lambda: fitted(given.folder, given.rows),
+        }
+        before = time.process_time()
+        found = {**calls[given.only](), "cpu_seconds": time.process_time() - before}
+        print(json.dumps({**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+        return
+    if given.csv:
+        measure_csv([int(v) for v in given.csv.split(",")], given.json or HERE / "results" / "rows_csv.json")
+        return
+    results: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": {}}
+    with tempfile.TemporaryDirectory() as home:
+        for rows in sorted({10**5, 10**6, 10**7, given.rows}):
+            if rows > given.rows:
+                continue
+            folder = Path(home) / str(rows)
+            draw(folder, rows)
+            found = {what: apart(what, folder, rows) for what in ("ours", "group by")}
+            if rows <= 10**7:
+                found["groupings"] = apart("groupings", folder, rows)
+            if rows == given.rows and not given.no_run:
+                found["run"] = apart("run", folder, rows)
+            results["sizes"][str(rows)] = found
+            for file in folder.iterdir():
+                file.unlink()
+    for clock in ("seconds", "cpu_seconds"):
+        ours = {int(r): f["ours"][clock] for r, f in results["sizes"].items()}
+        ends = sorted(r for r in ours if 10**5 <= r <= 10**7)
+        slope = log10(ours[ends[-1]] / ours[ends[0]]) / log10(ends[-1] / ends[0]) if len(ends) > 1 else None
+        last = results["sizes"][str(given.rows)]
+        ratio = last["ours"][clock] / min(last[w][clock] for w in ("group by", "groupings") if w in last)
+        results[clock] = {"ratio": ratio, "slope": slope}
+        print(f"{clock}: ratio to bare DuckDB {ratio:.2f}; log-log slope of counting {slope}")
+    (given.json or HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

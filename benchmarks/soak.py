@@ -1,0 +1,296 @@
+"""Use and abuse for half an hour: runs, queued runs, cancels, kills, restarts, damaged files, visits, one ledger.
+
+    .venv/bin/python benchmarks/soak.py --minutes 30
+
+At the end: no spend lost, none unpaid, no overspend, no traceback, the ledger verifies, and the application's memory
+is flat. Prints one JSON object; exit code 1 where something of this does not hold.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from synth import jobs
+from synth.errors import SynthError
+from synth.privacy.ledger import Ledger
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE, SCHEMA = ROOT / "data" / "town_survey.csv.gz", ROOT / "data" / "town_survey.schema.json"
+CAP, COST, AT_ONCE = 5.0, 0.01, 2
+MIB = 2**20
+
+
+class Soak:
+    """One soak in a folder of its own."""
+
+    def __init__(self, folder: Path, *, seed: int) -> None:
+        self.folder, self.rng = folder, random.Random(seed)
+        self.ledger = Ledger(folder / "ledger.sqlite")
+        self.ledger.set_policy("soak", max_epsilon=CAP)
+        os.environ |= {
+            "SYNTH_HOME": str(folder / "home"),
+            "SYNTH_LEDGER": str(self.ledger.path),
+            "OMP_NUM_THREADS": "1",
+        }
+        self.done: Counter[str] = Counter()
+        self.faults: list[str] = []
+        self.running: list[tuple[jobs.Job, subprocess.Popen[bytes] | None, Path]] = []
+        self.releases: list[Path] = []
+        self.memory: list[tuple[float, float]] = []
+        self.started = 0
+        self.app = self.start_app()
+
+    def start_app(self) -> subprocess.Popen[bytes]:
+        """A server on a free port, healthy."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        log = open(self.folder / "app.log", "ab")  # noqa: SIM115 - the server's for its life
+        command = [sys.executable, "-m", "synth", "app", "--port", str(self.port), "--headless"]
+        app = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        self.born = time.monotonic()
+        for _ in range(240):
+            with contextlib.suppress(OSError):
+                if self.get("/_stcore/health") == b"ok":
+                    return app
+            time.sleep(0.5)
+        raise RuntimeError("the application did not answer")
+
+    def get(self, path: str) -> bytes:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
+            return answer.read()
+
+    # -- what may happen
+
+    def run(self) -> None:
+        """A run, straight or through the queue that the application uses."""
+        if len(self.running) >= AT_ONCE:
+            return
+        self.started += 1
+        out = self.folder / "out" / str(self.started)
+        job = jobs.create({"dataset": "soak"}, folder=self.folder / "home" / "jobs" / f"{self.started:06d}")
+        arguments = ["run", str(TABLE), "--schema", str(SCHEMA), "--method", "independent", "--epsilon", str(COST),
+                     "--dataset", "soak", "--out", str(out), "--num-rows", "200"]  # fmt: skip
+        if self.rng.random() < 0.5:
+            job.start(arguments, program=jobs.QUEUED)
+            self.running.append((job, None, out))
+            self.done["queued runs"] += 1
+            return
+        with open(job.path / "log.txt", "wb") as log:
+            command = [sys.executable, "-m", "synth", *arguments, "--job", str(job.path)]
+            self.running.append((job, subprocess.Popen(command, stdout=log, stderr=log), out))
+        self.done["runs"] += 1
+
+    def cancel(self) -> None:
+        if self.running:
+            self.rng.choice(self.running)[0].cancel()
+            self.done["cancels"] += 1
+
+    def kill(self) -> None:
+        """SIGKILL to a worker, wherever it is."""
+        if not self.running:
+            return
+        job, process, _ = self.rng.choice(self.running)
+        pid = process.pid if process else job.status().pid
+        if pid:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                self.done["kills"] += 1
+
+    def restart(self) -> None:
+        """The application is killed and started again; nothing is cleaned up between."""
+        os.killpg(self.app.pid, signal.SIGKILL)
+        self.app.wait()
+        self.app = self.start_app()
+        self.done["restarts of the application"] += 1
+
+    def visit(self) -> None:
+        """A browser's session: the page's script runs to its end."""
+        asyncio.run(asyncio.wait_for(self._visit(), 60))
+        self.done["visits"] += 1
+
+    async def _visit(self) -> None:
+        import websockets
+        from streamlit.proto.BackMsg_pb2 import BackMsg
+        from streamlit.proto.ClientState_pb2 import ClientState
+        from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+        place = f"127.0.0.1:{self.port}"
+        async with websockets.connect(f"ws://{place}/_stcore/stream", origin=f"http://{place}", max_size=None) as line:  # type: ignore[arg-type]
+            await line.send(BackMsg(rerun_script=ClientState()).SerializeToString())
+            elements = 0
+            while True:
+                told = ForwardMsg()
+                told.ParseFromString(await line.recv())  # type: ignore[arg-type]
+                if told.WhichOneof("type") == "script_finished":
+                    break
+                if told.WhichOneof("type") == "delta":
+                    elements += 1
+                    if told.delta.new_element.WhichOneof("type") == "exception":
+                        self.faults.append("an exception on a page")
+        if elements < 5:
+            self.faults.append(f"a visit that showed {elements} elements")
+
+    def refused(self) -> None:
+        """What must be refused: too much budget, or a damaged file."""
+        if self.rng.random() < 0.5:
+            self.command(
+                4, "run", TABLE, "--schema", SCHEMA, "--epsilon", "9", "--dataset", "soak", "--out", self.folder / "no"
+            )
+        else:
+            cut = self.folder / "cut.csv.gz"
+            cut.write_bytes(TABLE.read_bytes()[: self.rng.randrange(1, 20_000)])
+            self.command(
+                3, "run", cut, "--schema", SCHEMA, "--epsilon", "0.01", "--dataset", "soak", "--out", self.folder / "no"
+            )
+
+    def reuse(self) -> None:
+        """What costs nothing: rows from a model, a bundle."""
+        if self.releases:
+            place = self.rng.choice(self.releases)
+            self.command(0, "sample", place, "--num-rows", "50", "--out", self.folder / "more.csv")
+            self.command(0, "bundle", place, "--out", self.folder / "r.zip")
+
+    def verify(self) -> None:
+        found = self.ledger.verify()
+        if not found.ok:
+            self.faults.append(f"the ledger does not verify: {found.problem}")
+        self.done["verifications"] += 1
+
+    def command(self, code: int, *arguments: object) -> None:
+        """A command that must end with this exit code, in one line."""
+        done = subprocess.run(
+            [sys.executable, "-m", "synth", *map(str, arguments)], capture_output=True, text=True, check=False
+        )
+        lines = [line for line in done.stderr.splitlines() if line.startswith("synth: ")]
+        if done.returncode != code or "Traceback" in done.stderr or len(lines) != (code != 0):
+            self.faults.append(f"{arguments[0]}: exit code {done.returncode}, {done.stderr[-300:]!r}")
+        self.done[f"commands with exit code {code}"] += 1
+
+    # -- what is kept an eye on
+
+    def gather(self) -> None:
+        """Takes note of runs that have ended."""
+        for one in list(self.running):
+            job, process, out = one
+            if process is not None and process.poll() is None:
+                continue
+            status = job.status()
+            if not status.final and process is None:
+                continue
+            self.running.remove(one)
+            self.done[f"ended {status.state}" if status.final else "killed before a word"] += 1
+            if "Traceback" in (job.path / "log.txt").read_text(errors="replace"):
+                self.faults.append(f"a traceback in {job.path.name}")
+            if status.state == "done":
+                self.releases.append(out)
+                for old in self.releases[:-5]:
+                    shutil.rmtree(old, ignore_errors=True)
+                self.releases = self.releases[-5:]
+                if not any((e.question or {}) and e.kind == "spend" for e in self.ledger.entries()[-40:]):
+                    self.faults.append(f"{job.path.name} ended well and no spend is recorded")
+
+    def look(self) -> None:
+        """The application's memory."""
+        with contextlib.suppress(psutil.Error):
+            self.memory.append((time.monotonic() - self.born, psutil.Process(self.app.pid).memory_info().rss / MIB))
+
+    def go(self, seconds: float) -> dict[str, Any]:
+        deeds = [self.run] * 6 + [self.visit] * 6 + [self.cancel, self.kill, self.refused, self.reuse, self.verify]
+        began = time.monotonic()
+        restarts = began + seconds / 3
+        while time.monotonic() < began + seconds:
+            if time.monotonic() > restarts and time.monotonic() < began + 0.5 * seconds:
+                self.restart()
+                restarts = began + seconds  # once, so that what follows shows whether memory grows
+            self.rng.choice(deeds)()
+            self.gather()
+            self.look()
+            time.sleep(self.rng.uniform(0, 0.5))
+        return self.end(time.monotonic() - began)
+
+    def end(self, seconds: float) -> dict[str, Any]:
+        for job, process, _ in self.running:
+            if process is None:
+                job.wait(timeout=300)
+            else:
+                process.wait()
+        self.gather()
+        self.verify()
+        os.killpg(self.app.pid, signal.SIGTERM)
+        log = (self.folder / "app.log").read_text(errors="replace")
+        spent = self.ledger.summary("soak")[0]
+        lines = self.ledger.entries("soak")
+        paid = {e.run for e in lines if e.kind == "spend"}
+        well = {e.run for e in lines if e.kind == "outcome" and e.question["state"] == "done"}
+        return {
+            "minutes": round(seconds / 60, 1), "did": dict(sorted(self.done.items())), "faults": self.faults,
+            "tracebacks of the application": log.count("Traceback"), "spends": spent.runs, "epsilon": spent.epsilon,
+            "overspent": max(0.0, spent.epsilon - CAP), "runs done": self.done["ended done"],
+            "lost": max(0, self.done["ended done"] - len(well & paid)), "unpaid": len(well - paid),
+            "verified": self.ledger.verify().ok, "memory of the application, MiB": self._flat(),
+        }  # fmt: skip
+
+    def _flat(self) -> dict[str, float]:
+        """Median memory early and late in the life of the server that was there at the end."""
+        life = []
+        for age, mib in reversed(self.memory):
+            if life and age > life[-1][0]:
+                break
+            life.append((age, mib))
+        life.reverse()
+        settled = [mib for _, mib in life[len(life) // 5 :]] or [0.0]
+        third = max(len(settled) // 3, 1)
+        early, late = (round(statistics.median(part), 1) for part in (settled[:third], settled[-third:]))
+        return {"early": early, "late": late, "most": round(max(settled), 1)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        soak = Soak(Path(name), seed=asked.seed)
+        try:
+            found = soak.go(asked.minutes * 60)
+        finally:
+            with contextlib.suppress(OSError, SynthError):
+                os.killpg(soak.app.pid, signal.SIGKILL)
+    text = json.dumps(found, indent=1)
+    if asked.json:
+        asked.json.write_text(text + "\n")
+    print(text)
+    memory = found["memory of the application, MiB"]
+    good = (
+        not found["faults"]
+        and not found["overspent"]
+        and not found["lost"]
+        and not found["unpaid"]
+        and found["verified"]
+    )
+    return (
+        0 if good and not found["tracebacks of the application"] and memory["late"] < 1.15 * memory["early"] + 20 else 1
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""`synth audit`: attacks on the real components, and what attackers of limited capacity would see."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from synth.cli.answer import check_writable, say, write_text
+from synth.cli.options import DeltaOpt, EpsilonOpt, JsonOpt, RelationOpt, parse_options
+from synth.errors import UsageError
+
+audit_app = typer.Typer(
+    name="audit", invoke_without_command=True, help="Attack the real components on worst-case neighbouring tables."
+)
+DrawsOpt = Annotated[int, typer.Option("--draws", help="Draws of each table.")]
+ConfidenceOpt = Annotated[float, typer.Option("--confidence", help="Of each part's bounds.")]
+MethodOpt = Annotated[str, typer.Option("--method", help="Generator to attack.")]
+OptionOpt = Annotated[list[str] | None, typer.Option("--option", help="NAME=VALUE of the method; repeatable.")]
+OutOpt = Annotated[Path | None, typer.Option("--out", help="An .html file; JSON lies beside it.")]
+
+
+@audit_app.callback()
+def audit(
+    context: typer.Context,
+    method: MethodOpt = "mixture",
+    epsilon: EpsilonOpt = 1.0,
+    delta: DeltaOpt = 1e-5,
+    relation: RelationOpt = "add_remove",
+    max_rows: Annotated[int, typer.Option("--max-rows", help="Rows of the unit of privacy.")] = 1,
+    draws: DrawsOpt = 10_000,
+    tables: Annotated[int, typer.Option("--tables", help="Synthetic tables of each; 0 for none.")] = 1_000,
+    canaries: Annotated[int, typer.Option("--canaries", help="Rows planted in one whole run; 0 for none.")] = 0,
+    confidence: ConfidenceOpt = 0.999,
+    option: OptionOpt = None,
+    out: OutOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Bound from below what a method lets out: its releases, its synthetic tables, canaries. Reads nobody's rows."""
+    if context.invoked_subcommand is not None:
+        return
+    from synth import auditing
+
+    _check_out(out)
+    found = auditing.audit(method, epsilon=epsilon, delta=delta, relation=relation, max_rows=max_rows, draws=draws,
+                           table_draws=tables, canaries=canaries, confidence=confidence,
+                           options=parse_options(option or []))  # fmt: skip
+    plain = {**found.plain(), "paths": _write(out, auditing.audit_page(found), found.plain())}
+    say(plain) if as_json else print("\n".join([*found.in_words(), *plain["paths"].values()]))
+
+
+@audit_app.command("capacity")
+def audit_capacity(
+    method: Annotated[str, typer.Option("--method", help="laplace, gaussian, or a generator.")] = "laplace",
+    epsilon: EpsilonOpt = 1.0,
+    delta: DeltaOpt = 1e-5,
+    order: Annotated[float | None, typer.Option("--order", help="Renyi's order, above 1 [default: KL].")] = None,
+    draws: DrawsOpt = 200_000,
+    confidence: ConfidenceOpt = 0.999,
+    seed: Annotated[int, typer.Option("--seed", help="Of the attackers' training.")] = 0,
+    option: OptionOpt = None,
+    out: OutOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Show what linear, polynomial, kernel and neural attackers see of a noise or of a method's releases."""
+    from synth import auditing
+
+    _check_out(out)
+    if order is not None and not order > 1:
+        raise UsageError(f"--order {order:g}: must be above 1; leave it out for KL")
+    more: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "order": order, "draws": draws,
+                            "confidence": confidence, "seed": seed}  # fmt: skip
+    if method in auditing.NOISES:
+        found = auditing.noise_audit(method, **more)
+    else:
+        found = auditing.release_audit(method, options=parse_options(option or []), **more)
+    plain = {**found.plain(), "paths": _write(out, auditing.capacity_page(found), found.plain())}
+    say(plain) if as_json else print("\n".join([*found.in_words(), *plain["paths"].values()]))
+
+
+def _check_out(out: Path | None) -> None:
+    if out is not None:
+        if out.suffix != ".html":
+            raise UsageError(f"--out {out}: name a .html file")
+        check_writable(out)
+
+
+def _write(out: Path | None, page: str, plain: dict[str, Any]) -> dict[str, str]:
+    if out is None:
+        return {}
+    import json
+
+    write_text(out, page)
+    write_text(out.with_suffix(".json"), json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    return {"report": str(out), "report_json": str(out.with_suffix(".json"))}

@@ -1,0 +1,39 @@
+"""`synth fetch`: a public census table and its schema, to try things on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import say, write_text
+from synth.cli.options import JsonOpt
+from synth.errors import UsageError
+
+
+def fetch(
+    task: Annotated[
+        str, typer.Argument(help="acs-income, acs-public-coverage, acs-mobility, acs-employment or acs-travel-time.")
+    ],
+    state: Annotated[str, typer.Option("--state", help="Two letters, such as CA.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for TASK-STATE-YEAR.csv and its schema.")],
+    year: Annotated[int, typer.Option("--year", help="Survey year, 2017 or later.")] = 2018,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", help="Where the publisher's files are kept [default: OUT/cache].")
+    ] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Fetch a public census table (folktables' tasks) and write it with the publisher's facts; free."""
+    from synth import fetching
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {out}: {error.strerror}; name a folder that can be written") from None
+    found = fetching.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache")
+    name = f"{task}-{state.lower()}-{year}"
+    table, schema = out / f"{name}.csv", out / f"{name}.schema.json"
+    write_text(table, found.table.to_csv(index=False, lineterminator="\n"))
+    write_text(schema, found.schema.to_json())
+    plain = {"rows": len(found.table), "columns": list(found.table.columns),
+             "paths": {"table": str(table), "schema": str(schema)}}  # fmt: skip
+    say(plain) if as_json else print(f"{len(found.table)} rows: {table}; schema: {schema}")

@@ -1,0 +1,29 @@
+"""`synth ledger restore`: a backup in the place of a lost or damaged ledger, with what was lost charged."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import say
+from synth.cli.options import JsonOpt, LedgerOpt
+
+
+def ledger_restore(
+    backup: Annotated[Path, typer.Argument(help="A copy of the ledger, made earlier.")],
+    ledger: LedgerOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Put a backup in the ledger's place; spends that the backup lacks are charged again as far as they are known."""
+    from dataclasses import asdict
+
+    from synth.privacy.ledger import default_path
+    from synth.privacy.ledger_restore import restore
+
+    made = restore(ledger or default_path(), backup)
+    if as_json:
+        say(asdict(made))
+        return
+    print(f"{made.lines} lines restored" + (f"; the damaged file is {made.aside}" if made.aside else ""))
+    for name, (epsilon, delta) in made.charged.items():
+        print(f"{name}: epsilon {epsilon:g}, delta {delta:g} charged for runs that the backup does not hold")

@@ -1,0 +1,48 @@
+"""`synth statistics`: means, quantiles and group counts, paid for."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import check_writable, names, say, write_text
+from synth.cli.options import DatasetOpt, DeltaOpt, EpsilonOpt, JsonOpt, LedgerOpt, RelationOpt, SchemaOpt, TableArg
+
+
+def statistics(
+    table: TableArg,
+    schema: SchemaOpt,
+    ask: Annotated[list[str], typer.Option("--ask", help="mean:COL, quantile:COL:0.5, count:COL*COL; repeatable.")],
+    epsilon: EpsilonOpt,
+    delta: DeltaOpt = 1e-5,
+    relation: RelationOpt = "add_remove",
+    unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="The .json file to write.")] = Path("statistics.json"),
+    ledger: LedgerOpt = None,
+    dataset: DatasetOpt = None,
+    assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+    approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Ask a private table for statistics, and charge the ledger; for the publishable report."""
+    from synth import schema as schemas
+    from synth import statistics as paid
+
+    check_writable(out)  # before anything is spent
+    wanted = [part for text in ask for part in names(text)]
+    found = paid.statistics(
+        table, schema=schemas.load(schema), ask=wanted, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
+        max_rows=max_rows, ledger=ledger, dataset=dataset, assume_public=assume_public, approved_by=approved_by,
+    )  # fmt: skip
+    write_text(out, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        say({"epsilon_spent": epsilon, "delta": delta, **found.plain(), "paths": {"statistics": str(out)}})
+        return
+    for one in found.answers:
+        if one["kind"] == "count":
+            print(f"{one['ask']}: {len(one['cells'])} counts, each give or take {one['half']:.1f}")
+        else:
+            print(f"{one['ask']}: {one['value']} ({one['low']} to {one['high']})")
+    print(f"charged: epsilon {epsilon:g}, delta {delta:g}; {out}")

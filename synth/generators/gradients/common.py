@@ -1,0 +1,163 @@
+"""What the trained methods share: one-ways with a fixed share of the budget, public groups, a network as the model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from math import sqrt
+
+import numpy as np
+import torch
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Setting
+from synth.generators.embeddings import embedding
+from synth.generators.marginals import oneway
+from synth.generators.marginals.histogram import estimate
+from synth.generators.marginals.mixture import SAFE
+from synth.generators.networks import Network, components, generator
+from synth.generators.product import Product
+from synth.questions import Bins, Counts, CountsRelease, Marginal, Release
+
+REST = "rows"  # purpose of the count that takes what trees leave of their share
+LEAST_LEFT = 1e-12
+MOST_STEPS = 1_000_000
+KEPT = 2000  # hidden draws that make the final mixture
+PUBLIC_SEED = 20180714  # initial weights and generated rows while training: anybody can draw them again
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ground:
+    """What is known before training: one-way releases, and columns in groups.
+
+    ``beside``: mu they took, exactly. ``alone``: one column took all of it.
+    """
+
+    counts: tuple[CountsRelease, ...]
+    columns: embedding.Columns
+    beside: float
+    alone: bool
+
+    @cached_property
+    def bins(self) -> tuple[Bins, ...]:
+        """Of the columns that have relations to learn; none where one is alone."""
+        return () if self.alone else tuple(self.columns.bins(n) for n in self.columns.names)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Groups of each of these columns."""
+        return [b.size for b in self.bins]
+
+    @property
+    def rows(self) -> float:
+        """The row count, public or as released, at least 1."""
+        return self.columns.total
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """Estimated share of each group, all columns side by side."""
+        mass = dict(zip(self.columns.groups, self.columns.mass, strict=True))
+        return np.concatenate([mass[n] / mass[n].sum() for n in self.columns.names])
+
+
+def begin(ask: Ask, setting: Setting, *, share: float, groups: int) -> Ground:
+    """One-way counts that take exactly ``share`` of the budget, all of it where there is one column to learn.
+
+    Exactly, so that the noise of what follows is fixed before any row is read: trees that find nothing more to cut
+    leave a part, which goes into a count of all rows.
+    """
+    alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
+    goal = SAFE if alone else share
+    counts = oneway.measure(ask, setting, share=goal * SAFE, whole=True)
+    left = goal - oneway.spent(counts, setting)
+    if left > LEAST_LEFT:
+        name, column = next(iter(setting.schema.measured().items()))
+        one = Bins(column=name, cells=column.cells, starts=np.zeros(1), groups=np.zeros(1))
+        counts.append(ask(Counts(purpose=REST, marginals=(Marginal(bins=(one,), sigma=setting.sigma(left)),))))
+    total, found = estimate(counts, setting)
+    columns = embedding.columns(total, found, setting, least=total / groups)
+    return Ground(counts=tuple(counts), columns=columns, beside=setting.mu * sqrt(goal), alone=alone)
+
+
+def again(releases: Sequence[Release], setting: Setting, bins: Sequence[Bins]) -> embedding.Columns:
+    """The columns as ``begin`` left them, from what was kept."""
+    counts = [r for r in releases if isinstance(r, CountsRelease)]
+    return embedding.regrouped(*estimate(counts, setting), setting, bins)
+
+
+def independent(releases: Sequence[Release], setting: Setting) -> Product:
+    """Columns drawn by their one-ways alone, where there was nothing to train."""
+    total, found = estimate([r for r in releases if isinstance(r, CountsRelease)], setting)
+    return embedding.alone(embedding.columns(total, found, setting, least=total))
+
+
+def product(made: embedding.Columns, bins: Sequence[Bins], probs: np.ndarray) -> Product:
+    """Distributions (components, G) of the trained columns as a mixture, its one-ways set to the released ones."""
+    parts: Mapping[str, np.ndarray] = dict(
+        zip((b.column for b in bins), np.split(probs, np.cumsum([b.size for b in bins])[:-1], axis=1), strict=True)
+    )
+    ones = np.ones((len(probs), 1))
+    tables = [parts.get(n, ones) for n in made.groups]
+    return embedding.model(made, np.full(len(probs), 1 / len(probs)), tables)
+
+
+def weights_of(made: Network) -> tuple[np.ndarray, ...]:
+    """Copies of a network's layers, float32: weight and bias in turn."""
+    return tuple(p.detach().cpu().numpy().copy() for p in made.parameters)
+
+
+def rebuilt(weights: Sequence[np.ndarray], sizes: Sequence[int], *, rng: np.random.Generator) -> Network:
+    """The network that ``weights_of`` was given."""
+    pairs = zip(weights[0::2], weights[1::2], strict=True)
+    layers = tuple((torch.from_numpy(np.array(w)), torch.from_numpy(np.array(b))) for w, b in pairs)
+    column = torch.as_tensor(np.repeat(np.arange(len(sizes)), sizes))
+    return Network(sizes=tuple(sizes), layers=layers, column=column, source=generator(rng, "cpu"))
+
+
+def network_product(
+    made: embedding.Columns, bins: Sequence[Bins], weights: Sequence[np.ndarray], *, rng: np.random.Generator
+) -> Product:
+    """The generator's distributions at ``KEPT`` hidden draws of ``rng``, as a mixture."""
+    drawn = rebuilt(weights, [b.size for b in bins], rng=rng)
+    return product(made, bins, components(drawn, KEPT, rng=rng))
+
+
+def check_opacus() -> None:
+    """Errors: UsageError when the library of per-example gradients is not installed."""
+    if find_spec("opacus") is None:
+        raise UsageError("opacus is not installed; run: pip install 'facsimile-synth[sgd]'")
+
+
+def check_between(method: str, **given: tuple[float, float, float]) -> None:
+    """Errors: UsageError naming the option, its value and its range; each is (value, least, most)."""
+    for name, (value, least, most) in given.items():
+        if not least <= value <= most:
+            raise UsageError(f"--option {name}={value}: {method} needs a number from {least:g} to {most:g}")
+
+
+class Average:
+    """A running mean of weights: the last steps of a noisy training, averaged."""
+
+    def __init__(self, parameters: Sequence[torch.Tensor], *, keep: float) -> None:
+        self.parameters, self.keep = list(parameters), keep
+        self.means = [torch.zeros_like(p) for p in self.parameters]
+        self.weight = 0.0
+
+    def note(self) -> None:
+        """Adds the weights as they stand."""
+        self.weight = self.keep * self.weight + 1 - self.keep
+        with torch.no_grad():
+            for mean, p in zip(self.means, self.parameters, strict=True):
+                mean.mul_(self.keep).add_(p, alpha=1 - self.keep)
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The mean, float32; the weights as they stand where nothing was noted."""
+        if self.weight == 0:
+            return tuple(p.detach().numpy().copy() for p in self.parameters)
+        return tuple((m / self.weight).numpy().copy() for m in self.means)
+
+
+def unflat(values: np.ndarray, parameters: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """A flat array (weights,) in the shapes of the parameters, float32."""
+    parts = torch.from_numpy(values.astype(np.float32)).split([p.numel() for p in parameters])
+    return [part.reshape(p.shape) for part, p in zip(parts, parameters, strict=True)]

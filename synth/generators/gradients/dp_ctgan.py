@@ -1,0 +1,132 @@
+"""`dp_ctgan`: a generator trained against a critic that sees rows through noisy clipped gradients only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn.functional import softplus
+
+from synth import perceptrons
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.gradients import common
+from synth.generators.networks import Adam, network
+from synth.generators.product import Product
+from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
+from synth.questions.gradients import CRITIC, whole_rate
+
+PURPOSE = "critic"
+BATCH = 500  # generated rows a step
+WIDTHS = (128, 128)
+AVERAGED = 0.98  # of the running mean of the generator's weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPCtgan:
+    """A conditional-free CTGAN on public groups, its critic trained by DP-SGD; the generator sees the critic alone.
+
+    ``steps``: of the critic, each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``;
+    ``moves``: of the generator after each. ``oneway_share``: part of mu**2 for one-way counts, which give the row
+    count, groups (at most about ``groups`` a column) and starting point. ``hidden``: units of the critic's layers.
+    ``critic_rate``, ``generator_rate``: of Adam; ``decay``: how strongly the critic's weights are drawn to zero.
+    **Guarantee**: asks within the run's budget; ``fit`` sees releases only.
+    **Source**: Xie et al., arXiv 1802.06739 (DP-SGD on the critic); Xu et al., arXiv 1907.00503 (CTGAN).
+    """
+
+    name: str = "dp_ctgan"
+    barrier: str = "B3"
+    summary: str = "generative adversarial network; the critic is trained by DP-SGD"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
+    steps: int = 600
+    rate: float = 0.02
+    clip: float = 1.0
+    moves: int = 1
+    oneway_share: float = 0.3
+    groups: int = 20
+    hidden: int = 64
+    critic_rate: float = 2e-3
+    generator_rate: float = 1e-3
+    decay: float = 20.0
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all questions are Gaussian, so that the run has a mu."""
+        return False
+
+    def check(self) -> None:
+        """Errors: UsageError for an option out of its range, or without the extra [sgd]."""
+        common.check_opacus()
+        common.check_between(
+            self.name, steps=(self.steps, 1, common.MOST_STEPS), rate=(self.rate, 1e-6, 1.0),
+            clip=(self.clip, 1e-6, 1e6), moves=(self.moves, 1, 100), oneway_share=(self.oneway_share, 0.01, 0.99),
+            groups=(self.groups, 2, 1000),
+            hidden=(self.hidden, 1, 4096), critic_rate=(self.critic_rate, 1e-8, 1.0),
+            generator_rate=(self.generator_rate, 1e-8, 1.0), decay=(self.decay, 0.0, 1 / self.critic_rate),
+        )  # fmt: skip
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-ways, then the whole training: each step of the critic asks, what the generator does is free."""
+        progress(0.0)
+        ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
+        releases: list[Release] = [*ground.counts]
+        if ground.bins:
+            plan = self._plan(ground, setting)
+            with perceptrons.one_thread():
+                releases.append(DescentRelease(question=plan, weights=self._train(ask, plan, ground, progress)))
+        progress(1.0)
+        return releases
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,  # noqa: ARG002
+        progress: Progress,
+    ) -> Product:
+        """The trained generator at many hidden draws, as a mixture."""
+        trained = next((r for r in releases if isinstance(r, DescentRelease)), None)
+        if trained is None:
+            return common.independent(releases, setting)
+        if trained.question.network != CRITIC:
+            raise UsageError("the release is of another training; fit it with the method that asked for it")
+        bins = trained.question.bins
+        made = common.network_product(common.again(releases, setting, bins), bins, trained.weights, rng=rng)
+        progress(1.0)
+        return made
+
+    def _plan(self, ground: common.Ground, setting: Setting) -> Descent:
+        assert setting.step_sigma is not None
+        rate = whole_rate(self.rate)
+        noise = setting.step_sigma(rate=rate, steps=self.steps, beside=ground.beside)
+        return Descent(purpose=PURPOSE, network=CRITIC, bins=ground.bins, hidden=self.hidden, latent=0, clip=self.clip,
+                       sigma=noise * self.clip, rate=rate, steps=self.steps)  # fmt: skip
+
+    def _train(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
+        """Weights of the generator, averaged over the last steps. Randomness here is public (``PUBLIC_SEED``)."""
+        rng = np.random.default_rng(common.PUBLIC_SEED)
+        made = network(ground.sizes, rng=rng, start=ground.shares, widths=WIDTHS)
+        critic = perceptrons.network(CRITIC, ground.sizes, hidden=self.hidden)
+        perceptrons.start(critic, rng=rng)
+        expected = max(plan.rate * ground.rows, 1.0)
+        judge, maker = Adam(list(critic.parameters())), Adam(made.parameters)
+        mean = common.Average(made.parameters, keep=AVERAGED)
+        for number in range(plan.steps):
+            progress(number / plan.steps)
+            told = ask(Step(descent=plan, number=number, weights=perceptrons.arrays(critic)))
+            with torch.no_grad():
+                fakes = made.drawn(made.hidden(BATCH), hard=True)
+            false = torch.autograd.grad(softplus(critic(fakes)).mean(), judge.parameters)
+            real = common.unflat(told.values / expected, judge.parameters)
+            with torch.no_grad():
+                for p in judge.parameters:
+                    p.mul_(1 - self.decay * self.critic_rate)
+            judge.move([r + f for r, f in zip(real, false, strict=True)], rate=self.critic_rate)
+            for _ in range(self.moves):
+                loss = softplus(-critic(made.drawn(made.hidden(BATCH), hard=True))).mean()
+                maker.move(torch.autograd.grad(loss, maker.parameters), rate=self.generator_rate)
+            mean.note()
+        return mean.arrays()

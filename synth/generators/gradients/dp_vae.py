@@ -1,0 +1,118 @@
+"""`dp_vae`: a variational autoencoder trained by DP-SGD, encoder and decoder alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from synth import perceptrons
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.gradients import common
+from synth.generators.networks import Adam
+from synth.generators.product import Product
+from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
+from synth.questions.gradients import AUTOENCODER, whole_rate
+
+PURPOSE = "autoencoder"
+AVERAGED = 0.98  # of the running mean of the weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPVae:
+    """An autoencoder on public groups; synthetic rows come from its decoder at fresh latent draws.
+
+    ``steps``: each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``. ``oneway_share``: part
+    of mu**2 for one-way counts, which give the row count, groups (at most about ``groups`` a column) and starting
+    point. ``hidden``: units of each layer; ``latent``: numbers of a latent draw; ``learning_rate``: of Adam.
+    **Guarantee**: asks within the run's budget; ``fit`` sees releases only.
+    **Source**: Kingma and Welling, arXiv 1312.6114; DP-SGD: Abadi et al., arXiv 1607.00133, Algorithm 1.
+    """
+
+    name: str = "dp_vae"
+    barrier: str = "B3"
+    summary: str = "variational autoencoder; encoder and decoder are trained by DP-SGD"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
+    steps: int = 600
+    rate: float = 0.02
+    clip: float = 1.0
+    oneway_share: float = 0.3
+    groups: int = 20
+    hidden: int = 64
+    latent: int = 4
+    learning_rate: float = 6e-3
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all questions are Gaussian, so that the run has a mu."""
+        return False
+
+    def check(self) -> None:
+        """Errors: UsageError for an option out of its range, or without the extra [sgd]."""
+        common.check_opacus()
+        common.check_between(
+            self.name, steps=(self.steps, 1, common.MOST_STEPS), rate=(self.rate, 1e-6, 1.0),
+            clip=(self.clip, 1e-6, 1e6), oneway_share=(self.oneway_share, 0.01, 0.99),
+            groups=(self.groups, 2, 1000), hidden=(self.hidden, 1, 4096),
+            latent=(self.latent, 1, 256), learning_rate=(self.learning_rate, 1e-8, 1.0),
+        )  # fmt: skip
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-ways, then the whole training, each step of which asks."""
+        progress(0.0)
+        ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
+        releases: list[Release] = [*ground.counts]
+        if ground.bins:
+            plan = self._plan(ground, setting)
+            with perceptrons.one_thread():
+                releases.append(DescentRelease(question=plan, weights=self._train(ask, plan, ground, progress)))
+        progress(1.0)
+        return releases
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,  # noqa: ARG002
+        progress: Progress,
+    ) -> Product:
+        """The decoder at many latent draws, as a mixture."""
+        trained = next((r for r in releases if isinstance(r, DescentRelease)), None)
+        if trained is None:
+            return common.independent(releases, setting)
+        plan = trained.question
+        if plan.network != AUTOENCODER:
+            raise UsageError("the release is of another training; fit it with the method that asked for it")
+        made = perceptrons.Autoencoder(plan.sizes, hidden=plan.hidden, latent=plan.latent)
+        perceptrons.load(made, trained.weights)
+        draws = torch.from_numpy(rng.standard_normal((common.KEPT, plan.latent)).astype(np.float32))
+        with torch.no_grad():
+            probs = made.distributions(draws).double().numpy()
+        progress(1.0)
+        return common.product(common.again(releases, setting, plan.bins), plan.bins, probs)
+
+    def _plan(self, ground: common.Ground, setting: Setting) -> Descent:
+        assert setting.step_sigma is not None
+        rate = whole_rate(self.rate)
+        noise = setting.step_sigma(rate=rate, steps=self.steps, beside=ground.beside)
+        return Descent(purpose=PURPOSE, network=AUTOENCODER, bins=ground.bins, hidden=self.hidden, latent=self.latent,
+                       clip=self.clip, sigma=noise * self.clip, rate=rate, steps=self.steps)  # fmt: skip
+
+    def _train(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
+        """Weights of both halves, averaged over the last steps; the decoder starts at the one-ways."""
+        made = perceptrons.network(AUTOENCODER, ground.sizes, hidden=self.hidden, latent=self.latent)
+        perceptrons.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
+        perceptrons.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
+        expected = max(plan.rate * ground.rows, 1.0)
+        adam = Adam(list(made.parameters()))
+        mean = common.Average(adam.parameters, keep=AVERAGED)
+        for number in range(plan.steps):
+            progress(number / plan.steps)
+            told = ask(Step(descent=plan, number=number, weights=perceptrons.arrays(made)))
+            adam.move(common.unflat(told.values / expected, adam.parameters), rate=self.learning_rate)
+            mean.note()
+        return mean.arrays()

@@ -1,0 +1,159 @@
+"""`pate_gan`: a generator trained against a student that learns from noisy votes of many small teachers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf, nextafter, sqrt
+
+import numpy as np
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, softplus
+
+from synth import perceptrons
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.gradients import common
+from synth.generators.marginals.mixture import SAFE
+from synth.generators.networks import Adam, Network, network
+from synth.generators.product import Product
+from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
+from synth.questions.gradients import CRITIC
+
+PURPOSE = "votes"
+BATCH = 500  # generated rows of a generator's step
+LESSONS = 256  # generated rows that teachers learn from, each round
+MOST_TEACHERS = 2000
+WIDTHS = (128, 128)
+AVERAGED = 0.95
+STUDENT_RATE = 2e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class PateGan:
+    """Every row goes to one of many teachers; only noisy counts of their votes about generated rows leave the door.
+
+    ``rounds``: of lessons and votes, ``asked`` rows judged in each, every one of them paid for; ``rows_each``: rows of
+    a teacher, about. ``features``: public random features of a teacher's logistic regression. ``moves``: steps of
+    student and generator after each round. ``oneway_share``: part of mu**2 for one-way counts, which give the row
+    count, groups (at most about ``groups`` a column) and starting point.
+    **Guarantee**: asks within ``setting.mu``, whatever teachers agree on; ``fit`` sees releases only.
+    **Source**: Jordon, Yoon, van der Schaar, PATE-GAN, ICLR 2019; accounting: arXiv 1802.08908, without its
+    data-dependent part.
+    """
+
+    name: str = "pate_gan"
+    barrier: str = "B3"
+    summary: str = "generative adversarial network; a student learns from noisy votes of teachers on separate rows"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
+    rounds: int = 100
+    asked: int = 50
+    rows_each: int = 25
+    features: int = 128
+    moves: int = 2
+    oneway_share: float = 0.3
+    groups: int = 20
+    hidden: int = 64
+    generator_rate: float = 5e-4
+
+    def check(self) -> None:
+        """Errors: UsageError for an option out of its range."""
+        common.check_between(
+            self.name, rounds=(self.rounds, 1, common.MOST_STEPS), asked=(self.asked, 1, 100_000),
+            rows_each=(self.rows_each, 1, 100_000), features=(self.features, 1, 4096), moves=(self.moves, 1, 1000),
+            oneway_share=(self.oneway_share, 0.01, 0.99), groups=(self.groups, 2, 1000), hidden=(self.hidden, 1, 4096),
+            generator_rate=(self.generator_rate, 1e-8, 1.0),
+        )  # fmt: skip
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-ways, then the whole training: each round asks for votes, what follows from them is free."""
+        progress(0.0)
+        ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
+        releases: list[Release] = [*ground.counts]
+        if ground.bins:
+            rng = np.random.default_rng(common.PUBLIC_SEED)
+            plan = self._plan(ground, setting, rng)
+            with perceptrons.one_thread():
+                releases.append(TaughtRelease(question=plan, weights=self._train(ask, plan, ground, rng, progress)))
+        progress(1.0)
+        return releases
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,  # noqa: ARG002
+        progress: Progress,
+    ) -> Product:
+        """The trained generator at many hidden draws, as a mixture."""
+        taught = next((r for r in releases if isinstance(r, TaughtRelease)), None)
+        if taught is None:
+            return common.independent(releases, setting)
+        bins = taught.question.bins
+        made = common.network_product(common.again(releases, setting, bins), bins, taught.weights, rng=rng)
+        progress(1.0)
+        return made
+
+    def _plan(self, ground: common.Ground, setting: Setting, rng: np.random.Generator) -> Teachers:
+        """Teachers' number from the released row count; the noise that spends the rest on all rounds' rows."""
+        number = int(np.clip(ground.rows / self.rows_each, 2, MOST_TEACHERS))
+        mean = ground.rows / number
+        share = (1 - self.oneway_share) * SAFE / (self.rounds * self.asked)
+        rows = setting.sensitivity**2 / setting.signed  # of a unit, under any relation: K K / K, or 2 K K / 2 K
+        sigma = nextafter(rows / (setting.mu * sqrt(share)), inf)
+        columns = len(ground.bins)
+        table = rng.standard_normal((sum(ground.sizes), self.features)) / sqrt(columns * self.features)
+        return Teachers(purpose=PURPOSE, bins=ground.bins, table=table, teachers=number,
+                        most_rows=ceil(mean + 4 * sqrt(mean)), sigma=sigma)  # fmt: skip
+
+    def _train(
+        self, ask: Ask, plan: Teachers, ground: common.Ground, rng: np.random.Generator, progress: Progress
+    ) -> tuple[np.ndarray, ...]:
+        """Weights of the generator, averaged over the last rounds. Randomness here is public (``PUBLIC_SEED``)."""
+        made = network(ground.sizes, rng=rng, start=ground.shares, widths=WIDTHS)
+        student = Student(ground.sizes, hidden=self.hidden, rng=rng)
+        maker = Adam(made.parameters)
+        mean = common.Average(made.parameters, keep=AVERAGED)
+        for number in range(self.rounds):
+            progress(number / self.rounds)
+            lessons, asked = _rows(made, LESSONS), _rows(made, self.asked)
+            told = ask(Votes(teachers=plan, lessons=lessons, asked=asked, moves=self.moves))
+            student.note(asked, told.values / plan.teachers)
+            for _ in range(self.moves):
+                student.learn(rng)
+                loss = softplus(-student.network(made.drawn(made.hidden(BATCH), hard=True))).mean()
+                maker.move(torch.autograd.grad(loss, maker.parameters), rate=self.generator_rate)
+            mean.note()
+        return mean.arrays()
+
+
+class Student:
+    """A critic that has seen generated rows only, each with the noisy share of teachers who took it for real."""
+
+    def __init__(self, sizes: Sequence[int], *, hidden: int, rng: np.random.Generator) -> None:
+        self.sizes = list(sizes)
+        self.network = perceptrons.network(CRITIC, sizes, hidden=hidden)
+        perceptrons.start(self.network, rng=rng)
+        self.adam = Adam(list(self.network.parameters()))
+        self.rows: list[torch.Tensor] = []
+        self.shares: list[torch.Tensor] = []
+
+    def note(self, rows: np.ndarray, shares: np.ndarray) -> None:
+        """Remembers judged rows."""
+        self.rows.append(perceptrons.one_hot(rows, self.sizes))
+        self.shares.append(torch.from_numpy(np.clip(shares, 0.0, 1.0).astype(np.float32)))
+
+    def learn(self, rng: np.random.Generator) -> None:
+        """One step towards the shares of this round's rows and of as many rounds' before."""
+        recent = range(max(len(self.rows) - 10, 0), len(self.rows))
+        rows, shares = torch.cat([self.rows[i] for i in recent]), torch.cat([self.shares[i] for i in recent])
+        part = torch.from_numpy(rng.integers(0, len(rows), min(BATCH, len(rows))))
+        loss = binary_cross_entropy_with_logits(self.network(rows[part]), shares[part])
+        self.adam.move(torch.autograd.grad(loss, self.adam.parameters), rate=STUDENT_RATE)
+
+
+def _rows(made: Network, count: int) -> np.ndarray:
+    """Groups of freshly generated rows, (count, columns) int64."""
+    with torch.no_grad():
+        drawn = made.drawn(made.hidden(count), hard=True)
+    return torch.stack([part.argmax(1) for part in drawn.split(list(made.sizes), dim=1)], dim=1).numpy()

@@ -1,0 +1,171 @@
+"""Clipped gradients of a public network, summed over Poisson samples and noised. Proof note: gradients.md beside."""
+
+from collections.abc import Mapping, Sequence
+from math import floor
+
+import numpy as np
+import torch
+
+from synth import perceptrons
+from synth.errors import BudgetError, UsageError
+from synth.privacy.accounting import REPLACED, SAMPLED, Event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Descent, Step, StepRelease
+from synth.questions.features import codes
+from synth.questions.gradients import RATES
+
+CHUNK = (
+    128  # rows differentiated at a time, always: shapes are public, and a row's arithmetic does not depend on others
+)
+SHRUNK = 1 - 2.0**-20  # makes room for what float arithmetic may add to a clipped norm; checked again in whole numbers
+PLACES = "this machine's matrix products depend on where a row stands; DP-SGD is not sound on it: choose another method"
+
+
+def sensitivity(question: Step, near: Adjacency) -> float:
+    """L2 distance by which one unit's rows, once they are in the sample, can move a step's sum from theirs being out.
+
+    **Guarantee**: each of at most ``max_rows`` rows adds a vector of length at most ``clip``.
+    """
+    return question.descent.clip * near.max_rows
+
+
+def rate(each: float, near: Adjacency) -> float:
+    """The chance, rounded up, that any of a unit's rows is in a sample that every row enters with chance ``each``.
+
+    >>> rate(0.5, Adjacency(relation=Relation.ADD_REMOVE))
+    0.5
+    """
+    return each if near.max_rows == 1 else min(1.0, (1 - (1 - each) ** near.max_rows) * (1 + 1e-12))
+
+
+class Descents:
+    """The descents of one run. The first step of each pays for all of its steps, and beyond them there is none.
+
+    State: for each descent the number of steps taken and the rows' groups, which are as private as rows: an object of
+    this class stays behind the run's door and goes with it.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[int, _Descending] = {}
+
+    def events(self, question: Step, near: Adjacency) -> list[Event]:
+        """All steps of a descent that is new, nothing for one that is open. Errors: BudgetError beyond its steps."""
+        found = self._open.get(id(question.descent))
+        taken, plan = found.taken if found else 0, question.descent
+        if question.number != taken or taken >= plan.steps:
+            raise BudgetError(
+                f"step {question.number} of {plan.purpose} is not paid for: {taken} of its {plan.steps} steps are "
+                "taken, and they come in order"
+            )
+        if found:
+            return []
+        kind = REPLACED if near.relation is Relation.REPLACE_ONE else SAMPLED
+        size = sensitivity(question, near)
+        return [Event(name=plan.purpose, kind=kind, sensitivity=size, sigma=plan.sigma, count=plan.steps,
+                      rate=rate(plan.rate, near), pitch=plan.lattice)]  # fmt: skip
+
+    def changed_cells(self, question: Step, near: Adjacency) -> int:  # noqa: ARG002
+        """In how many numbers of one step neighbouring tables can differ."""
+        return question.descent.weights
+
+    def answer(self, question: Step, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> StepRelease:
+        """The step's noisy sum over ``rows`` (positions by column).
+
+        **Guarantee**: all answers of a descent together are its steps of a Gaussian mechanism over Poisson samples
+        (gradients.md). Memory: the rows' groups, and ``CHUNK`` gradients. Errors: UsageError on a machine whose
+        arithmetic cannot be relied on.
+        """
+        plan = question.descent
+        found = self._open.get(id(plan)) or _Descending(plan, rows)
+        with perceptrons.one_thread():
+            if found.taken == 0:
+                check_places(question)
+            total = found.sums(question, noise)
+        told = total + noise.fine_gaussian((plan.weights,))
+        found.taken += 1
+        self._open[id(plan)] = found
+        return StepRelease(question=question, values=told * plan.lattice)
+
+
+class _Descending:
+    """What is known of one descent: its plan (kept, so that its identity is its own), rows and steps taken."""
+
+    def __init__(self, plan: Descent, rows: Mapping[str, np.ndarray]) -> None:
+        self.plan, self.taken, self.gradients = plan, 0, Gradients(plan)
+        self.codes = np.stack([codes(b, rows[b.column]) for b in plan.bins], axis=1)
+
+    def sums(self, question: Step, noise: SystemNoise) -> np.ndarray:
+        """The exact sum of a sample's clipped gradients, int64 (weights,), in units of the lattice."""
+        plan = self.plan
+        drawn = noise.uniform_codes(len(self.codes), high=RATES) < round(plan.rate * RATES)
+        picked, total = self.codes[drawn], np.zeros(plan.weights)
+        self.gradients.at(question.weights)
+        for at in range(0, len(picked), CHUNK):
+            part = picked[at : at + CHUNK]
+            draws = noise.directions((CHUNK, plan.latent)) if plan.latent else np.zeros((CHUNK, 0))
+            total += on_lattice(self.gradients.of(part, draws), plan).sum(0)
+        return total.astype(np.int64)
+
+
+class Gradients:
+    """Per-example gradients of a descent's network, by Opacus."""
+
+    def __init__(self, plan: Descent) -> None:
+        from opacus import GradSampleModule  # the extra [sgd]
+
+        self.sizes = plan.sizes
+        made = perceptrons.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
+        self.network, self.module = made, GradSampleModule(made, loss_reduction="sum")
+
+    def at(self, weights: Sequence[np.ndarray]) -> None:
+        """Sets the weights at which gradients are taken."""
+        perceptrons.load(self.network, weights)
+
+    def of(self, rows: np.ndarray, draws: np.ndarray) -> torch.Tensor:
+        """Gradients (n, weights) float32 of the losses of rows (n, columns), n <= ``CHUNK``; draws (``CHUNK``, latent).
+
+        The shapes of all products are fixed: what is missing of a chunk is filled with rows without a group.
+        """
+        filled = np.full((CHUNK, rows.shape[1]), -1)
+        filled[: len(rows)] = rows
+        self.module.zero_grad(set_to_none=True)
+        one_hot = perceptrons.one_hot(filled, self.sizes).requires_grad_()  # or hooks of the first layer complain
+        losses = self.network.losses(one_hot, torch.from_numpy(draws.astype(np.float32)))
+        losses.sum().backward()
+        parts = [p.grad_sample.reshape(CHUNK, -1) for p in self.network.parameters()]  # type: ignore[attr-defined]
+        return torch.cat(parts, dim=1)[: len(rows)]
+
+
+def on_lattice(gradients: torch.Tensor, plan: Descent) -> np.ndarray:
+    """Each row's gradient clipped and brought to the lattice, whole numbers as float64 (n, weights).
+
+    **Guarantee**: a row's squared length is at most (clip / lattice)^2, as whole numbers; a row that is not finite, or
+    beyond that, becomes zero. Sums of whole numbers below 2^53 are exact, in any order.
+    """
+    room = (plan.clip - plan.rounding) * SHRUNK
+    norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)
+    finite = torch.isfinite(norms)
+    scale = torch.where(finite, (room / norms.clamp_min(1e-300)).clamp_max(1.0), 0.0) / plan.lattice
+    scaled = gradients * scale.to(gradients.dtype)[:, None]
+    whole = (torch.trunc(scaled) if plan.truncated else torch.round(scaled)).double().numpy()
+    whole[~finite.numpy()] = 0.0
+    whole[np.einsum("ij,ij->i", whole, whole) > floor((plan.clip / plan.lattice) ** 2)] = 0.0
+    return whole
+
+
+def check_places(question: Step) -> None:
+    """Sees on public rows that a row's gradient is the same, bit by bit, wherever it stands in a chunk and beside whom.
+
+    Else one row more would change other rows' roundings. Errors: UsageError.
+    """
+    plan, place = question.descent, np.arange(CHUNK)
+    rows = np.stack([place * (2 * j + 7) % s for j, s in enumerate(plan.sizes)], axis=1)
+    draws = np.sin(1.0 + place[:, None] * np.arange(3, plan.latent + 3))
+    gradients = Gradients(plan)
+    gradients.at(question.weights)
+    whole = gradients.of(rows, draws)
+    moved, few = place * 37 % CHUNK, CHUNK // 3
+    same = torch.equal(gradients.of(rows[moved], draws[moved]), whole[moved])
+    if not (same and torch.equal(gradients.of(rows[:few], draws), whole[:few])):
+        raise UsageError(PLACES)

@@ -1,0 +1,119 @@
+"""Noisy counts of the votes of teachers, each trained on rows of its own. Proof note: votes.md beside this file."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from synth.errors import BudgetError
+from synth.perceptrons import one_thread
+from synth.privacy.accounting import Event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency
+from synth.questions import Teachers, Votes, VotesRelease
+from synth.questions.features import codes
+
+RATE, DECAY = 0.5, 0.02  # of the teachers' gradient descent
+KEYS = 2**62
+HELD = 1 << 28  # most features of rows held, 4 bytes each
+SCATTERED = "teachers={} of {} rows with {} features are more than this machine is asked to hold; choose fewer"
+
+
+def sensitivity(near: Adjacency) -> float:
+    """By how many votes one unit can move the count about one generated row.
+
+    **Guarantee**: each of a unit's at most ``max_rows`` rows belongs to one teacher, alike under every relation.
+    """
+    return float(near.max_rows)
+
+
+class Classes:
+    """The teachers of one run, kept from vote to vote. As private as rows: they stay behind the run's door."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, _Class] = {}
+
+    def events(self, question: Votes, near: Adjacency) -> list[Event]:
+        """One Gaussian count for each row asked about. Errors: BudgetError where teachers would not fit in memory."""
+        plan = question.teachers
+        if plan.teachers * plan.most_rows * plan.table.shape[1] > HELD:
+            raise BudgetError(SCATTERED.format(plan.teachers, plan.most_rows, plan.table.shape[1]))
+        return [Event(name=plan.purpose, sensitivity=sensitivity(near), sigma=plan.sigma, count=len(question.asked))]
+
+    def changed_cells(self, question: Votes, near: Adjacency) -> int:  # noqa: ARG002
+        """In how many counts of one generated row's votes neighbouring tables can differ."""
+        return 1
+
+    def answer(self, question: Votes, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> VotesRelease:
+        """Teachers learn the question's lessons, then vote.
+
+        **Guarantee**: each count is a Gaussian mechanism of mu = max_rows / sigma, rounded (votes.md), however the
+        teachers learn. Memory: teachers * most_rows features.
+        """
+        plan = question.teachers
+        with one_thread():
+            if id(plan) not in self._open:
+                self._open[id(plan)] = _Class(plan, rows, noise)
+            found = self._open[id(plan)]
+            found.learn(question.lessons, question.moves)
+            votes = found.votes(question.asked)
+        return VotesRelease(question=question, values=votes + noise.gaussian_counts(votes.shape, sigma=plan.sigma))
+
+
+class _Class:
+    """Teachers, side by side in arrays of public shapes: the arithmetic of one does not depend on another's rows."""
+
+    def __init__(self, plan: Teachers, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> None:
+        self.plan = plan
+        groups = np.stack([codes(b, rows[b.column]) for b in plan.bins], axis=1)
+        teacher, seat = seats(len(groups), plan, noise)
+        width = plan.table.shape[1]
+        self.real = torch.zeros((plan.teachers, plan.most_rows, width))
+        kept = seat < plan.most_rows
+        self.real[teacher[kept], seat[kept]] = features(plan, groups[kept])
+        self.there = torch.zeros((plan.teachers, plan.most_rows))
+        self.there[teacher[kept], seat[kept]] = 1.0
+        self.weights = torch.zeros((plan.teachers, width))
+        self.bias = torch.zeros(plan.teachers)
+
+    def learn(self, lessons: np.ndarray, moves: int) -> None:
+        """Steps down each teacher's logistic loss, its real rows together weighing as much as all lessons."""
+        made = features(self.plan, lessons)
+        share = self.there / self.there.sum(1, keepdim=True).clamp_min(1.0)
+        for _ in range(moves):
+            real = torch.bmm(self.real, self.weights[:, :, None])[:, :, 0] + self.bias[:, None]
+            pull = share * torch.sigmoid(-real)
+            push = torch.sigmoid(self.weights @ made.T + self.bias[:, None]) / len(made)
+            step = torch.bmm(pull[:, None, :], self.real)[:, 0] - push @ made - DECAY * self.weights
+            self.weights += RATE * step
+            self.bias += RATE * (pull.sum(1) - push.sum(1))
+
+    def votes(self, asked: np.ndarray) -> np.ndarray:
+        """How many teachers call each row real, int64 (m,). A teacher without rows has no say."""
+        taught = self.there[:, :1] > 0  # the first seat is taken where any is
+        said = self.weights @ features(self.plan, asked).T + self.bias[:, None] > 0
+        return (said & taught).sum(0).numpy().astype(np.int64)
+
+
+def seats(rows: int, plan: Teachers, noise: SystemNoise) -> tuple[np.ndarray, np.ndarray]:
+    """Each row's teacher, drawn at random, and its rank among that teacher's rows by random keys, (rows,) each."""
+    teacher = noise.uniform_codes(rows, high=plan.teachers)
+    order = np.lexsort((noise.uniform_codes(rows, high=KEYS), teacher))
+    first = np.searchsorted(teacher[order], np.arange(plan.teachers))
+    seat = np.empty(rows, dtype=np.int64)
+    seat[order] = np.arange(rows) - first[teacher[order]]
+    return teacher, seat
+
+
+def features(plan: Teachers, groups: np.ndarray) -> torch.Tensor:
+    """Public features (n, features): a sum of one table row for each column, rectified, of about unit length.
+
+    Additions of one row's numbers alone, in the columns' order: no row's features depend on another.
+    """
+    total = np.zeros((len(groups), plan.table.shape[1]), dtype=np.float32)
+    offset = 0
+    for j, size in enumerate(plan.sizes):
+        inside = groups[:, j] >= 0
+        total[inside] += plan.table[offset + groups[inside, j]]
+        offset += size
+    return torch.from_numpy(np.maximum(total, 0.0))

@@ -1,0 +1,138 @@
+"""Small networks that both sides of the door know: the curator differentiates them on rows, a generator uses them.
+
+A row is one-hot, (batch, G) with one unit for each column: the groups of all columns side by side. Weights travel as
+arrays, in the order in which a network lists its parameters.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import sqrt
+
+import numpy as np
+import torch
+from torch import nn
+
+from synth.questions.gradients import CRITIC, NETWORKS
+
+SLOPE = 0.2  # of rectified units below zero: no unit is ever dead
+NARROWEST, WIDEST = -6.0, 2.0  # log variance of a latent draw, kept within
+
+
+class Critic(nn.Module):
+    """One score a row, (batch,): high where the row looks real."""
+
+    def __init__(self, sizes: Sequence[int], *, hidden: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(sum(sizes), hidden), nn.LeakyReLU(SLOPE),
+            nn.Linear(hidden, hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, 1),
+        )  # fmt: skip
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Scores of one-hot rows."""
+        return self.layers(rows)[:, 0]
+
+    def losses(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        """What each real row adds to the critic's loss, (batch,): -log of its chance of being called real."""
+        return nn.functional.softplus(-self(rows))
+
+
+class Autoencoder(nn.Module):
+    """A row to the law of a latent draw (``latent`` numbers), and a draw to a distribution for each column."""
+
+    def __init__(self, sizes: Sequence[int], *, hidden: int, latent: int) -> None:
+        super().__init__()
+        self.sizes, self.latent = list(sizes), latent
+        self.encoder = nn.Sequential(nn.Linear(sum(sizes), hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, 2 * latent))
+        self.decoder = nn.Sequential(nn.Linear(latent, hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, sum(sizes)))
+
+    def forward(self, rows: torch.Tensor, draws: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Logits (batch, G) of each row's own latent draw, and that draw's mean and log variance."""
+        mean, spread = self.encoder(rows).split(self.latent, dim=1)
+        spread = spread.clamp(NARROWEST, WIDEST)
+        return self.decoder(mean + draws * torch.exp(spread / 2)), mean, spread
+
+    def losses(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
+        """Each row's negative evidence bound, (batch,), from one latent draw each.
+
+        **Source**: Kingma and Welling, arXiv 1312.6114, equation 10.
+        """
+        logits, mean, spread = self(rows, draws)
+        heads = zip(logits.split(self.sizes, dim=1), rows.split(self.sizes, dim=1), strict=True)
+        misfit = sum(-(row * nn.functional.log_softmax(head, dim=1)).sum(1) for head, row in heads)
+        return misfit + 0.5 * (mean**2 + spread.exp() - spread - 1).sum(1)
+
+    def distributions(self, draws: torch.Tensor) -> torch.Tensor:
+        """Probabilities (batch, G), which sum to one over each column's groups."""
+        heads = self.decoder(draws).split(self.sizes, dim=1)
+        return torch.cat([torch.softmax(h, dim=1) for h in heads], dim=1)
+
+
+def network(kind: str, sizes: Sequence[int], *, hidden: int, latent: int = 0) -> Critic | Autoencoder:
+    """A network of that kind, its weights all zero until ``load`` sets them. Errors: ValueError.
+
+    >>> len(arrays(network("critic", [2, 3], hidden=4)))
+    6
+    """
+    if kind not in NETWORKS:
+        raise ValueError(f"networks are {', '.join(NETWORKS)}")
+    with torch.device("meta"):  # no draw from torch's global generator
+        made = Critic(sizes, hidden=hidden) if kind == CRITIC else Autoencoder(sizes, hidden=hidden, latent=latent)
+    made = made.to_empty(device="cpu")
+    with torch.no_grad():
+        for p in made.parameters():
+            p.zero_()
+    return made
+
+
+def arrays(made: nn.Module) -> tuple[np.ndarray, ...]:
+    """Copies of the weights, float32."""
+    return tuple(p.detach().numpy().copy() for p in made.parameters())
+
+
+def load(made: nn.Module, weights: Sequence[np.ndarray]) -> None:
+    """Sets the weights, in place."""
+    with torch.no_grad():
+        for p, w in zip(made.parameters(), weights, strict=True):
+            p.copy_(torch.from_numpy(np.asarray(w, dtype=np.float32)))
+
+
+def start(made: nn.Module, *, rng: np.random.Generator) -> None:
+    """Fresh weights by He's normal initialisation from ``rng``, biases zero; the last layer of each part is small."""
+    for part in made.children():
+        linear = [m for m in part if isinstance(m, nn.Linear)]  # type: ignore[attr-defined]
+        for layer, scale in zip(linear, [sqrt(2.0)] * (len(linear) - 1) + [0.5], strict=True):
+            wide = layer.weight.shape[1]
+            drawn = rng.standard_normal(tuple(layer.weight.shape)) * scale / sqrt(wide)
+            load_one(layer.weight, drawn)
+            load_one(layer.bias, np.zeros(layer.bias.shape))
+
+
+def load_one(parameter: torch.Tensor, values: np.ndarray) -> None:
+    """Sets one parameter, in place."""
+    with torch.no_grad():
+        parameter.copy_(torch.from_numpy(values.astype(np.float32)))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one processor: matrices are so small that more threads only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def one_hot(codes: np.ndarray, sizes: Sequence[int]) -> torch.Tensor:
+    """Group numbers (n, columns) as float32 (n, G); a number below zero has no unit.
+
+    >>> one_hot(np.array([[1, 0], [0, -1]]), [2, 3]).tolist()
+    [[0.0, 1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0]]
+    """
+    made = np.zeros((len(codes), sum(sizes)), dtype=np.float32)
+    offsets = np.cumsum([0, *sizes])[:-1]
+    row, column = np.nonzero(codes >= 0)
+    made[row, (codes + offsets)[row, column]] = 1.0
+    return torch.from_numpy(made)

@@ -1,0 +1,272 @@
+"""Tables in a database or on a cluster: counted where they are, so that only counts come back.
+
+Cells whose type sql.py compiles, and texts of columns with few distinct ones, are encoded and counted by the engine.
+What it cannot encode faithfully, persons as units, and questions that are no counts are answered from rows fetched
+once, encoded by the codec and held in a spool.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth import codec
+from synth.errors import InputError
+from synth.schema import Column, Schema
+from synth.sources.encoding import Batch, Encoder, plain, tables
+from synth.sources.engines import Engine
+from synth.sources.frames import Table
+from synth.sources.places import Opened, Place
+from synth.sources.rows import EncodedRows, Grouping, Tables
+from synth.sources.spool import Spool
+from synth.sources.sql import LOST, Kind, binned, position, settled, worded
+from synth.sources.tally import Binner, cover, distinct
+
+MOST_TEXTS = 2_000  # distinct texts of a column that a query lists
+DRAWN = 1 << 20  # cells placed at random at a time
+
+
+@dataclass(frozen=True)
+class WarehousePlace(Place):
+    """A table of an engine; for Spark and DuckDB also a Parquet file or a folder of them."""
+
+    source: Engine
+    table: str
+
+    @property
+    def engine(self) -> str:  # type: ignore[override]
+        """The engine's name."""
+        return self.source.dialect.name
+
+    @property
+    def name(self) -> str:
+        """Address and table, without user and password."""
+        path = Path(self.table)
+        return f"{self.source.shown}/{path.resolve() if path.exists() else self.table}"
+
+    @cached_property
+    def expression(self) -> Any:
+        """The table as Ibis sees it. Errors: InputError when there is none of this name."""
+        backend, path = self.source.backend, Path(self.table)
+        try:
+            if self.engine != "postgres" and path.exists():
+                files = str(path / "*.parquet") if path.is_dir() else str(path)
+                found = backend.read_parquet(files if self.engine == "duckdb" else str(path), table_name=self._view)
+            else:
+                found = backend.table(self.table)
+            return found
+        except Exception:
+            raise InputError(f"source {self.source.shown}: no table {self.table!r} is there; check the name") from None
+
+    @property
+    def _view(self) -> str:
+        """A name for files, the same for the same ones."""
+        return "synth_" + hashlib.blake2b(str(Path(self.table).resolve()).encode(), digest_size=8).hexdigest()
+
+    def check_form(self, columns: Sequence[str]) -> None:
+        """Looks at names and types alone. Errors: InputError."""
+        types = self.expression.schema()
+        for name in columns:
+            if name not in types:
+                raise InputError(f"source {self.source.shown}: table {self.table!r} has no column {name!r}")
+            if types[name].is_nested() or types[name].is_binary() or getattr(types[name], "timezone", None):
+                raise InputError(
+                    f"column {name}: cells of this type are not supported; use numbers, text or plain dates"
+                )
+
+    def read(self, columns: Sequence[str]) -> Table:
+        """The columns as text, in memory."""
+        import pyarrow as pa
+
+        parts = list(self.source.batches(self._plainly(columns)))
+        whole = pa.Table.from_batches(parts)
+        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows)
+
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+        """Rows as they are, for the codec."""
+        return plain(tables(self.source.batches(self._plainly([*schema.measured(), *raw]))))
+
+    def _plainly(self, columns: Sequence[str]) -> Any:
+        """The columns with types that come over unchanged; numbers of other kinds as the engine writes them."""
+        t, types = self.expression, self.expression.schema()
+        kept = {n: types[n].is_string() or types[n].is_boolean() or kind_of(types[n]) is not None for n in columns}
+        return t.select(**{n: t[n] if kept[n] else t[n].cast("string") for n in columns})
+
+    def encoded(self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes) -> Opened:
+        """Rows that stay where they are, where every column can be encoded there; else fetched ones."""
+        found = {} if person else self._compiled(schema)
+        if person or found is None:
+            return super().encoded(schema, draws, person=person, key=key)
+        rows = WarehouseRows(self, schema, draws, found)
+        return Opened(rows.described(), None, None)
+
+    def _compiled(self, schema: Schema) -> dict[str, str] | None:
+        """The position of each column in the engine's SQL."""
+        found = {}
+        for name, column in schema.measured().items():
+            kind = kind_of(self.expression.schema()[name])
+            sql = position(column, name, kind, self.source.dialect) if kind else None
+            if sql is None and not (kind == "double" or self.expression.schema()[name].is_floating()):
+                sql = self._listed(name, column)
+            if sql is None:
+                return None
+            found[name] = sql
+        return found
+
+    def _listed(self, name: str, column: Column) -> str | None:
+        """The position of a column of few texts, each read by the codec; None where they are many."""
+        dialect = self.source.dialect
+        types = self.expression.schema()[name]
+        if not types.is_string():
+            return None
+        cell = f"CAST({dialect.identifier(name)} AS {dialect.words})"
+        query = f"SELECT DISTINCT {cell} FROM {self.relation} LIMIT {MOST_TEXTS + 2}"
+        texts = [row[0] for part in self.source.rows(query) for row in part if row[0] is not None]
+        if len(texts) > MOST_TEXTS:
+            return None
+        places = codec.known(column, np.array([*texts, ""], dtype=object))[0].tolist()
+        return worded(cell, dict(zip(texts, places[:-1], strict=True)), places[-1], dialect)
+
+    @property
+    def relation(self) -> str:
+        """The table's name in a query."""
+        return self.source.dialect.identifier(self.expression.get_name())
+
+
+def kind_of(kind: Any) -> Kind | None:
+    """What sql.py calls cells of an Ibis type."""
+    if kind.is_integer():
+        return "integer"
+    if kind.is_float64():
+        return "double"
+    if kind.is_date():
+        return "date"
+    return "time" if kind.is_timestamp() and kind.timezone is None and kind.scale in (None, 0, 3, 6) else None
+
+
+class WarehouseRows(EncodedRows):
+    """Encoded rows that stay in the engine; ``positions``: each column's expression (sql.py)."""
+
+    def __init__(self, place: WarehousePlace, schema: Schema, draws: codec.Draws, positions: Mapping[str, str]) -> None:
+        self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
+        self._fetched: Spool | None = None
+        self._known: codec.Encoded | None = None
+        self._rows = 0
+
+    def __repr__(self) -> str:
+        """Columns only."""
+        return f"WarehouseRows({len(self._positions)} columns)"
+
+    def __iter__(self) -> Iterator[str]:
+        """The columns' names."""
+        return iter(self._positions)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A column's positions, fetched."""
+        return self._local()[name]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the table when it was first looked at."""
+        self.described()
+        return self._rows
+
+    def described(self) -> codec.Encoded:
+        """These rows, with the counts of clamped and unreadable cells, which are the steward's alone."""
+        if self._known is None:
+            marks = [f"SUM(CASE WHEN p{i} {m} THEN 1 ELSE 0 END)" for i in range(len(self)) for m in ("< -1", "= -1")]
+            query = f"SELECT COUNT(*), {', '.join(marks)} FROM {self._marked(list(self))}"
+            told = [int(v or 0) for v in next(iter(self._place.source.rows(query)))[0]]
+            self._rows = told[0]
+            clamped, lost = dict(zip(self, told[1::2], strict=True)), dict(zip(self, told[2::2], strict=True))
+            self._known = codec.Encoded(self, clamped, lost)
+        return self._known
+
+    def batches(self, columns: Iterable[str], step: int) -> Iterator[dict[str, np.ndarray]]:
+        """Fetched rows, some at a time."""
+        return self._local().batches(columns, step)
+
+    def _local(self) -> Spool:
+        if self._fetched is None:
+            encoder = Encoder(self._schema, self._draws)
+            for batch in self._place.batches(self._schema, []):
+                encoder.add(batch)
+            self._fetched = encoder.spool
+        return self._fetched
+
+    def counts(self, tables: Tables) -> list[np.ndarray]:
+        """Exact counts by the engine, a query for each block of tables (tally.py).
+
+        A cell that no position is known for, in a column that is never missing, comes back as such and is placed at
+        random here, for each table anew: the law of a table is that of rows placed one by one.
+        """
+        groupings, axes = distinct(tables)
+        binners = [Binner(g) for g in groupings]
+        sizes = [b.size + 1 for b in binners]  # the last bin holds the cells that are to be placed
+        blocks = cover(axes, sizes)
+        joints = [self._joint(block, groupings, sizes) for block in blocks]
+        found = []
+        for table in axes:
+            at = next(i for i, block in enumerate(blocks) if set(table) <= set(block))
+            found.append(self._table(table, blocks[at], joints[at], groupings, binners))
+        return found
+
+    def _joint(self, block: Sequence[int], groupings: Sequence[Grouping], sizes: Sequence[int]) -> np.ndarray:
+        shape = tuple(sizes[i] for i in block)
+        names = list(dict.fromkeys(groupings[i].column for i in block))
+        flat = "0"
+        for i, size in zip(block, shape, strict=True):
+            grouping, cell = groupings[i], f"p{names.index(groupings[i].column)}"
+            groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
+            flat = f"({flat}) * {size} + {binned(cell, grouping.cells, grouping.starts, groups, lost=size - 1)}"
+        columns = self._schema.columns
+        whole = ", ".join(f"CAST({settled(f'p{i}', columns[n])} AS BIGINT) AS p{i}" for i, n in enumerate(names))
+        rows = f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
+        query = f"SELECT k, COUNT(*) FROM (SELECT {flat} AS k FROM {rows}) AS keyed_rows GROUP BY k"
+        joint = np.zeros(prod(shape), dtype=np.int64)
+        for part in self._place.source.rows(query):
+            keys, times = zip(*part, strict=True)
+            joint[np.array(keys, dtype=np.int64)] = times
+        return joint.reshape(shape)
+
+    def _marked(self, names: Sequence[str]) -> str:
+        """Columns of the table as positions or marks, named p0, p1, ..."""
+        chosen = ", ".join(f"COALESCE({self._positions[n]}, {LOST}) AS p{i}" for i, n in enumerate(names))
+        return f"(SELECT {chosen} FROM {self._place.relation}) AS marked_rows"
+
+    def _table(
+        self,
+        axes: tuple[int, ...],
+        block: Sequence[int],
+        joint: np.ndarray,
+        groupings: Sequence[Grouping],
+        binners: Sequence[Binner],
+    ) -> np.ndarray:
+        wanted = list(dict.fromkeys(axes))
+        summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
+        order = [g for g in block if g in wanted]
+        table = np.ascontiguousarray(np.transpose(summed, [order.index(g) for g in wanted]))
+        for axis, g in enumerate(wanted):
+            table = np.moveaxis(table, axis, -1)
+            flat = np.ascontiguousarray(table).reshape(-1, table.shape[-1])
+            self._place_lost(flat, groupings[g], binners[g])
+            table = np.moveaxis(flat.reshape(table.shape), -1, axis)
+        table = table[tuple(slice(groupings[g].size) for g in wanted)]
+        if len(wanted) < len(axes):
+            raise ValueError("a table must not name one grouping twice")
+        return np.ascontiguousarray(table).reshape(-1)
+
+    def _place_lost(self, table: np.ndarray, grouping: Grouping, binner: Binner) -> None:
+        """Moves the counts (rows, bins) of the last bin to bins of positions drawn uniformly."""
+        size = self._schema.columns[grouping.column].size
+        for index in np.flatnonzero(table[:, -1]).tolist():
+            left = int(table[index, -1])
+            table[index, -1] = 0
+            for start in range(0, left, DRAWN):
+                drawn = binner.codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
+                table[index] += np.bincount(drawn, minlength=table.shape[1])

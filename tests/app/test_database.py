@@ -1,0 +1,99 @@
+"""A table in a database goes through the application, stays there, and its synthetic twin may go back."""
+
+import json
+
+import duckdb
+import pytest
+
+import synth
+from app import access, work
+from app.state import view
+from synth import jobs
+from tests.app.test_flow import ended
+from tests.app.test_pages import keys, said
+from tests.app.test_roles import FILE
+
+pytestmark = pytest.mark.xdist_group("app")
+
+
+@pytest.fixture
+def club(home, monkeypatch):
+    """A DuckDB file with a table of 240 people, offered under a name."""
+    place = home / "people.duckdb"
+    with duckdb.connect(str(place)) as con:
+        con.execute("CREATE TABLE club AS SELECT 20 + i % 60 AS age, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS team "
+                    "FROM range(240) AS t(i)")  # fmt: skip
+    listed = home / "sources.toml"
+    listed.write_text(f'[town]\naddress = "duckdb://{place}"\nmay_write = true\npeople = ["ann@example.org"]\n')
+    monkeypatch.setenv("SYNTH_SOURCES", str(listed))
+    return place
+
+
+def taken(at):
+    """The page Describe with the database's table."""
+    at.selectbox(key="source").set_value(synth.databases.databases()[0]).run()
+    at.button(key="list_tables").click().run()
+    at.selectbox(key="source_table").set_value("club").run()
+    return at.button(key="use_table").click().run()
+
+
+def test_a_table_goes_from_a_database_and_its_twin_back(start, club):
+    at = taken(start())
+    assert at.title[0].value == "Describe"
+    assert list(at.data_editor[0].value["column"]) == ["age", "team"]
+    next(c for c in at.checkbox if c.key.startswith("mine_")).check().run()
+    at.button(key="confirm_all").click().run()
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    ended(at)
+    job = jobs.Job(at.session_state["wizard"].job)
+    assert job.status().state == "done", job.status().message
+    assert synth.Ledger().summary("club")[0].epsilon == 1.0
+    at.switch_page(view("review")).run()
+    at.button(key="compare").click().run()
+    assert not at.error
+    assert "SDMetrics" in said(at)
+    assert not list(work.folder().glob("copy-*")), "the copy for the comparison is gone"
+    at.switch_page(view("release")).run()
+    at.number_input(key="out_rows").set_value(77).run()
+    at.button(key="out_write").click().run()
+    assert "77 synthetic rows are in" in said(at)
+    with duckdb.connect(str(club)) as con:
+        assert con.execute("SELECT count(*), min(age) >= 20 FROM club_synthetic").fetchone() == (77, True)
+    at.button(key="out_write").click().run()
+    assert "there already" in at.error[0].value
+
+
+def test_a_password_in_an_address_is_refused_and_kept_nowhere(start, home):
+    at = start()
+    at.text_input(key="source_address").set_value("postgres://ann:hush@db.example/census").run()
+    assert "password" in at.error[0].value
+    assert "hush" not in said(at)
+    assert not any("hush" in f.read_text(errors="replace") for f in home.rglob("*") if f.is_file())
+
+
+@pytest.mark.usefixtures("club")
+def test_in_a_shared_installation_a_database_is_open_to_those_named(start, home, monkeypatch):
+    roles = home / "roles.toml"
+    roles.write_text(FILE)
+    monkeypatch.setenv("SYNTH_ROLES", str(roles))
+    for person, seen in (("ann@example.org", True), ("eve@example.org", False)):
+        monkeypatch.setattr(access, "signed_in", lambda person=person: person)
+        at = start()
+        assert ("list_tables" in keys(at)) == seen
+        assert "source_address" not in [t.key for t in at.text_input], "nobody types addresses in a shared installation"
+
+
+def test_a_folder_of_parquet_files_is_one_table(start, club, home, monkeypatch):
+    parts = home / "mount" / "parts"
+    parts.mkdir(parents=True)
+    for i in range(2):
+        synth.databases.fetch(f"duckdb://{club}", "club", parts / f"{i}.parquet", columns=["age", "team"])
+    monkeypatch.setenv("SYNTH_TABLES", str(home / "mount"))
+    at = start()
+    assert [p.name for p in work.mounted()] == ["parts", "0.parquet", "1.parquet"]
+    at.selectbox(key="server_file").set_value(parts).run()
+    at.button(key="use_file").click().run()
+    assert at.title[0].value == "Describe"
+    assert json.loads(next(work.folder().glob("*/wizard.json")).read_text())["label"] == "parts"

@@ -1,0 +1,50 @@
+"""The curve of expected error falls as epsilon grows, for columns and for pairs, in tables of one size."""
+
+import json
+
+import numpy as np
+import pytest
+
+import synth
+from app import charts, forecast, work
+
+CURVE = forecast.CURVE
+
+
+@pytest.fixture(scope="module")
+def lines():
+    """Forecasts for the sample table over the curve's epsilons."""
+    schema = synth.load(work.SAMPLE_SCHEMA)
+    return [synth.plan(schema, rows=work.SAMPLE_ROWS, epsilon=e, delta=1e-5) for e in CURVE]
+
+
+def test_the_errors_shown_fall_as_epsilon_grows(lines):
+    pairs, cells = forecast.pairs_alike(lines)
+    assert cells == min(p.cells_two_way for p in lines)
+    assert (np.diff([p.error_one_way for p in lines]) < 0).all()
+    assert (np.diff(pairs) < 0).all()
+    assert (np.diff([p.error_two_way for p in lines]) > 0).any(), "without that, tables of one size are not needed"
+
+
+def test_adding_up_noisy_cells_gives_the_error_that_is_told():
+    rng = np.random.default_rng(0)
+    fine, groups, sigma, rows = 400, 16, 3.0, 10_000
+    noise = rng.standard_normal((20_000, fine)) * sigma
+    own = 0.5 * np.abs(noise).sum(1).mean() / rows
+    coarse = 0.5 * np.abs(noise.reshape(-1, groups, fine // groups).sum(2)).sum(1).mean() / rows
+    one, two = (_Line(error_two_way=own, cells_two_way=fine), _Line(error_two_way=1.0, cells_two_way=groups))
+    assert forecast.pairs_alike([one, two])[0][0] == pytest.approx(coarse, rel=0.02)  # 15 standard errors
+
+
+class _Line:
+    def __init__(self, **facts: float) -> None:
+        self.__dict__.update(facts)
+
+
+def test_the_chart_draws_what_is_told_and_no_pairs_where_none_are_asked(lines):
+    pairs = forecast.pairs_alike(lines)[0]
+    drawn = json.loads(charts.curve(lines, pairs, 1.0).to_json())["datasets"].values()
+    told = {(r["epsilon"], r["of"]): r["error"] for rows in drawn for r in rows if "of" in r}
+    assert told[(CURVE[-1], "pairs of columns")] == pytest.approx(pairs[-1])
+    lone = synth.plan(synth.load(work.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
+    assert forecast.pairs_alike([lone]) is None

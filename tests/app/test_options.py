@@ -1,0 +1,42 @@
+"""Every method can be chosen, each of its options is explained, and what a menu offers the method takes."""
+
+import pytest
+
+import synth
+from app import options
+from app.state import view
+from synth.generators import GENERATORS
+from synth.generators.embeddings import dp_kernel, embedding
+from synth.generators.slices import slicing
+from synth.questions.slices import DIRECTIONS
+from tests.app.test_pages import said, sample
+
+pytestmark = pytest.mark.xdist_group("app")
+
+
+def test_every_option_of_every_method_is_explained():
+    named = {(m["name"], n) for m in synth.methods() for n in m["options"]}
+    assert {n for _, n in named} <= set(options.SAYS)
+    assert set(options.SAYS) <= {n for _, n in named}, "no word about what no method has"
+
+
+@pytest.mark.parametrize(("name", "known"), [
+    ("loss", slicing.LOSSES), ("encoding", slicing.ENCODINGS), ("directions", DIRECTIONS),
+    ("form", dp_kernel.FORMS), ("variant", dp_kernel.VARIANTS), ("back_end", embedding.BACK_ENDS),
+])  # fmt: skip
+def test_a_menu_offers_what_the_methods_know(name, known):
+    assert set(options.CHOICES[name]) == set(known)
+
+
+@pytest.mark.parametrize("method", ["dp_ctgan", "pate_gan", "dp_vae", "slicing"])
+def test_a_trained_method_is_chosen_with_its_options_and_a_forecast(start, method):
+    at = sample(start)
+    at.switch_page(view("method")).run()
+    at.selectbox(key="method").set_value(method).run()
+    assert not at.exception
+    assert not at.error
+    assert GENERATORS[method].summary in said(at)
+    number = next(n for n in at.number_input if n.key == f"option_{method}_steps" or n.key.endswith("_rounds"))
+    number.set_value(7).run()
+    assert 7 in at.session_state["wizard"].options.values()
+    assert any(m.label == "Time" for m in at.metric)

@@ -1,0 +1,106 @@
+"""The generator's bits: even, independent, never met twice, and not shared by threads, forks or forks of forks.
+
+Each limit has a false alarm below 1e-7.
+"""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from synth.privacy import noise as module
+from synth.privacy.noise import SystemNoise
+
+WORDS = 1 << 18
+
+
+@pytest.fixture(scope="module")
+def words() -> np.ndarray:
+    return SystemNoise()._generator().integers(0, 2**64, size=WORDS, dtype=np.uint64)
+
+
+def test_every_bit_is_even_and_independent_of_its_neighbours(words):
+    bits = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1).astype(np.int8) * 2 - 1
+    limit = 6.5 / np.sqrt(len(bits))
+    assert np.abs(bits.mean(0)).max() < limit
+    flat = bits.ravel()
+    for lag in (1, 7, 8, 31, 32, 63, 64, 128):
+        assert abs(np.mean(flat[:-lag] * flat[lag:], dtype=np.float64)) < 6 / np.sqrt(len(flat) - lag)
+
+
+def test_bytes_and_runs_have_their_laws(words):
+    bytes_ = words.view(np.uint8)
+    assert stats.chisquare(np.bincount(bytes_, minlength=256)).pvalue > 1e-7
+    pairs = bytes_[:-1:2].astype(np.int64) * 256 + bytes_[1::2]
+    assert stats.chisquare(np.bincount(pairs, minlength=1 << 16)).pvalue > 1e-7
+    flat = np.unpackbits(bytes_)
+    changes = np.count_nonzero(flat[1:] != flat[:-1])
+    assert abs(changes - (len(flat) - 1) / 2) < 6 * np.sqrt(len(flat)) / 2
+
+
+def test_a_counter_is_not_taken_for_random():
+    """The evil twin: consecutive numbers fail the test of bytes."""
+    assert stats.chisquare(np.bincount(np.arange(WORDS).view(np.uint8), minlength=256)).pvalue < 1e-7
+
+
+def test_no_word_comes_twice_in_any_stream(words):
+    """2^19 words of 64 bits from two keys: two alike have a chance of 2^-27."""
+    other = SystemNoise()._generator().integers(0, 2**64, size=WORDS, dtype=np.uint64)
+    assert len(np.unique(np.concatenate([words, other]))) == 2 * WORDS
+
+
+def test_threads_of_one_source_do_not_repeat_each_other():
+    source, found = SystemNoise(), []
+    crowd = [
+        threading.Thread(target=lambda: found.append(source.gaussian_counts((5000,), sigma=1e12))) for _ in range(8)
+    ]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    assert len(np.unique(np.concatenate(found))) > 40_000 * 0.9999
+
+
+def forked(deed) -> list[int]:
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        os.close(reader)
+        os.write(writer, repr(deed()).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as told:
+        words = told.read().decode()
+    os.waitpid(child, 0)
+    return eval(words)  # our own child's list of numbers
+
+
+def draws(source: SystemNoise) -> list[int]:
+    return source.gaussian_counts((8,), sigma=1e15).tolist()
+
+
+def test_a_forks_fork_that_bears_the_first_ones_number_shares_no_stream(monkeypatch):
+    """Process numbers are given again: the number of forks tells such a process from its forebear."""
+    source = SystemNoise()
+    draws(source)
+    mine = os.getpid()
+    monkeypatch.setattr(module.os, "getpid", lambda: mine)  # as if the system had given the number again
+    child = forked(lambda: draws(source))
+    grandchild = forked(lambda: forked(lambda: draws(source)))
+    assert len({tuple(child), tuple(grandchild), tuple(draws(source))}) == 3
+
+
+def test_the_twin_that_looks_at_process_numbers_alone_would_share_it(monkeypatch):
+    source = SystemNoise()
+    draws(source)
+    mine = os.getpid()
+    monkeypatch.setattr(module.os, "getpid", lambda: mine)
+
+    def unnoticed() -> list[int]:
+        module._Forks.count = 0
+        return draws(source)
+
+    monkeypatch.setattr(module._Forks, "count", 0)
+    source._owner = (mine, 0)
+    assert forked(unnoticed) == draws(source)

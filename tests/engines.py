@@ -1,0 +1,96 @@
+"""Engines that tests start for themselves: a PostgreSQL cluster in a folder, a Spark in this process's Java."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from synth.sources.engines import Engine
+
+PASSWORD = "s3cr&t-of-the-steward"
+QUOTED = PASSWORD.replace("&", "%26")
+
+
+def programs() -> Path:
+    """The folder of PostgreSQL's programs. Skips the test where there is none."""
+    homes = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    found = shutil.which("initdb")
+    if found is None and not homes:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    return Path(found).resolve().parent if found else homes[-1]
+
+
+def user() -> list[str]:
+    """How to run a program that refuses to run as root."""
+    if os.getuid() != 0:
+        return []
+    try:
+        pwd.getpwnam("postgres")
+    except KeyError:
+        pytest.skip("PostgreSQL refuses to run as root and there is no user postgres")
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+
+
+@contextmanager
+def postgres() -> Iterator[Engine]:
+    """A cluster of its own on a free port, asked for a password; gone at the end."""
+    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    home, run = programs(), user()
+    folder = Path("/tmp") / f"facsimile-pg-{os.getpid()}"  # the user postgres may not enter pytest's folders
+    folder.mkdir()
+    (folder / "pw").write_text(PASSWORD)
+    if run:
+        shutil.chown(folder, "postgres")
+        shutil.chown(folder / "pw", "postgres")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data = str(folder / "data")
+    options = f"-k {folder} -p {port} -c listen_addresses=127.0.0.1 -c fsync=off"
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
+    try:
+        subprocess.run([*run, home / "initdb", "-D", data, "-U", "steward", "-A", "scram-sha-256", "-N", "-E", "UTF8",
+                        "--locale=C", f"--pwfile={folder / 'pw'}"], **quiet)  # fmt: skip
+        subprocess.run([*run, home / "pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start"], **quiet)
+        try:
+            yield Engine(f"postgres://steward:{QUOTED}@127.0.0.1:{port}/postgres")
+        finally:
+            subprocess.run([*run, home / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **quiet)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def fill(engine: Engine, name: str, table: pa.Table, types: dict[str, str]) -> None:
+    """The table in PostgreSQL, replaced."""
+    con = engine.backend.con
+    with con.cursor() as cursor:
+        cursor.execute(f'DROP TABLE IF EXISTS "{name}"')
+        cursor.execute(f'CREATE TABLE "{name}" ({", ".join(f"{n} {types[n]}" for n in table.column_names)})')
+        with cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
+            for row in zip(*(table.column(n).to_pylist() for n in table.column_names), strict=True):
+                copy.write_row(row)
+    con.commit()
+
+
+def spark() -> Engine:
+    """Spark in one process with two cores. Skips the test where it cannot be."""
+    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    sql = pytest.importorskip("pyspark.sql", reason="the extra `warehouse` is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless")
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.sql.shuffle.partitions": "2",
+                "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
+                "spark.sql.adaptive.enabled": "false"}  # fmt: skip
+    builder = sql.SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    builder.getOrCreate()
+    return Engine("spark")

@@ -1,0 +1,252 @@
+"""What is struck by faults, and what must hold afterwards, whatever happened."""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from synth.errors import InputError, SynthError
+from synth.jobs import Job
+from synth.privacy.ledger import Ledger, Spend
+from tests.conftest import SMALL, small_frame
+
+CAP, COST = 1.0, 0.3
+FACTS = {"relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system", "question": {}}
+CLEAN = (SynthError,)
+
+
+def charge(dataset: str = "census", epsilon: float = COST) -> Spend:
+    return Spend(dataset=dataset, epsilon=epsilon, delta=1e-6, **FACTS)  # type: ignore[arg-type]
+
+
+def book(place: Path) -> Ledger:
+    return Ledger(place / "ledger.sqlite")
+
+
+# -- one spend on a ledger that has a policy and two spends
+
+
+def with_two(place: Path) -> None:
+    ledger = book(place)
+    ledger.set_policy("census", max_epsilon=CAP)
+    ledger.spend(charge())
+    ledger.spend(charge())
+
+
+def spend(place: Path) -> str:
+    return said(lambda: "ok " + book(place).spend(charge()).run)
+
+
+def said(deed) -> str:
+    """What a deed answered, or the one line in which it was refused; anything else passes on and is a finding."""
+    try:
+        return deed()
+    except CLEAN as error:
+        return f"refused {error}" if "\n" not in str(error) else "more than one line"
+
+
+def judge_spend(place: Path, told: str, kind: str) -> None:
+    """Reported means recorded, nothing else was lost, the sum is exact, and the next spend needs no repair."""
+    assert told.startswith(("ok ", "refused ")) or (told == "" and kind in ("kill", "torn write")), told
+    ledger = book(place)
+    assert ledger.verify().ok, ledger.verify()
+    runs = [e.run for e in ledger.entries() if e.kind == "spend"]
+    assert len(runs) in (2, 3)
+    if told.startswith("ok "):
+        assert runs[2:] == [told[3:]]
+    total = ledger.summary()[0]
+    assert total.remaining_epsilon == (0.4 if len(runs) == 2 else 0.1)
+    more = ledger.spend(charge(epsilon=0.1))
+    assert more.number == len(ledger.entries())
+    assert ledger.verify(more.hash).ok
+
+
+# -- the first use of a ledger: file, key, policy, spend, fingerprint
+
+
+def first(place: Path) -> str:
+    def deed() -> str:
+        ledger = Ledger(place / "new" / "ledger.sqlite")
+        ledger.set_policy("census", max_epsilon=CAP)
+        run = ledger.spend(charge()).run
+        ledger.fingerprint(run, dataset="census", digest=b"rows")
+        return "ok " + run
+
+    return said(deed)
+
+
+def judge_first(place: Path, told: str, kind: str) -> None:
+    """Starting again is all the repair there is."""
+    assert told.startswith(("ok ", "refused ")) or (told == "" and kind in ("kill", "torn write")), told
+    ledger = Ledger(place / "new" / "ledger.sqlite")
+    before = [e.run for e in ledger.entries() if e.kind == "spend"]
+    assert told[3:] in before or not told.startswith("ok ")
+    assert ledger.verify().ok
+    assert first(place).startswith("ok ")
+    assert len(ledger.row_key()) == 16
+
+
+# -- a whole run of the command line: table read, ledger charged, job folder and release written
+
+
+@cache
+def table() -> tuple[Path, Path]:
+    folder = Path(tempfile.mkdtemp())
+    frame = small_frame(200)
+    frame.loc[::7, "region"] = "SENTINEL"
+    frame.to_csv(folder / "t.csv", index=False)
+    (folder / "s.json").write_text(json.dumps(SMALL))
+    return folder / "t.csv", folder / "s.json"
+
+
+def bare(_: Path) -> None:
+    import torch  # noqa: F401 - once, before the forks
+
+    import synth.pipeline  # noqa: F401
+
+
+def command(place: Path, *arguments: str) -> str:
+    """The command line in this process, as a user would see it: exit code and stderr."""
+    from synth import cli
+
+    os.environ["SYNTH_HOME"], os.environ["SYNTH_LEDGER"] = str(place / "home"), str(place / "ledger.sqlite")
+    sys.argv = ["synth", *arguments]
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            cli.main()
+        except SystemExit as left:
+            code = left.code or 0
+    return f"code{code} {err.getvalue()}"
+
+
+def job(place: Path) -> str:
+    source, schema = map(str, table())
+    return command(
+        place,
+        "run",
+        source,
+        "--schema",
+        schema,
+        "--method",
+        "independent",
+        "--epsilon",
+        "0.3",
+        "--dataset",
+        "census",
+        "--out",
+        str(place / "out"),
+        "--job",
+        str(place / "home/jobs/one"),
+        "--num-rows",
+        "50",
+    )
+
+
+def judge_job(place: Path, told: str, kind: str) -> None:
+    """One line and an exit code that says whether was spent; a table outside only where the ledger paid for it."""
+    assert told.startswith("code") or (told == "" and kind in ("kill", "torn write")), told
+    assert "Traceback" not in told
+    assert "SENTINEL" not in told
+    assert "internal error" not in told, told
+    ledger = book(place)
+    assert ledger.verify().ok
+    spent = [e for e in ledger.entries() if e.kind == "spend"]
+    code = told.split(" ")[0]
+    assert code in ("code0", "code2", "code3", "code5", ""), told
+    assert len(spent) == 1 if code in ("code0", "code5") else len(spent) <= 1
+    out = place / "out"
+    if (out / "synthetic.csv").exists():
+        assert spent
+    whole = complete(out)
+    assert whole or code != "code0"
+    folder = place / "home/jobs/one"
+    if (folder / "status.json").exists() and (folder / "request.json").exists():
+        status = Job(folder).status()
+        if kind in ("kill", "torn write"):
+            assert status.final or status.pid is None, status
+    for path in place.rglob("*"):
+        if path.is_file() and path.name != "ledger.sqlite.key":
+            assert b"SENTINEL" not in path.read_bytes(), path
+    assert job_again(place).startswith("code0")
+
+
+def job_again(place: Path) -> str:
+    shutil.rmtree(place / "home", ignore_errors=True)
+    return forked(lambda: job(place))
+
+
+def forked(deed) -> str:
+    """In a child, so that this process starts no thread."""
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        os.close(reader)
+        os.write(writer, deed().encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as told:
+        words = told.read().decode()
+    os.waitpid(child, 0)
+    return words
+
+
+def complete(out: Path) -> bool:
+    """Whether a release is all there and of one piece."""
+    from synth import bundle
+
+    try:
+        card = json.loads((out / "card.json").read_text())
+        stored, model = bundle.load_release(out), bundle.load_model(out)
+    except (OSError, ValueError, InputError):
+        return False
+    digest = hashlib.sha256((out / "synthetic.csv").read_bytes()).hexdigest()
+    same = card["synthetic_sha256"] == stored.card["synthetic_sha256"] == model.card["synthetic_sha256"]
+    return same and card["synthetic_sha256"] == digest
+
+
+# -- the bundle of a release
+
+
+@cache
+def release() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    assert forked(lambda: job(folder)).startswith("code0")
+    return folder / "out"
+
+
+def with_release(place: Path) -> None:
+    bare(place)
+    shutil.copytree(release(), place / "out")
+
+
+def bundle_it(place: Path) -> str:
+    from synth import release_bundle
+
+    return said(lambda: "ok " + release_bundle.make(place / "out", place / "r.zip").sha256)
+
+
+def judge_bundle(place: Path, told: str, kind: str) -> None:
+    """A zip that is there is whole, and the same whenever it is made."""
+    assert told.startswith(("ok ", "refused ")) or (told == "" and kind in ("kill", "torn write")), told
+    if (place / "r.zip").exists():
+        found = hashlib.sha256((place / "r.zip").read_bytes()).hexdigest()
+        assert not told.startswith("ok ") or found == told[3:]
+    else:
+        assert not told.startswith("ok ")
+    assert complete(place / "out")
+    assert forked(lambda: bundle_it(place)).startswith("ok ")
+
+
+DEEDS = {
+    "spend": (spend, with_two, judge_spend),
+    "first": (first, lambda _: None, judge_first),
+    "job": (job, bare, judge_job),
+    "bundle": (bundle_it, with_release, judge_bundle),
+}

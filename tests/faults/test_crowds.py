@@ -1,0 +1,35 @@
+"""Hundreds of requests at once against one ledger: never an overspend, never a lost spend."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.xdist_group("processes")
+
+
+def raced(tmp_path, *more: str) -> dict:
+    import json
+
+    out = tmp_path / "race.json"
+    done = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "race.py"), "--json", str(out), *more],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text())
+
+
+def check(found: dict) -> None:
+    assert found["granted"] == found["fit"]
+    assert found["granted"] + found["refused"] == found["requests"]
+    assert (found["overspent"], found["lost"], found["verified"]) == (0.0, 0, True)
+
+
+def test_a_hundred_and_twenty_requests_at_once_fill_the_budget_and_not_more(tmp_path):
+    check(raced(tmp_path, "--processes", "3", "--threads", "40"))
+
+
+@pytest.mark.slow
+def test_a_thousand_requests_at_once(tmp_path):
+    check(raced(tmp_path, "--processes", "20", "--threads", "50"))

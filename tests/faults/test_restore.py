@@ -1,0 +1,177 @@
+"""No restore, rollback or cut gives budget back: the mark beside the ledger tells, and what is lost is charged."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from decimal import Decimal
+
+import pytest
+
+from synth.errors import BudgetError, InputError, UsageError
+from synth.privacy import ledger_mark, ledger_store
+from synth.privacy.ledger import Ledger
+from synth.privacy.ledger_restore import restore
+from tests.faults.deeds import charge
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A ledger with a cap of 1, one spend of 0.3, a backup, and 0.3 more spent since."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.set_policy("census", max_epsilon=1.0)
+    ledger.spend(charge())
+    shutil.copy(ledger.path, tmp_path / "backup.sqlite")
+    ledger.spend(charge())
+    ledger.spend(charge("other", 0.7))
+    return tmp_path
+
+
+def sums(place) -> dict[str, float]:
+    return {t.dataset: t.epsilon for t in Ledger(place / "ledger.sqlite").summary()}
+
+
+def test_an_older_copy_put_back_is_noticed_and_takes_no_spend(place):
+    shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
+    ledger = Ledger(place / "ledger.sqlite")
+    assert "older copy" in ledger.verify().problem
+    for attempt in (lambda: ledger.spend(charge()), lambda: ledger.set_policy("census", max_epsilon=9)):
+        with pytest.raises(InputError, match="synth ledger restore"):
+            attempt()
+    assert len(ledger.entries()) == 2
+
+
+def test_a_removed_ledger_does_not_start_anew(place):
+    (place / "ledger.sqlite").unlink()
+    with pytest.raises(InputError, match="older copy"):
+        Ledger(place / "ledger.sqlite").spend(charge())
+
+
+LOSSES = {
+    "an older copy": lambda p: shutil.copy(p / "backup.sqlite", p / "ledger.sqlite"),
+    "removed": lambda p: (p / "ledger.sqlite").unlink(),
+    "emptied": lambda p: (p / "ledger.sqlite").write_bytes(b""),
+    "overwritten": lambda p: (p / "ledger.sqlite").write_bytes(b"no ledger at all" * 999),
+    "half": lambda p: (p / "ledger.sqlite").write_bytes((p / "ledger.sqlite").read_bytes()[:5000]),
+    "the mark lost too": lambda p: (ledger_mark.place(p / "ledger.sqlite").unlink(), altered(p)),
+}
+
+
+def altered(place) -> None:
+    with closing(sqlite3.connect(place / "ledger.sqlite")) as db, db:
+        for name in ledger_store.GUARDS:
+            db.execute(f"DROP TRIGGER {name}")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_restore_charges_what_the_backup_does_not_hold(place, loss, command):
+    LOSSES[loss](place)
+    code, out, told = command(
+        "ledger", "restore", place / "backup.sqlite", "--ledger", place / "ledger.sqlite", "--json"
+    )
+    assert code == 0, told
+    assert json.loads(out)["charged"] == {"census": [0.3, 1e-6], "other": [0.7, 1e-6]}
+    assert sums(place) == {"census": 0.6, "other": 0.7}
+    ledger = Ledger(place / "ledger.sqlite")
+    assert ledger.verify().ok
+    assert ledger.summary("census")[0].remaining_epsilon == 0.4
+    with pytest.raises(BudgetError):
+        ledger.spend(charge(epsilon=0.5))
+    ledger.spend(charge(epsilon=0.4))
+    assert ledger.verify().ok
+
+
+def test_a_restore_never_lowers_a_sum_whatever_happened_before(tmp_path):
+    rng = random.Random(3)
+    for case in range(25):
+        here = tmp_path / str(case)
+        path = here / "ledger.sqlite"
+        copies, spent = [], {}
+        for step in range(rng.randint(2, 8)):
+            name, epsilon = rng.choice("abc"), rng.choice([0.1, 0.25, 1e-9, 3.0])
+            Ledger(path).spend(charge(name, epsilon))
+            spent[name] = spent.get(name, Decimal(0)) + Decimal(str(epsilon))
+            copies.append(shutil.copy(path, here / f"copy{step}"))
+        shutil.copy(rng.choice(copies), path)
+        if rng.random() < 0.4:
+            path.unlink()
+        before = {n: float(e) for n, e in spent.items()}
+        with contextlib.suppress(UsageError):  # the newest copy was put back: nothing is lost
+            restore(path, rng.choice(copies))
+        assert sums(here) == pytest.approx(before, rel=1e-15)
+        assert all(sums(here)[n] >= e for n, e in before.items())
+        assert Ledger(path).verify().ok
+
+
+def test_a_restore_over_a_whole_ledger_is_refused(place):
+    with pytest.raises(UsageError, match="nothing to restore"):
+        restore(place / "ledger.sqlite", place / "backup.sqlite")
+    assert sums(place) == {"census": 0.6, "other": 0.7}
+
+
+@pytest.mark.parametrize("content", [b"", b"text", None])
+def test_a_backup_that_is_none_is_refused_and_changes_nothing(place, content):
+    (place / "ledger.sqlite").unlink()
+    bad = place / "bad.sqlite"
+    if content is not None:
+        bad.write_bytes(content)
+    with pytest.raises(InputError, match=r"backup|ledger"):
+        restore(place / "ledger.sqlite", bad)
+    assert not (place / "ledger.sqlite").exists()
+
+
+def test_a_restore_cut_short_can_be_done_again(place, monkeypatch):
+    from synth.privacy import ledger_restore
+
+    shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
+    monkeypatch.setattr(ledger_restore, "_charge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        restore(place / "ledger.sqlite", place / "backup.sqlite")
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="older copy"):
+        Ledger(place / "ledger.sqlite").spend(charge())
+    restore(place / "ledger.sqlite", place / "backup.sqlite")
+    assert sums(place) == {"census": 0.6, "other": 0.7}
+
+
+def test_a_ledger_replaced_while_a_line_is_added_does_not_let_rows_be_read(place):
+    ledger = Ledger(place / "ledger.sqlite")
+
+    def replaced() -> None:
+        with ledger_store.writing(ledger.path) as db:
+            ledger_store.append(db, kind="spend", question={}, run="r", dataset="census", epsilon=0.1)
+            os.replace(place / "backup.sqlite", ledger.path)
+
+    with pytest.raises(InputError, match="was replaced"):
+        replaced()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"number": 1}',
+        '{"number": 9, "hash": "x", "spent": {"a": 1}}',
+        '{"number": 1, "hash": "x", "spent": {"a": {"epsilon": "NaN", "delta": "0"}}}',
+    ],
+)
+def test_a_damaged_mark_is_as_none_and_is_made_again(place, content):
+    mark = ledger_mark.place(place / "ledger.sqlite")
+    mark.write_text(content)
+    ledger = Ledger(place / "ledger.sqlite")
+    assert ledger.verify().ok
+    ledger.spend(charge("other", 0.1))
+    assert json.loads(mark.read_text())["spent"]["other"]["epsilon"] == "0.8"
+
+
+def test_the_mark_can_lie_elsewhere(place, monkeypatch):
+    monkeypatch.setenv(ledger_mark.ELSEWHERE, str(place / "far.mark"))
+    Ledger(place / "ledger.sqlite").spend(charge("other", 0.1))
+    shutil.rmtree(place / "no", ignore_errors=True)
+    shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
+    assert "far.mark" in Ledger(place / "ledger.sqlite").verify().problem

@@ -1,0 +1,300 @@
+"""The same table under the same schema has the same counts wherever its rows are: frames, files, databases, Spark."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from synth.mechanisms import counts
+from synth.privacy.noise import SeededNoise
+from synth.questions import Bins, Counts, Marginal
+from synth.schema import Schema, parse
+from synth.sources import spool as spool_module
+from synth.sources.encoding import Batch, Encoder
+from synth.sources.engines import Engine
+from synth.sources.frames import Table
+from synth.sources.places import CsvPlace, ParquetPlace, Place
+from synth.sources.rows import EncodedRows
+from synth.sources.spool import Spool
+from synth.sources.warehouse import WarehousePlace, WarehouseRows
+from synth.units import keep
+from tests.engines import fill, postgres, spark
+
+TYPES = pa.schema([("i", pa.int64()), ("k", pa.int16()), ("x", pa.float64()), ("t", pa.string()), ("n", pa.string()),
+                   ("d", pa.date32()), ("m", pa.timestamp("us"))])  # fmt: skip
+POSTGRES = {"i": "bigint", "k": "smallint", "x": "double precision", "t": "text", "n": "varchar(40)", "d": "date",
+            "m": "timestamp"}  # fmt: skip
+LAW = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+numbers = st.one_of(
+    st.sampled_from([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 0.125, 9.75, 10.25, 5e-324, -5e-324, 1e308, -1e308]),
+    st.sampled_from([float("nan"), float("inf"), float("-inf"), 99.0, 0.1 + 0.2, 4.35, 1e15, 2.675]),
+    st.floats(-3, 13),
+    st.floats(),
+)
+whole = st.one_of(
+    st.integers(-8, 30), st.sampled_from([99, -(2**63), 2**63 - 1, 2**53 + 1]), st.integers(-(2**63), 2**63 - 1)
+)
+words = st.one_of(
+    st.sampled_from(
+        ["a", " a", "b\u00a0", "3", "3.0", "03", "", "?", "it's", "it's ", 'quo"te', "back\\slash", "\\", "é", "%s"]
+    ),
+    st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=4),
+)
+digits = st.one_of(st.sampled_from(["1", "1.0", " 2", "1e1", "-0", "nan", "inf", "99", "1_0", "0.5", "2.5", "1e999"]),
+                   st.integers(-3, 12).map(str), st.floats(-2, 12).map(str))  # fmt: skip
+days = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31)) | st.dates(dt.date(1999, 12, 20), dt.date(2000, 3, 1))
+moments = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)) | st.datetimes(
+    dt.datetime(1999, 12, 31, 20), dt.datetime(2000, 1, 2)
+)
+narrow = st.integers(-(2**15), 2**15 - 1) | st.integers(-2, 9)
+row = st.tuples(*(st.none() | s for s in (whole, narrow, numbers, words, digits, days, moments)))
+rows = st.lists(row, min_size=1, max_size=30)
+
+
+def schema_of(*, low: float, step: float, coded: bool) -> Schema:
+    """Columns of every kind that is compiled; none is without a missing code, so that no cell is drawn at random."""
+    missing = ["99", "", "?"] if coded else [""]
+    return parse({"columns": {
+        "i": {"type": "integer", "min": -5, "max": 20, "missing": missing},
+        "k": {"type": "categorical", "categories": ["1", "2", "3", "7", "5.0"], "missing": missing},
+        "x": {"type": "float", "min": low, "max": low + 10 * step, "resolution": step, "missing": missing[:2]},
+        "t": {"type": "categorical", "categories": ["a", "3", "it's", "back\\slash", 'quo"te'], "missing": ["", "?"]},
+        "n": {"type": "float", "min": 0, "max": 10, "decimals": 1, "missing": missing},
+        "d": {"type": "datetime", "min": "2000-01-01", "max": "2000-02-15", "nullable": True},
+        "m": {"type": "datetime", "min": "2000-01-01", "max": "2000-01-02", "resolution": "hour", "nullable": True},
+    }})  # fmt: skip
+
+
+schemas = st.builds(
+    schema_of, low=st.sampled_from([0.0, -0.3, 0.1]), step=st.sampled_from([0.1, 0.25, 1.0, 0.3]), coded=st.booleans()
+)
+
+
+def question_of(schema: Schema, *, seed: int) -> Counts:
+    """Every column alone, every pair on random groups that may leave positions out, and one table of three."""
+    rng = np.random.default_rng(seed)
+    columns = schema.measured()
+    bins = {n: grouped(n, c.cells, rng) for n, c in columns.items()}
+    names = list(columns)
+    tables = [(Bins.each(n, c.cells),) for n, c in columns.items()]
+    tables += [(bins[a], bins[b]) for i, a in enumerate(names) for b in names[i + 1 :]]
+    tables.append((bins["t"], bins["i"], bins["d"]))
+    return Counts(purpose="law", marginals=tuple(Marginal(bins=t, sigma=2.0) for t in tables))
+
+
+def grouped(name: str, cells: int, rng: np.random.Generator) -> Bins:
+    size = int(rng.integers(1, cells + 1))
+    starts = np.append(0, np.sort(rng.choice(np.arange(1, cells), size - 1, replace=False)))
+    groups = rng.integers(-1, 4, size)
+    _, dense = np.unique(groups[groups >= 0], return_inverse=True)
+    groups[groups >= 0] = dense
+    groups[0] = max(groups[0], 0)
+    _, dense = np.unique(groups[groups >= 0], return_inverse=True)
+    groups[groups >= 0] = dense
+    return Bins(column=name, cells=cells, starts=starts, groups=groups)
+
+
+def arrow(cells: list[tuple]) -> pa.Table:
+    columns = list(zip(*cells, strict=True))
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, TYPES, strict=True)], schema=TYPES)
+
+
+def in_frames(table: pa.Table, schema: Schema) -> EncodedRows:
+    encoder = Encoder(schema, SeededNoise(1))
+    encoder.add(Batch(table=Table({n: table.column(n) for n in table.column_names}, num_rows=table.num_rows)))
+    return encoder.spool
+
+
+def at(place: Place, schema: Schema) -> EncodedRows:
+    opened = place.encoded(schema, SeededNoise(1), person=None, key=b"k" * 16)
+    assert isinstance(opened.encoded.positions, EncodedRows)
+    return opened.encoded.positions
+
+
+def same(left: EncodedRows, right: EncodedRows, question: Counts) -> None:
+    """With equal noise equal releases, and so equal counts; and as many rows."""
+    told = counts.answer(question, left, SeededNoise(7)), counts.answer(question, right, SeededNoise(7))
+    for marginal, a, b in zip(question.marginals, told[0].values, told[1].values, strict=True):
+        assert a.tolist() == b.tolist(), marginal.columns
+    assert left.num_rows == right.num_rows
+
+
+@LAW
+@given(rows, schemas, st.integers(0, 99))
+def test_frames_count_as_one_row_after_the_other_does(cells, schema, seed):
+    """The reference: each row's bins looked up, one table at a time, in plain Python."""
+    encoded, question = in_frames(arrow(cells), schema), question_of(schema, seed=seed)
+    for marginal, found in zip(question.marginals, encoded.counts([m.bins for m in question.marginals]), strict=True):
+        plain = np.zeros(marginal.shape, dtype=np.int64)
+        for i in range(encoded.num_rows):
+            at_ = [int(b.groups[np.flatnonzero(b.starts <= encoded[b.column][i])[-1]]) for b in marginal.bins]
+            if min(at_) >= 0:
+                plain[tuple(at_)] += 1
+        assert found.tolist() == plain.reshape(-1).tolist()
+
+
+@settings(LAW, max_examples=40)
+@given(rows, schemas, st.integers(0, 99))
+def test_duckdb_reads_parquet_as_the_codec_does(tmp_path_factory, cells, schema, seed):
+    folder = tmp_path_factory.mktemp("parts")
+    table = arrow(cells)
+    half = len(cells) // 2
+    pq.write_table(table.slice(0, half), folder / "a.parquet")
+    pq.write_table(table.slice(half), folder / "b.parquet")
+    there, here = at(ParquetPlace(folder), schema), in_frames(table, schema)
+    for name in schema.measured():
+        assert there[name].tolist() == here[name].tolist(), name
+    same(there, here, question_of(schema, seed=seed))
+
+
+@settings(LAW, max_examples=20)
+@given(rows, schemas)
+def test_a_csv_file_read_in_blocks_is_the_frame(tmp_path_factory, cells, schema):
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    texts = Table({n: arrow(cells).column(n) for n in TYPES.names}, num_rows=len(cells))
+    plain = {n: [texts.column(n).values[c] for c in texts.column(n).codes] for n in TYPES.names}
+    pa_csv.write_csv(pa.table(plain), path)
+    there, here = at(CsvPlace(path), schema), in_frames(arrow(cells), schema)
+    assert {n: there[n].tolist() for n in there} == {n: here[n].tolist() for n in here}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Engine]:
+    """A PostgreSQL of its own."""
+    with postgres() as engine:
+        yield engine
+
+
+@settings(LAW, max_examples=15, phases=[Phase.explicit, Phase.generate])
+@given(rows, schemas, st.integers(0, 99))
+def test_postgres_counts_what_frames_count(cluster, cells, schema, seed):
+    fill(cluster, "t", arrow(cells), POSTGRES)
+    found = at(WarehousePlace(cluster, "t"), schema)
+    assert isinstance(found, WarehouseRows)
+    same(found, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
+
+
+@settings(LAW, max_examples=15, phases=[Phase.explicit, Phase.generate])
+@given(rows, schemas, st.integers(0, 99))
+def test_duckdb_through_ibis_counts_what_frames_count(tmp_path_factory, cells, schema, seed):
+    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    path = tmp_path_factory.mktemp("duck") / "t.parquet"
+    pq.write_table(arrow(cells), path)
+    found = at(WarehousePlace(Engine("duckdb"), str(path)), schema)
+    assert isinstance(found, WarehouseRows)
+    same(found, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
+
+
+@pytest.mark.xdist_group("spark")
+def test_spark_counts_what_frames_count(tmp_path):
+    """One table of many rows, drawn from the same cells: a query costs Spark too much for hundreds of tables."""
+    engine, rng = spark(), np.random.default_rng(0)
+    cells = hard_rows(rng)
+    path = tmp_path / "t.parquet"
+    pq.write_table(arrow(cells), path)
+    schema = schema_of(low=-0.3, step=0.1, coded=True)
+    found = at(WarehousePlace(engine, str(path)), schema)
+    assert isinstance(found, WarehouseRows)
+    same(found, in_frames(arrow(cells), schema), question_of(schema, seed=3))
+
+
+def hard_rows(rng: np.random.Generator) -> list[tuple]:
+    """Rows of the cells that are hardest to read alike, each several times, in random company."""
+    whole_ = [None, -8, 0, 3, 20, 21, 99, -(2**63), 2**63 - 1, 2**53 + 1]
+    small = [None, -1, 1, 2, 3, 5, 7, 99, 2**15 - 1, -(2**15)]
+    doubles = [None, 0.0, -0.0, 0.5, 1.5, 2.5, 0.125, 9.75, 5e-324, 1e308, -1e308, float("nan"), float("inf"),
+               float("-inf"), 99.0, 0.1 + 0.2, 2.675, 0.05, 0.15, -0.25, -0.15]  # fmt: skip
+    texts = [None, "a", " a", "b\u00a0", "3", "3.0", "03", "", "?", "it's", 'quo"te', "back\\slash", "é", "%s", "\t3"]
+    written = [None, "1", "1.0", " 2", "1e1", "-0", "nan", "inf", "99", "1_0", "0.5", "2.5", "1e999", "0.25", "x"]
+    dates = [
+        None,
+        dt.date(1, 1, 1),
+        dt.date(1999, 12, 31),
+        dt.date(2000, 1, 1),
+        dt.date(2000, 2, 15),
+        dt.date(9999, 12, 31),
+    ]
+    times = [
+        *(None, dt.datetime(1, 1, 1), dt.datetime(1999, 12, 31, 23, 59, 59, 999999), dt.datetime(2000, 1, 1)),
+        *(dt.datetime(2000, 1, 1, 10, 59, 59, 999999), dt.datetime(2000, 1, 2, 1), dt.datetime(9999, 12, 31)),
+    ]
+    columns = [whole_, small, doubles, texts, written, dates, times]
+    return [tuple(c[int(i)] for c, i in zip(columns, rng.integers(0, [len(c) for c in columns]), strict=True))
+            for _ in range(400)]  # fmt: skip
+
+
+def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster, monkeypatch):
+    """More texts than a query lists, single precision and decimals: the same positions, from a spool."""
+    monkeypatch.setattr("synth.sources.warehouse.MOST_TEXTS", 5)
+    table = pa.table({"t": [f" {i % 9}.0" for i in range(50)], "r": [str(i / 8) for i in range(50)],
+                      "n": [f"{i}.50" for i in range(50)]})  # fmt: skip
+    fill(cluster, "t", table, {"t": "text", "r": "real", "n": "numeric"})
+    schema = parse({"columns": {
+        "t": {"type": "categorical", "categories": [str(i) for i in range(8)], "nullable": True},
+        "r": {"type": "float", "min": 0, "max": 5, "decimals": 2},
+        "n": {"type": "float", "min": 0, "max": 40, "decimals": 1},
+    }})  # fmt: skip
+    found = at(WarehousePlace(cluster, "t"), schema)
+    assert isinstance(found, Spool)
+    here = in_frames(table, schema)
+    assert {n: sorted(a.tolist()) for n, a in found.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
+
+
+def unmissable() -> Schema:
+    return parse({"columns": {
+        "t": {"type": "categorical", "categories": ["a", "b", "c"]},
+        "i": {"type": "integer", "min": 0, "max": 3},
+    }})  # fmt: skip
+
+
+def test_a_cell_nothing_is_known_of_lands_anywhere_and_nowhere_else(cluster):
+    """In a column that is never missing: rows stay, known ones where they belong, the others by a uniform draw."""
+    table = pa.table({"t": ["a"] * 1000 + ["zz"] * 3000, "i": [0] * 1000 + [3] * 3000})
+    fill(cluster, "t", table, {"t": "text", "i": "bigint"})
+    found = at(WarehousePlace(cluster, "t"), unmissable())
+    columns = unmissable().columns
+    both = [Bins.each(n, c.cells) for n, c in columns.items()]
+    joint = found.counts([both])[0].reshape(3, 4)
+    assert joint.sum() == 4000
+    assert joint[:, 1:3].sum() == 0
+    assert joint[:, 0].tolist() == [1000, 0, 0]
+    assert np.abs(joint[:, 3] - 1000).max() < 6 * np.sqrt(3000 * 2 / 9)  # 6 sigma of a third of 3000
+
+
+def test_rows_of_a_person_are_bounded_wherever_they_are(cluster):
+    """Fetched rows: a person of 5 keeps 2, whoever has fewer keeps all, the nameless are all kept."""
+    persons = ["p"] * 5 + ["q"] * 2 + ["r"] + [None] * 3
+    fill(cluster, "t", pa.table({"id": persons, "i": list(range(11))}), {"id": "text", "i": "bigint"})
+    schema = parse({"unit": "id", "max_rows": 2, "columns": {
+        "id": {"type": "identifier"}, "i": {"type": "integer", "min": 0, "max": 10}}})  # fmt: skip
+    opened = WarehousePlace(cluster, "t").encoded(schema, SeededNoise(1), person="id", key=b"k" * 16)
+    assert opened.persons is not None
+    spool = opened.encoded.positions
+    spool.keep(keep(opened.persons, 2, SeededNoise(2)))
+    kept = sorted(spool["i"].tolist())
+    assert sum(i < 5 for i in kept) == 2
+    assert kept[2:] == [5, 6, 7, 8, 9, 10]
+
+
+def test_a_table_beyond_memory_lies_in_a_file_without_a_name(tmp_path, monkeypatch):
+    """Rows appended in odd parts come back in order, and the folder for temporary files shows nothing."""
+    monkeypatch.setattr(spool_module, "CHUNK", 100)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    spool, rng = Spool({"a": 300, "b": 2}, held=500), np.random.default_rng(0)
+    parts = [{"a": rng.integers(0, 300, n), "b": rng.integers(0, 2, n)} for n in (1, 250, 99, 1000, 7)]
+    for part in parts:
+        spool.append(part)
+    whole = {n: np.concatenate([p[n] for p in parts]) for n in "ab"}
+    assert {n: a.tolist() for n, a in spool.items()} == {n: a.tolist() for n, a in whole.items()}
+    assert list(tmp_path.iterdir()) == []
+    kept = np.flatnonzero(whole["b"])
+    spool.keep(kept)
+    assert spool["a"].tolist() == whole["a"][kept].tolist()
+    assert spool.counts([[Bins.each("a", 300)]])[0].tolist() == np.bincount(whole["a"][kept], minlength=300).tolist()

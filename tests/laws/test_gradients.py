@@ -1,0 +1,282 @@
+"""What one unit can move in a step's sum of gradients, and in a count of votes; and that steps are paid for once."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from synth import perceptrons, store
+from synth.errors import BudgetError, UsageError
+from synth.mechanisms import gradients as mechanism
+from synth.mechanisms import votes
+from synth.privacy.accounting import SAMPLED, calibrate, epsilon_of, sampled_sigma
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Descent, DescentRelease, Step, Teachers, Votes
+from synth.questions.gradients import RATES, whole_rate
+
+pytest.importorskip("opacus")
+SIZES = (3, 2)
+BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
+EVERY = np.array([(i, j) for i in range(3) for j in range(2)])
+NETWORKS = [("critic", 0), ("autoencoder", 2)]
+
+
+class Counted(SystemNoise):
+    """Draws by a row's own number, alike for the rows that neighbouring tables share; and no noise."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def uniform_codes(self, size, *, high):
+        self.calls += 1
+        return np.array([np.random.default_rng([self.calls, i]).integers(0, high) for i in range(size)], dtype=np.int64)
+
+    def directions(self, shape):
+        return np.stack([np.random.default_rng([7, i]).standard_normal(shape[1:]) for i in range(shape[0])])
+
+    def fine_gaussian(self, shape):
+        return np.zeros(shape, dtype=np.int64)
+
+    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
+        return np.zeros(shape, dtype=np.int64)
+
+
+def descent(network="critic", latent=0, *, clip=0.5, sigma=1.0, rate=1.0, steps=3):
+    return Descent(purpose="d", network=network, bins=BINS, hidden=4, latent=latent, clip=clip, sigma=sigma, rate=rate,
+                   steps=steps)  # fmt: skip
+
+
+def weights_of(plan, scale=1.0):
+    made = perceptrons.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
+    perceptrons.start(made, rng=np.random.default_rng(0))
+    return tuple(scale * w for w in perceptrons.arrays(made))
+
+
+def rows_of(codes):
+    return {n: np.array([c[i] for c in codes], dtype=np.int64) for i, n in enumerate("ab")}
+
+
+def told(plan, weights, codes):
+    question = Step(descent=plan, number=0, weights=weights)
+    return mechanism.Descents().answer(question, rows_of(codes), Counted()).values
+
+
+@pytest.mark.parametrize(("network", "latent"), NETWORKS)
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_a_row_moves_the_sum_by_at_most_the_clip(network, latent, scale):
+    """All neighbours of a table, every possible row added: the sum moves by at most C, and by nearly C at worst."""
+    plan = descent(network, latent, clip=0.5, sigma=0.5)
+    weights = weights_of(plan, scale)
+    before = told(plan, weights, EVERY)
+    moves = [np.linalg.norm(told(plan, weights, [*EVERY, row]) - before) for row in EVERY]
+    assert max(moves) <= 0.5
+    assert max(moves) > 0.45
+
+
+@pytest.mark.parametrize("sigma", [0.5, 30.0, 400.0, 1e6])
+def test_however_coarse_the_lattice_a_row_moves_by_at_most_the_clip(sigma):
+    """Much noise makes a coarse lattice: rows are truncated towards zero there, and to nothing at last."""
+    plan = descent("critic", clip=0.5, sigma=sigma)
+    weights = weights_of(plan, 30.0)
+    moves = [np.linalg.norm(told(plan, weights, [row])) for row in EVERY]
+    assert max(moves) <= 0.5
+    assert plan.truncated == (sigma > 100)
+    assert (max(moves) > 0.2) == (sigma <= 400)
+
+
+def test_a_replaced_row_moves_by_at_most_twice_the_clip_and_three_rows_by_thrice():
+    plan = descent("critic", clip=0.5, sigma=0.5)
+    weights = weights_of(plan, 30.0)
+    one = {tuple(row): told(plan, weights, [row]) for row in EVERY}
+    pairs = [np.linalg.norm(a - b) for a in one.values() for b in one.values()]
+    assert max(pairs) <= 1.0
+    assert max(np.linalg.norm(told(plan, weights, [row] * 3)) for row in EVERY) <= 1.5
+    assert max(np.linalg.norm(told(plan, weights, [row] * 3)) for row in EVERY) > 1.3
+    near = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
+    assert mechanism.sensitivity(Step(descent=plan, number=0, weights=weights), near) == 1.5
+
+
+def test_without_clipping_the_law_would_fail():
+    """Evil twin: these gradients are longer than the clip, so that the law above has something to see."""
+    plan = descent("critic", clip=0.5)
+    gradients = mechanism.Gradients(plan)
+    gradients.at(weights_of(plan, 30.0))
+    assert torch.linalg.vector_norm(gradients.of(EVERY, np.zeros((128, 0))), dim=1).max() > 5
+
+
+@pytest.mark.parametrize(("network", "latent"), NETWORKS)
+def test_a_rows_gradient_is_its_own(network, latent):
+    """Opacus' per-example gradients are those of one row at a time, by plain differentiation."""
+    plan = descent(network, latent)
+    weights, draws = weights_of(plan), np.random.default_rng(2).standard_normal((128, latent)).astype(np.float32)
+    gradients = mechanism.Gradients(plan)
+    gradients.at(weights)
+    many = gradients.of(EVERY, draws)
+    made = perceptrons.network(network, plan.sizes, hidden=4, latent=latent)
+    perceptrons.load(made, weights)
+    for i, row in enumerate(EVERY):
+        loss = made.losses(perceptrons.one_hot(row[None], plan.sizes), torch.from_numpy(draws[i : i + 1])).sum()
+        alone = torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, list(made.parameters()))])
+        assert torch.allclose(many[i], alone, atol=1e-5)
+
+
+def test_rows_that_are_not_finite_or_too_long_add_nothing():
+    plan = descent(clip=1.0, sigma=0.01)
+    rows = torch.zeros((3, plan.weights))
+    rows[0, 0], rows[1, 1], rows[2, 2] = torch.inf, torch.nan, 1e30
+    whole = mechanism.on_lattice(rows, plan)
+    assert not whole[:2].any()
+    assert 0.9 < np.linalg.norm(whole[2]) * plan.lattice <= 1.0
+    assert np.array_equal(whole, np.rint(whole))
+
+
+def test_a_machine_on_which_places_matter_is_refused(monkeypatch):
+    plan = descent()
+    once = mechanism.Gradients.of
+
+    def shifted(self, rows, draws):
+        return once(self, rows, draws) + torch.arange(len(rows))[:, None] * 1e-7
+
+    monkeypatch.setattr(mechanism.Gradients, "of", shifted)
+    with pytest.raises(UsageError, match="choose another method"):
+        told(plan, weights_of(plan), EVERY)
+
+
+def door(*, relation=Relation.ADD_REMOVE):
+    grant = Grant(epsilon=1.0, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(1.0, 1e-5))
+    return Curator(grant=grant, commit=lambda: None, read=lambda: rows_of(EVERY),
+                   mechanisms={Step: mechanism.Descents(), Votes: votes.Classes()}, noise=SystemNoise())  # fmt: skip
+
+
+def paid(relation=Relation.ADD_REMOVE, steps=3):
+    rate = whole_rate(0.3)
+    noise = sampled_sigma(epsilon=1.0, delta=1e-5, rate=rate, steps=steps, replaced=relation is Relation.REPLACE_ONE)
+    return descent(clip=0.5, sigma=0.5 * noise, rate=rate, steps=steps)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_the_first_step_pays_for_all_and_there_is_none_beyond(relation):
+    curator, plan = door(relation=relation), paid(relation)
+    weights = weights_of(plan)
+    for number in range(3):
+        curator.ask(Step(descent=plan, number=number, weights=weights))
+        assert curator.epsilon_derived == pytest.approx(1.0, abs=1e-6)
+        assert curator.epsilon_derived <= 1.0
+    assert sum(e.count for e in curator.events) == 3
+    for number in (0, 2, 3, 4):
+        with pytest.raises(BudgetError):
+            curator.ask(Step(descent=plan, number=number, weights=weights))
+    assert sum(e.count for e in curator.events) == 3
+
+
+def test_another_descent_an_equal_one_even_pays_again():
+    curator, plan = door(), paid()
+    curator.ask(Step(descent=plan, number=0, weights=weights_of(plan)))
+    with pytest.raises(BudgetError, match="above its 1"):
+        curator.ask(Step(descent=paid(), number=0, weights=weights_of(plan)))
+    curator.close()
+    with pytest.raises(BudgetError):
+        curator.ask(Step(descent=plan, number=1, weights=weights_of(plan)))
+
+
+def test_steps_come_in_order_and_an_overspending_descent_reads_nothing():
+    curator, plan = door(), paid()
+    with pytest.raises(BudgetError, match="in order"):
+        curator.ask(Step(descent=plan, number=1, weights=weights_of(plan)))
+    dear = descent(clip=0.5, sigma=plan.sigma * 0.9, rate=plan.rate, steps=3)
+    for _ in range(2):
+        with pytest.raises(BudgetError):
+            curator.ask(Step(descent=dear, number=0, weights=weights_of(plan)))
+    assert curator.events == ()
+
+
+def test_a_person_of_several_rows_pays_for_the_chance_that_any_is_drawn():
+    near = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
+    plan = descent(rate=0.5)
+    (event,) = mechanism.Descents().events(Step(descent=plan, number=0, weights=weights_of(plan)), near)
+    assert (event.kind, event.sensitivity) == (SAMPLED, 1.5)
+    assert 0.875 <= event.rate < 0.875 * (1 + 1e-9)
+    assert epsilon_of([event], 1e-5) > 3
+
+
+def test_what_is_kept_of_a_descent_comes_back_from_disk():
+    plan = descent()
+    kept = DescentRelease(question=plan, weights=weights_of(plan))
+    about, arrays = store.pack([kept])
+    (again,) = store.unpack(json.loads(json.dumps(about)), arrays)
+    assert again.question.sizes == plan.sizes
+    assert all(np.array_equal(a, b) for a, b in zip(again.weights, kept.weights, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"network": "deep"}, "networks"), ({"clip": 0.0}, "clip"), ({"rate": 0.1}, "whole part"), ({"steps": 0}, "step")],
+)  # fmt: skip
+def test_a_descent_without_sense_is_no_question(change, message):
+    given = {"network": "critic", "latent": 0, "clip": 0.5, "sigma": 1.0, "rate": 1.0, "steps": 3} | change
+    with pytest.raises(ValueError, match=message):
+        descent(**given)
+
+
+def teachers(count=4, most=6, sigma=10.0):
+    table = np.random.default_rng(3).normal(size=(sum(SIZES), 8))
+    return Teachers(purpose="v", bins=BINS, table=table, teachers=count, most_rows=most, sigma=sigma)
+
+
+def counted(plan, codes, rounds=3):
+    """Votes of several rounds, with draws that neighbouring tables share and no noise."""
+    found, noise = votes.Classes(), Counted()
+    question = Votes(teachers=plan, lessons=EVERY[:4], asked=EVERY, moves=5)
+    return np.stack([found.answer(question, rows_of(codes), noise).values for _ in range(rounds)])
+
+
+def test_a_row_moves_each_count_of_votes_by_at_most_one():
+    """All rows that may come, and all that may replace the last: one teacher changes its mind about anything it
+    likes, and no other does."""
+    worst = 0
+    for seed in range(3):
+        table = EVERY[np.random.default_rng(seed).integers(0, 6, 20)]
+        before = counted(teachers(12), table)
+        for row in EVERY:
+            after, replaced = counted(teachers(12), [*table, row]), counted(teachers(12), [*table[:-1], row])
+            assert np.abs(after - before).max() <= 1
+            assert np.abs(replaced - before).max() <= 1
+            worst = max(worst, np.abs(after - before).max(), np.abs(replaced - before).max())
+    assert worst == 1
+
+
+def test_three_rows_of_a_person_move_a_count_by_more_than_one_and_at_most_three():
+    rng = np.random.default_rng(5)
+    table, worst = EVERY[rng.integers(0, 6, 20)], 0
+    for row in EVERY:
+        moved = np.abs(counted(teachers(12), [*table, row, row, row]) - counted(teachers(12), table)).max()
+        assert moved <= 3
+        worst = max(worst, moved)
+    assert worst > 1
+    near = Adjacency(relation=Relation.REPLACE_ONE, unit="p", max_rows=3)
+    assert votes.sensitivity(near) == 3.0
+
+
+def test_every_vote_is_paid_for():
+    """Each row asked about is a Gaussian count; the round after the last that the budget allows is refused."""
+    mu = calibrate(1.0, 1e-5)
+    plan = teachers(sigma=np.nextafter((6 * 2) ** 0.5 / mu, np.inf))
+    curator = door()
+    question = Votes(teachers=plan, lessons=EVERY, asked=EVERY, moves=1)
+    for _ in range(2):
+        curator.ask(question)
+    assert curator.epsilon_derived == pytest.approx(1.0, abs=1e-6)
+    assert curator.epsilon_derived <= 1.0
+    with pytest.raises(BudgetError):
+        curator.ask(question)
+
+
+def test_rates_are_drawn_exactly():
+    """A rate is a whole part of 2^32, the range from which each row's draw comes."""
+    assert (whole_rate(0.02) * RATES).is_integer()
+    assert whole_rate(1e-12) == 1 / RATES
+    assert whole_rate(1.0) == 1.0

@@ -1,0 +1,187 @@
+"""Every number that a mechanism tells lies on a lattice that the question alone decides, the same for neighbours.
+
+Low bits of a float are a channel of their own (Mironov 2012): what stands on one lattice under every table has none.
+"""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from synth import perceptrons
+from synth.answering import mechanisms
+from synth.mechanisms.functional import Functional
+from synth.privacy.noise import SystemNoise
+from synth.questions import (
+    Bins,
+    Block,
+    Choice,
+    Counts,
+    Descent,
+    Embedding,
+    Encoding,
+    External,
+    Fourier,
+    Marginal,
+    Path,
+    ProductKernel,
+    Slices,
+    Step,
+    Teachers,
+    Tensors,
+    Term,
+    Values,
+    Votes,
+)
+from synth.questions.slices import DIRECTION_BITS
+
+A, B = Bins.each("a", 40), Bins.each("b", 3)
+HALF = 0.5**0.5 * (1 - 1e-9)
+RNG = np.random.default_rng(1)
+ENCODING = Encoding(blocks=(Block.one_hot(A, weight=HALF), Block.one_hot(B, weight=HALF)))
+TABLES = Tensors(
+    terms=(
+        Term(blocks=(Block.one_hot(A, weight=1.0),), weight=0.6),
+        Term(blocks=(Block.one_hot(A, weight=1.0), Block.one_hot(B, weight=1.0)), weight=0.8),
+    )
+)
+WAVES = Fourier(blocks=tuple(Block(bins=b, table=RNG.normal(size=(b.size, 60))) for b in (A, B)))
+KERNEL = ProductKernel(bins=(A, B), tables=(0.9 ** np.abs(np.subtract.outer(range(40), range(40))), np.eye(3)))
+POINTS = np.array(list(product(range(40), range(3))))
+
+
+class Words:
+    """A text column as learning hands it over."""
+
+    def __init__(self, texts):
+        self.values, self.codes = np.unique(np.array(texts, dtype=object), return_inverse=True)
+
+
+def rows(count):
+    found = {"a": RNG.integers(0, 40, count), "b": RNG.integers(0, 3, count)}
+    return {**found, "words": Words([f"w{i % 60}" for i in range(count)])}
+
+
+LARGE = rows(3001)
+SMALL = {"a": LARGE["a"][:-1], "b": LARGE["b"][:-1], "words": Words([f"w{i % 60}" for i in range(3000)])}
+SHIFTED = {"a": np.append(LARGE["a"][:-1], 7), "b": np.append(LARGE["b"][:-1], 2), "words": LARGE["words"]}
+NEIGHBOURS = {"one row less": SMALL, "one row replaced": SHIFTED, "no row at all": {n: v[:0] for n, v in
+              (("a", LARGE["a"]), ("b", LARGE["b"]))} | {"words": Words(["w0"])}}  # fmt: skip
+
+TEACHERS = Teachers(purpose="t", bins=(A, B), table=RNG.normal(size=(43, 12)), teachers=30, most_rows=40, sigma=9.0)
+GENERATED = np.column_stack([np.arange(40), np.arange(40) % 3])
+DESCENT = Descent(
+    purpose="t", network="critic", bins=(A, B), hidden=4, latent=0, clip=1.0, sigma=2.0, rate=0.25, steps=1
+)
+
+
+def start() -> tuple[np.ndarray, ...]:
+    """Weights at which a descent begins, from a public seed."""
+    made = perceptrons.network("critic", DESCENT.sizes, hidden=4)
+    perceptrons.start(made, rng=np.random.default_rng(0))
+    return perceptrons.arrays(made)
+
+
+SLICES = Slices(purpose="t", encoding=ENCODING, sigma=2.0, groups=30)
+QUESTIONS = {
+    "counts": Counts(purpose="t", marginals=(Marginal(bins=(A,), sigma=9.0), Marginal(bins=(A, B), sigma=13.7))),
+    "values": Values(purpose="t", column="words", sigma=8.0, threshold=0.0),
+    "slices, whole": replace(SLICES, num_slices=None, directions="rotation"),
+    "slices, gaussian": replace(SLICES, num_slices=20, directions="gaussian"),
+    "slices, rotation": replace(SLICES, num_slices=20, directions="rotation"),
+    "embedding, tables": Embedding(purpose="t", features=TABLES, sigma=3.3),
+    "embedding, waves": Embedding(purpose="t", features=WAVES, sigma=0.7),
+    "votes": Votes(teachers=TEACHERS, lessons=GENERATED, asked=GENERATED, moves=2),
+    "gradients": Step(descent=DESCENT, number=0, weights=start()),
+    "path": Path(name="p", purpose="t", kernel=KERNEL, sigma=2.0, nugget=1e-2, points=POINTS),
+}
+
+
+def told(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
+    """What a mechanism tells, each part with the step of its lattice, which the question alone states."""
+    noise = noise or SystemNoise()
+    found = mechanisms()
+    if isinstance(question, Path):  # its values are a fixed map of the whitened ones, which alone carry the rows
+        door = Functional()
+        door.answer(question, table, noise)
+        return [(door._paths[question.key].noisy, question.grain)]
+    release = found[type(question)].answer(question, table, noise)
+    if isinstance(question, Counts):
+        return [(v, 1.0) for v in release.values]
+    if isinstance(question, Values):
+        return [(release.counts, 1.0)]
+    if isinstance(question, Votes):
+        return [(release.values, 1.0)]
+    if isinstance(question, Step):
+        return [(release.values, question.descent.lattice)]
+    if isinstance(question, Slices):
+        parts = [(release.values, question.grain)]
+        return parts if release.directions is None else [*parts, (release.directions, 2.0**-DIRECTION_BITS)]
+    return [(release.values, question.grain)]
+
+
+def whole(values, step) -> bool:
+    exact = np.asarray(values, dtype=np.float64)
+    return bool((np.rint(exact / step) * step == exact).all())
+
+
+@pytest.mark.parametrize("table", ["the table", *NEIGHBOURS])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_number_lies_on_the_questions_lattice(name, table):
+    for values, step in told(QUESTIONS[name], NEIGHBOURS.get(table, LARGE)):
+        assert whole(values, step)
+
+
+def residues(question, table, times=12) -> np.ndarray:
+    """How often each of the lattice's eight lowest places is met."""
+    found = [np.rint(np.asarray(v) / s).astype(np.int64).ravel() & 7 for _ in range(times)
+             for v, s in told(question, table)[:1]]  # fmt: skip
+    return np.bincount(np.concatenate(found), minlength=8)
+
+
+@pytest.mark.parametrize("name", [n for n in QUESTIONS if n != "values"])  # a threshold cuts its counts off
+def test_the_lowest_bits_have_one_law_under_neighbours(name):
+    """Noise is much wider than eight steps: the lowest three bits are even, whatever the table."""
+    for table in (LARGE, SMALL):
+        assert stats.chisquare(residues(QUESTIONS[name], table)).pvalue > 1e-8
+
+
+def test_a_float_sum_with_float_noise_would_be_caught():
+    """The evil twin: noise added in floating point stands on no lattice."""
+    exact = np.bincount(LARGE["a"], minlength=40)
+    assert not whole(exact + np.random.default_rng(0).normal(size=40) * 9.0, 2.0**-20)
+
+
+def test_a_choice_tells_a_number_among_the_public_candidates():
+    tables = ((A,), (A, B), (B,))
+    expected = (np.full(40, 75.0), np.full((40, 3), 25.0), np.full(3, 1000.0))
+    asked = Choice(purpose="t", goal="worst", tables=tables, expected=expected, scale=50.0)
+    for table in (LARGE, SMALL):
+        index = mechanisms()[Choice].answer(asked, table, SystemNoise()).index
+        assert isinstance(index, int)
+        assert 0 <= index < 3
+
+
+@pytest.mark.slow
+def test_opendps_tables_are_whole_numbers():
+    pytest.importorskip("mbi", reason="the extra [peers] is not installed")
+    asked = External(purpose="t", algorithm="mst", bins=(A, B), rho=0.1)
+    for table in (LARGE, SMALL):
+        release = mechanisms()[External].answer(asked, table, SystemNoise())
+        assert all(v.dtype == np.int64 for v in release.values)
+
+
+def test_every_mechanism_is_looked_at_here():
+    assert set(mechanisms()) == {type(q) for q in QUESTIONS.values()} | {Choice, External}
+
+
+@pytest.mark.slow
+def test_a_choice_is_not_refused_for_the_number_of_rows():
+    """2^25 rows and one more: a refusal would tell neighbours apart."""
+    many = {"a": np.broadcast_to(np.int8(3), (2**25 + 1,))}
+    asked = Choice(
+        purpose="t", goal="worst", tables=((A,), (A,)), expected=(np.zeros(40), np.full(40, 2.0**25)), scale=1.0
+    )
+    assert mechanisms()[Choice].answer(asked, many, SystemNoise()).index == 1

@@ -1,0 +1,238 @@
+"""Neighbouring tables through the real command line: all that can be seen but the noised output is the same.
+
+Seen are exit code, stdout, stderr, names, rights and public sizes of files, job folder, card and ledger. Left out, and
+written down in docs/threats.md: seconds, peak memory, and steward.json, which is the steward's alone.
+"""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import ROOT, SMALL, small_frame
+
+pytestmark = pytest.mark.xdist_group("processes")
+
+UNSEEN = {"id": "SENTINEL_ID", "age": "1e999", "sex": "SENTINEL_SEX", "region": "=SENTINEL", "income": "-5",
+          "seen": "2020-13-45", "ill": ""}  # fmt: skip
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    """A table and its neighbours: a row less, a row more of cells that the schema does not know, a rare row more."""
+    base = small_frame(300)
+    rare = {**base.iloc[0].to_dict(), "age": "99", "region": "4", "income": "100000.00", "seen": "2020-12-31"}
+    return {
+        "base": base,
+        "less": base.iloc[:-1],
+        "odd": pd.concat([base, pd.DataFrame([UNSEEN])]),
+        "rare": pd.concat([base, pd.DataFrame([rare])]),
+    }
+
+
+VOLATILE = {
+    "created",
+    "time",
+    "updated",
+    "seconds",
+    "seconds_left",
+    "seconds_total",
+    "peak_mib",
+    "pid",
+    "pid_started",
+    "seed",
+    "hash",
+    "previous",
+    "run",
+    "synthetic_sha256",
+    "arrays_sha256",
+    "ledger_hash",
+    "fingerprint",
+}
+
+
+def still(plain, place: Path):
+    """JSON data without times, process numbers, random names and hashes of noised files; the folder's name masked."""
+    if isinstance(plain, dict):
+        return {k: still(v, place) for k, v in plain.items() if k not in VOLATILE}
+    if isinstance(plain, list):
+        return [still(v, place) for v in plain]
+    return plain.replace(str(place), "PLACE") if isinstance(plain, str) else plain
+
+
+def masked(text: str, place: Path) -> str:
+    """Text without the folder's name, seconds and mebibytes."""
+    return re.sub(r"[0-9.]+ (s|MiB)\b", r"N \1", text.replace(str(place), "PLACE"))
+
+
+def ran(place: Path, frame: pd.DataFrame, *arguments: str) -> dict:
+    """Everything that can be seen of one command on one table."""
+    place.mkdir()
+    frame.to_csv(place / "t.csv", index=False)
+    (place / "s.json").write_text(json.dumps(SMALL))
+    facts = {c: {"type": f["type"]} for c, f in SMALL["columns"].items()}
+    (place / "kinds.json").write_text(json.dumps({"columns": facts}))
+    environment = {**os.environ, "SYNTH_HOME": str(place / "home"), "SYNTH_LEDGER": str(place / "ledger.sqlite"),
+                   "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "synth", *arguments], cwd=place, env=environment, capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    return {
+        "code": done.returncode,
+        "out": masked(done.stdout, place),
+        "err": masked(done.stderr, place),
+        **seen(place),
+    }
+
+
+def seen(place: Path) -> dict:
+    """Names and rights of all files, and what is in those that hold no noise."""
+    files = sorted(p for p in place.rglob("*") if p.is_file() and p.name not in ("t.csv", "ledger.sqlite-journal"))
+    jobs = {p.name: f"job{i}" for i, p in enumerate(sorted((place / "home" / "jobs").glob("2*")))}
+    names = {}
+    for path in files:
+        name = str(path.relative_to(place))
+        for old, new in jobs.items():
+            name = name.replace(old, new)
+        names[name] = oct(path.stat().st_mode)
+    found: dict = {"names": names}
+    for path in files:
+        if path.name in ("request.json", "status.json", "card.json", "schema.json"):
+            found[path.name] = still(json.loads(path.read_text()), place)
+        if path.name in ("log.txt", "result.json"):
+            found[path.name] = masked(path.read_text(), place)
+        if path.name == "release.safetensors":
+            found["release size"] = path.stat().st_size
+    with sqlite3.connect(place / "ledger.sqlite") as db:
+        db.row_factory = sqlite3.Row
+        lines = [dict(line) for line in db.execute("SELECT * FROM ledger ORDER BY number")]
+    db.close()
+    for line in lines:
+        line["question"] = json.loads(line["question"])
+    found["ledger"] = still(lines, place)
+    return found
+
+
+def public(found: dict) -> dict:
+    """Without what later questions, and with them noise and sizes, owe to earlier noised answers."""
+    kept = {k: v for k, v in found.items() if k != "release size"}
+    kept["card.json"] = {k: v for k, v in found["card.json"].items() if k not in ("mechanisms", "epsilon_derived")}
+    kept["ledger"] = [
+        {**line, "question": {**line["question"], "detail": None}} if line["kind"] == "outcome" else line
+        for line in found["ledger"]
+    ]
+    return kept
+
+
+RUN = ("run", "t.csv", "--schema", "s.json", "--epsilon", "1", "--dataset", "d", "--out", "out", "--num-rows", "40")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    base = tmp_path_factory.mktemp("runs")
+    return {n: ran(base / n, frame, *RUN, "--method", "independent") for n, frame in tables().items() if n != "rare"}
+
+
+@pytest.mark.parametrize("neighbour", ["less", "odd"])
+def test_a_run_shows_no_difference_between_neighbours(runs, neighbour):
+    assert runs["base"]["code"] == 0, runs["base"]["err"]
+    assert public(runs[neighbour]) == public(runs["base"])
+    assert "SENTINEL" not in json.dumps(runs[neighbour])
+
+
+def test_the_comparison_sees_enough(runs):
+    """The evil twin: a table that is no neighbour in form is told apart; and what must be there is looked at."""
+    told = runs["base"]
+    assert {"names", "status.json", "request.json", "card.json", "schema.json", "ledger", "release size"} <= set(told)
+    assert [line["kind"] for line in told["ledger"]] == ["spend", "fingerprint", "outcome"]
+    assert any(name.endswith("steward.json") for name in told["names"])
+    assert next(mode for name, mode in told["names"].items() if name.endswith("steward.json")) == "0o100600"
+
+
+def test_a_difference_in_a_message_or_a_name_would_be_seen(runs, tmp_path):
+    other = ran(tmp_path / "x", tables()["base"], *RUN[:-1], "41", "--method", "independent")
+    assert public(other) != public(runs["base"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["mixture", "slicing", "dp_merf", "mwem"])
+def test_other_methods_show_no_difference_either(method, tmp_path):
+    found = [ran(tmp_path / n, t, *RUN, "--method", method) for n, t in tables().items()]
+    assert found[0]["code"] == 0
+    for one in found[1:]:
+        assert public(one) == public(found[0])
+
+
+def test_learning_a_schema_shows_no_difference_but_the_learnt_facts(tmp_path):
+    arguments = (
+        "schema",
+        "learn",
+        "t.csv",
+        "--schema",
+        "kinds.json",
+        "--epsilon",
+        "2",
+        "--dataset",
+        "d",
+        "--out",
+        "learnt.json",
+    )
+    found = [ran(tmp_path / n, t, *arguments) for n, t in tables().items() if n in ("base", "odd")]
+    assert found[0]["code"] == 0, found[0]["err"]
+    for one in found:
+        for line in one["ledger"]:
+            line.pop("question")  # the accountant's figure of what was asked is the same; what was learnt is noised
+    assert found[0] == found[1]
+    for name in ("base", "odd"):
+        assert "SENTINEL" not in (tmp_path / name / "learnt.json").read_text()
+
+
+REFUSALS = {
+    "a column that is not there": ("run", "t.csv", "--schema", "wide.json", "--epsilon", "1", "--out", "out"),
+    "a budget": (*RUN, "--method", "independent", "--ledger", "capped.sqlite"),
+    "an option": (*RUN, "--method", "nonsense"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_refusals_say_the_same_of_neighbours(refusal, tmp_path, command, monkeypatch):
+    from synth.privacy.ledger import Ledger
+
+    told = {}
+    for name in ("less", "odd"):
+        place = tmp_path / name
+        place.mkdir()
+        tables()[name].to_csv(place / "t.csv", index=False)
+        (place / "s.json").write_text(json.dumps(SMALL))
+        more = {**SMALL["columns"], "absent": {"type": "integer", "min": 0, "max": 1}}
+        (place / "wide.json").write_text(json.dumps({**SMALL, "columns": more}))
+        Ledger(place / "capped.sqlite").set_policy("d", max_epsilon=0.5)
+        monkeypatch.chdir(place)
+        code, out, err = command(*REFUSALS[refusal])
+        told[name] = (code, out, masked(err, place))
+    assert told["less"] == told["odd"]
+    assert told["less"][0] in (2, 3, 4)
+
+
+def test_only_the_filters_own_refusal_is_passed_over_in_opendps_rounds():
+    """A fault that the rows might have caused must not choose which tables are told (external.md)."""
+    dp = pytest.importorskip("opendp.prelude", reason="the extra [peers] is not installed")
+    from synth.mechanisms.external import _exhausted
+
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    inner = dp.c.make_fully_adaptive_composition(*space, output_measure=dp.zero_concentrated_divergence())
+    asked = dp.c.make_privacy_filter(inner, d_in=1.0, d_out=0.1)(1.0)
+    noisy = dp.m.make_gaussian(*space, scale=3.0)
+    asked(noisy)
+    with pytest.raises(Exception, match="exhausted") as told:
+        asked(noisy)
+    assert _exhausted(told.value)
+    assert not _exhausted(ValueError("filter is now exhausted"))
+    with pytest.raises(Exception, match=r".") as other:
+        dp.m.make_gaussian(*space, scale=-1.0)
+    assert not _exhausted(other.value)

@@ -1,0 +1,156 @@
+"""Restricted divergences: the paper's table, the properties it proves, and bounds that stay below the truth."""
+
+from math import log
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import laplace, norm
+
+import synth
+from synth.auditing import capacity_page, noise_audit, release_audit
+from synth.evaluate.capacity import (
+    ATTACKERS,
+    certain,
+    gaussian_kl,
+    gaussian_linear_renyi,
+    gaussian_renyi,
+    laplace_kl,
+    laplace_linear_kl,
+    laplace_linear_renyi,
+    laplace_renyi,
+    laplace_renyi_at_least,
+    leakage,
+    restricted_kl,
+    restricted_renyi,
+)
+
+EPSILONS = [0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0]
+RNG = np.random.default_rng(0)
+
+
+def grid(law, shift: float, points: np.ndarray) -> np.ndarray:
+    """The law's probabilities on an even grid."""
+    mass = law.pdf(points - shift)
+    return mass / mass.sum()
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_linear_attacker_sees_less_of_laplace_noise_than_there_is(epsilon):
+    assert 0 < laplace_linear_kl(epsilon) < laplace_kl(epsilon)
+    assert laplace_renyi_at_least(epsilon, 2.0) <= laplace_renyi(epsilon, 2.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_closed_forms_are_the_definitions(epsilon):
+    """The unrestricted ones by integration, the linear ones by the exact solver on a fine grid."""
+    law = laplace(scale=1 / epsilon)
+    whole = quad(lambda x: law.pdf(x - 1) * epsilon * (abs(x) - abs(x - 1)), -60 / epsilon, 60 / epsilon, points=[0, 1])
+    assert laplace_kl(epsilon) == pytest.approx(whole[0], rel=1e-6)
+    points = np.linspace(-40 / epsilon, 40 / epsilon, 4001)
+    p, q = grid(law, 1.0, points), grid(law, 0.0, points)
+    assert restricted_kl(p, q, points[:, None]) == pytest.approx(laplace_linear_kl(epsilon), rel=2e-3)
+    seen = laplace_linear_renyi(epsilon, 3.0)
+    assert restricted_renyi(p, q, points[:, None], 3.0) == pytest.approx(seen, rel=2e-3)
+    assert 0 < seen < laplace_renyi(epsilon, 3.0)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
+def test_a_linear_attacker_sees_all_of_gaussian_noise_by_kl(sigma):
+    points = np.linspace(-12 * sigma, 12 * sigma + 1, 4001)
+    p, q = grid(norm(scale=sigma), 1.0, points), grid(norm(scale=sigma), 0.0, points)
+    assert restricted_kl(p, q, points[:, None]) == pytest.approx(gaussian_kl(sigma), rel=1e-4)
+    assert gaussian_linear_renyi(sigma, 2.0) == pytest.approx(log(1 + sigma**-2), rel=1e-5)
+    assert gaussian_linear_renyi(sigma, 2.0) < gaussian_renyi(sigma, 2.0)
+
+
+def laws(points: int, count: int) -> list[np.ndarray]:
+    """Random probability vectors."""
+    return [(w := RNG.random(points) + 0.1) / w.sum() for _ in range(count)]
+
+
+@pytest.mark.parametrize("trial", range(5))
+def test_post_processing_within_the_class_shows_no_more(trial):  # noqa: ARG001
+    """A linear map, then linear attackers: a part of the linear attackers on what was mapped."""
+    p, q = laws(9, 2)
+    x = RNG.normal(size=(9, 3))
+    mapped = x @ RNG.normal(size=(3, 2))
+    assert restricted_kl(p, q, mapped) <= restricted_kl(p, q, x) + 1e-6
+    assert restricted_renyi(p, q, mapped, 2.0) <= restricted_renyi(p, q, x, 2.0) + 1e-5
+
+
+@pytest.mark.parametrize("trial", range(5))
+def test_kl_is_convex_in_both_laws(trial):
+    (p, q, r, s), x = laws(9, 4), RNG.normal(size=(9, 2))
+    t = (trial + 1) / 6
+    mixed = restricted_kl(t * p + (1 - t) * r, t * q + (1 - t) * s, x)
+    assert mixed <= t * restricted_kl(p, q, x) + (1 - t) * restricted_kl(r, s, x) + 1e-6
+
+
+@pytest.mark.parametrize("trial", range(5))
+def test_independent_releases_add_up(trial):  # noqa: ARG001
+    """Linear attackers on both at once: the KL divergences add, exactly since the class splits."""
+    (p, q), (r, s) = laws(5, 2), laws(6, 2)
+    x, y = RNG.normal(size=(5, 1)), RNG.normal(size=(6, 2))
+    both = np.hstack([np.repeat(x, 6, axis=0), np.tile(y, (5, 1))])
+    joint = restricted_kl(np.outer(p, r).ravel(), np.outer(q, s).ravel(), both)
+    assert joint == pytest.approx(restricted_kl(p, q, x) + restricted_kl(r, s, y), abs=1e-5)
+
+
+def test_larger_classes_see_more_up_to_everything():
+    p, q = laws(8, 2)
+    x = np.linspace(-1, 1, 8)
+    seen = [restricted_kl(p, q, np.vander(x, d + 1)[:, :-1]) for d in (1, 2, 3, 7)]
+    assert seen == sorted(seen)
+    assert seen[-1] == pytest.approx(float(p @ np.log(p / q)), abs=1e-4)
+
+
+def test_bounds_rise_with_capacity_for_laplace_and_stay_below_the_truth():
+    """Fixed seeds: what is compared does not change. At a confidence of 1 - 1e-7 none may pass the ceiling."""
+    found = noise_audit("laplace", epsilon=2.0, draws=80_000, confidence=1 - 1e-7)
+    bound = {a.name: a.bound for a in found.attackers}
+    assert bound["linear"] < bound["polynomial"] < bound["kernel"]
+    assert bound["linear"] < bound["two-layer ReLU"]
+    assert bound["two-layer ReLU"] > found.closed["linear"]  # it certainly sees what no linear attacker can
+    assert bound["linear"] <= found.closed["linear"]
+    assert not found.violated
+
+
+def test_for_gaussian_noise_capacity_buys_nothing():
+    found = noise_audit("gaussian", epsilon=4.0, draws=60_000, confidence=1 - 1e-7)
+    bounds = [a.bound for a in found.attackers]
+    assert max(bounds) < found.ceiling
+    assert min(bounds) > 0.5 * found.ceiling
+
+
+def test_a_bound_is_below_the_truth_where_training_values_are_above():
+    """Two equal tables, many numbers, few draws: in-sample values claim a leak, bounds claim none."""
+    rng = np.random.default_rng(1)
+    one, other = rng.normal(size=(2, 600, 20))
+    for order in (None, 2.0):
+        found = leakage(one, other, rng=rng, order=order, attackers=("linear",))[0]
+        assert found.in_sample > 0.02
+        assert found.bound == 0.0
+
+
+def test_held_out_means_are_bounded_from_the_safe_side():
+    """A function that knows nothing, and one that always knows."""
+    low, high = np.zeros(4000), np.ones(4000)
+    assert certain(low, low, (0.0, 1.0), order=None, failure=1e-3) == 0.0
+    assert 0.9 < certain(5 * high, low, (0.0, 5.0), order=None, failure=1e-3) < 5.0
+
+
+def test_a_methods_releases_and_their_page():
+    found = release_audit("independent", epsilon=5.0, draws=600, confidence=1 - 1e-7)
+    assert [a.name for a in found.attackers] == list(ATTACKERS)
+    assert not found.violated
+    page = capacity_page(found)
+    assert "two-layer ReLU" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_what_cannot_be_shown_is_refused():
+    with pytest.raises(synth.UsageError, match="choose one of laplace, gaussian"):
+        noise_audit("cauchy", epsilon=1.0)
+    with pytest.raises(synth.UsageError, match="not Gaussian throughout"):
+        release_audit("mwem", epsilon=5.0, options={"rounds": 1})

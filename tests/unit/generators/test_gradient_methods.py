@@ -1,0 +1,149 @@
+"""dp_ctgan, dp_vae and pate_gan: what they spend, what they keep, what they refuse."""
+
+import json
+
+import numpy as np
+import pytest
+
+import synth
+from synth import bundle
+from synth.errors import UsageError
+from synth.generators import GENERATORS
+from synth.generators.gradients import common
+from synth.generators.options import with_options
+from synth.perceptrons import network, start
+from synth.planning import plan
+from synth.privacy.accounting import epsilon_of
+from synth.questions import DescentRelease
+from tests.conftest import SMALL, small_frame
+
+pytest.importorskip("opacus")
+QUICK = {"dp_ctgan": {"steps": 5}, "dp_vae": {"steps": 5}, "pate_gan": {"rounds": 3, "features": 32}}
+SCHEMA = synth.parse(SMALL)
+
+
+def made(name, *, epsilon=1.0, rows=500, options=None, **more):
+    given = {**QUICK[name], **(options or {})}
+    return synth.run(small_frame(rows), schema=SCHEMA, epsilon=epsilon, delta=1e-5, method=name, dataset="d",
+                     options=given, seed=1, **more)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_what_is_spent_is_what_was_asked_to_a_millionth(name, tmp_path):
+    """Accountant and ledger agree, and the card derives it again from the stored events."""
+    result = made(name, out=tmp_path / "r", num_rows=50)
+    assert result.epsilon_spent == 1.0
+    assert 1.0 - 1e-6 < result.epsilon_derived <= 1.0
+    assert synth.Ledger().summary("d")[0].epsilon == 1.0
+    found = synth.check_card(json.loads((tmp_path / "r" / "card.json").read_text()))
+    assert found.epsilon == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_persons_and_learnt_facts_are_paid_within_the_same_budget(name):
+    """Two rows a person, and categories that the schema leaves out: still within, and not far below."""
+    frame = small_frame(400)
+    frame["id"] = [f"P{i // 3}" for i in range(len(frame))]
+    result = synth.run(frame, schema=SCHEMA, epsilon=1.0, delta=1e-5, method=name, dataset="d", options=QUICK[name],
+                       unit="id", max_rows=2, num_rows=30)  # fmt: skip
+    assert 1.0 - 1e-6 < result.epsilon_derived <= 1.0
+    plain = {k: dict(v) for k, v in SMALL["columns"].items()}
+    del plain["region"]["categories"]
+    short = synth.parse({**SMALL, "columns": plain}, complete=False)
+    result = synth.run(frame, schema=short, epsilon=1.0, delta=1e-5, method=name, dataset="e", options=QUICK[name],
+                       learn_share=0.1, num_rows=30)  # fmt: skip
+    assert 0.95 < result.epsilon_derived <= 1.0
+
+
+@pytest.mark.parametrize("name", ["dp_ctgan", "dp_vae"])
+def test_more_noise_than_a_lattice_of_gradients_bears_is_no_error(name):
+    """A tiny epsilon and large samples: nothing can be learnt, and the run ends all the same."""
+    result = made(name, epsilon=0.01, rows=300, options={"steps": 20, "rate": 0.5}, num_rows=20)
+    assert 0.01 * (1 - 1e-6) < result.epsilon_derived <= 0.01
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_refit_is_free_and_draws_from_the_same_training(name, tmp_path):
+    first = made(name, out=tmp_path / "r", num_rows=200)
+    again = synth.refit(tmp_path / "r", seed=1, num_rows=200)
+    assert again.epsilon_spent == 0.0
+    assert again.frame.equals(first.frame)
+
+
+def test_a_training_is_fitted_by_its_own_method_alone(tmp_path):
+    made("dp_vae", out=tmp_path / "r", num_rows=20)
+    with pytest.raises(UsageError, match="the method that asked"):
+        synth.refit(tmp_path / "r", method="dp_ctgan")
+    with pytest.raises(UsageError, match="cannot be fitted"):
+        synth.refit(tmp_path / "r", method="pate_gan")
+
+
+def test_what_is_stored_is_weights_and_no_gradient(tmp_path):
+    """The release holds counts and one array for each of the network's parts, whatever the number of steps."""
+    made("dp_vae", out=tmp_path / "r", num_rows=20)
+    kept = [r for r in bundle.load_release(tmp_path / "r").releases if isinstance(r, DescentRelease)]
+    assert [len(r.weights) for r in kept] == [8]
+
+
+def test_the_autoencoder_learns_what_belongs_together():
+    """At a generous epsilon ages differ between ill and well, which columns drawn alone would not show."""
+    table = made("dp_vae", epsilon=15.0, rows=4000, options={"steps": 100, "rate": 0.1, "learning_rate": 0.02,
+                 "hidden": 32, "groups": 8}, num_rows=4000).frame  # fmt: skip
+    ages = table.assign(age=table["age"].astype(float)).groupby("ill")["age"].mean()
+    assert ages["yes"] - ages["no"] > 8
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [("dp_ctgan", "steps", 0), ("dp_ctgan", "rate", 0.0), ("dp_ctgan", "clip", -1.0), ("dp_vae", "latent", 0),
+     ("dp_vae", "oneway_share", 1.0), ("pate_gan", "rounds", 0), ("pate_gan", "asked", 0), ("pate_gan", "groups", 1)],
+)  # fmt: skip
+def test_an_option_out_of_range_is_named(name, option, value):
+    with pytest.raises(UsageError, match=f"--option {option}={value}"):
+        with_options(GENERATORS[name], {option: value})
+
+
+def test_without_opacus_the_way_out_is_told(monkeypatch):
+    monkeypatch.setattr(common, "find_spec", lambda _: None)
+    for name in ("dp_ctgan", "dp_vae"):
+        with pytest.raises(UsageError, match="facsimile-synth\\[sgd\\]"):
+            with_options(GENERATORS[name], {})
+    with_options(GENERATORS["pate_gan"], {})  # needs no gradients of rows
+
+
+@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_a_plan_names_the_training_and_its_noise(name, relation):
+    found = plan(SCHEMA, rows=1000, epsilon=1.0, delta=1e-5, method=name, relation=relation)
+    assert found.error_one_way > 0
+    last = found.steps[-1]
+    assert last.purpose in ("critic", "autoencoder", "votes")
+    assert last.sigma_least > 0
+    assert last.cells > 0
+
+
+def test_more_teachers_than_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr("synth.mechanisms.votes.HELD", 1000)
+    with pytest.raises(synth.SynthError, match="choose fewer"):
+        made("pate_gan", num_rows=10)
+
+
+def test_a_network_starts_alike_everywhere():
+    """Initial weights are public: drawn from the generator that is handed in, never from torch's own."""
+    one, two = (network("critic", [3, 2], hidden=4) for _ in range(2))
+    for made_ in (one, two):
+        start(made_, rng=np.random.default_rng(5))
+    assert all(np.array_equal(a.detach(), b.detach()) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+
+
+def test_the_share_of_the_one_ways_is_spent_to_the_last_part():
+    """So that the noise of what follows is fixed before any row is read."""
+    from tests.conformance.test_generators import measured
+
+    releases, setting, curator = measured("dp_vae", epsilon=1.0)
+    before = [e for e in curator.events if e.kind == "gaussian"]
+    mu2 = sum(e.mu2 for e in before)
+    assert mu2 == pytest.approx(0.3 * setting.mu**2, rel=1e-7)
+    assert mu2 <= 0.3 * setting.mu**2 * (1 + 1e-12)
+    assert epsilon_of(before, 1e-5) < 0.6
+    assert releases[-1].question.sigma > 0

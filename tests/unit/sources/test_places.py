@@ -1,0 +1,172 @@
+"""Runs on tables that are no single file: folders, databases; and rows written in blocks."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synth import drawing, pipeline
+from synth.errors import InputError, UsageError
+from synth.privacy.ledger import Ledger
+from synth.schema import parse
+from synth.sources import delimited, files
+from synth.sources.engines import Engine
+from synth.sources.places import ParquetPlace, place_of
+from synth.sources.warehouse import WarehousePlace
+from tests.engines import PASSWORD, fill, postgres
+
+SCHEMA = {
+    "columns": {"a": {"type": "integer", "min": 0, "max": 9}, "b": {"type": "categorical", "categories": ["x", "y"]}}
+}
+
+
+def rows(count: int) -> pa.Table:
+    rng = np.random.default_rng(0)
+    return pa.table({"a": rng.integers(0, 10, count), "b": rng.choice(["x", "y"], count)})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two Parquet files, and what Spark leaves beside them."""
+    home = tmp_path / "parts"
+    home.mkdir()
+    pq.write_table(rows(500), home / "part-0.parquet")
+    pq.write_table(rows(300), home / "part-1.parquet")
+    (home / "_SUCCESS").touch()
+    (home / ".part-0.parquet.crc").write_bytes(b"x")
+    return home
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with postgres() as engine:
+        yield engine
+
+
+def run(table, out, **options):
+    return pipeline.run(table, schema=parse(SCHEMA), epsilon=8, delta=1e-5, method="independent", out=out, **options)
+
+
+def test_a_folder_of_parquet_files_is_one_table(folder, tmp_path):
+    """At epsilon 8 a cell's noise is about 1: the noisy total of 12 cells is within 40 of the true one."""
+    result = run(folder, tmp_path / "out")
+    assert abs(result.num_rows - 800) <= 40
+    line = next(e for e in Ledger().entries() if e.kind == "spend")
+    assert (line.engine, line.dataset) == ("duckdb", str(folder))
+    assert json.loads((tmp_path / "out" / "card.json").read_text())["engine"] == "duckdb"
+
+
+def test_files_of_a_folder_must_agree(folder):
+    pq.write_table(pa.table({"a": ["1"], "b": ["x"]}), folder / "part-2.parquet")
+    with pytest.raises(InputError, match="column a is of another type"):
+        ParquetPlace(folder).check_form(["a", "b"])
+
+
+def test_a_folder_without_tables_is_refused(tmp_path):
+    with pytest.raises(InputError, match="lies in this folder"):
+        place_of(tmp_path).check_form(["a"])
+
+
+def test_a_run_on_a_database_names_the_engine_and_never_the_password(cluster, command, tmp_path):
+    """The password stands in the address; no file that the run leaves behind holds it, nor the user."""
+    fill(cluster, "people", rows(800), {"a": "bigint", "b": "text"})
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    code, said, told = command(
+        "run", "--source", cluster.address, "--table", "people", "--schema", tmp_path / "schema.json", "--epsilon", "8",
+        "--method", "independent", "--out", tmp_path / "out", "--job", tmp_path / "job",
+    )  # fmt: skip
+    assert code == 0, told
+    line = next(e for e in Ledger().entries() if e.kind == "spend")
+    assert (line.engine, line.dataset) == ("postgres", f"{cluster.shown}/people")
+    assert json.loads((tmp_path / "out" / "card.json").read_text())["engine"] == "postgres"
+    left = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()) + (said + told).encode()
+    left += b"".join(p.read_bytes() for p in Ledger().path.parent.rglob("*") if p.is_file())
+    for secret in (PASSWORD, cluster.address.split(":")[2].split("@")[0], "steward:"):
+        assert secret.encode() not in left
+    assert PASSWORD not in repr(cluster) + repr(WarehousePlace(cluster, "people"))
+
+
+@pytest.mark.parametrize(
+    ("address", "table", "error", "said"),
+    [
+        ("oracle://u:hush@h/d", "t", UsageError, "no engine of this kind"),
+        ("postgres://u:hush@127.0.0.1:1/d", "t", InputError, "cannot be connected to"),
+        ("postgres://u:hush@h:port/d", "t", UsageError, "cannot be read"),
+        ("duckdb:///nowhere/hush.duckdb", "t", InputError, "no such file"),
+        ("duckdb", "absent", InputError, "no table 'absent'"),
+    ],
+)
+def test_faults_of_a_source_are_one_line_without_the_password(address, table, error, said, tmp_path):
+    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    with pytest.raises(error, match=said) as caught:
+        run(table, tmp_path / "out", source=address)
+    assert "u:hush" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_and_types_of_a_database_are_checked_before_the_spend(cluster, tmp_path):
+    fill(cluster, "odd", pa.table({"a": [1]}), {"a": "bigint"})
+    with pytest.raises(InputError, match="has no column 'b'"):
+        run("odd", tmp_path / "out", source=cluster.address)
+    assert not [e for e in Ledger().entries() if e.kind == "spend"]
+
+
+@pytest.fixture
+def model(folder, tmp_path):
+    run(folder, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_blocks_of_rows_make_one_table(model, tmp_path, monkeypatch):
+    """Every block has even proportions of its own, identifiers run on, and a Parquet file has a row group for each."""
+    monkeypatch.setattr(drawing, "BLOCK", 1000)
+    whole, _ = pipeline.sample(model, num_rows=3500, seed=1)
+    for name in ("t.csv", "t.csv.gz", "t.parquet"):
+        assert pipeline.sample_to(model, tmp_path / name, num_rows=3500, seed=1) == (3500, 1.0)
+        told = files.read(tmp_path / name)
+        for column in whole:
+            text = told.column(column)
+            assert text.values[text.codes].tolist() == whole[column].tolist()
+    assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == 4
+    with gzip.open(tmp_path / "t.csv.gz", "rt") as file:
+        assert sum(line.startswith("a,") for line in file) == 1
+
+
+def test_a_long_run_writes_blocks_and_reads_its_frame_from_the_file(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "BLOCK", 1000)
+    monkeypatch.setattr("synth.making.BLOCK", 1000)
+    result = run(folder, tmp_path / "out", num_rows=2500, seed=3)
+    assert len(result.texts) == 0
+    assert result.frame.shape == (2500, 2)
+    assert len((tmp_path / "out" / "synthetic.csv").read_text().splitlines()) == 2501
+
+
+def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
+    monkeypatch.setattr(drawing, "BLOCK", 1000)
+    size, _ = pipeline.sample_to(model, None, num_rows=2500, seed=1, source=cluster.address, out_table="made")
+    found = Engine(cluster.address)
+    assert next(iter(found.rows('SELECT count(*), min(a), max(a) FROM "made"'))) == [(2500, 0, 9)]
+    assert size == 2500
+    with pytest.raises(InputError, match="is there already"):
+        pipeline.sample_to(model, None, num_rows=5, source=cluster.address, out_table="made")
+
+
+@pytest.mark.parametrize("given", [{}, {"source": "duckdb"}, {"out_table": "t"}])
+def test_rows_go_to_one_place(model, given):
+    with pytest.raises(UsageError, match=r"--out"):
+        pipeline.sample_to(model, None, num_rows=5, **given)
+
+
+def test_a_csv_file_is_read_in_parts(tmp_path):
+    """Every row once, whatever the size of the parts, and faults are the ones that a check finds."""
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": range(1000), "b": ["x,y"] * 1000}).to_csv(path, index=False)
+    parts = list(delimited.stream(path, ["b", "a"], gathered=1))
+    assert pa.concat_tables(parts).column("a").to_pylist() == [str(i) for i in range(1000)]
+    path.write_text("a,b\n1,2\n3\n")
+    with pytest.raises(InputError, match="row 3"):
+        list(delimited.stream(path, ["a"]))
