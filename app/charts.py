@@ -148,7 +148,7 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
     ])  # fmt: skip
     x = alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), title="epsilon (more private ← → more accurate)",
               axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"))  # fmt: skip
-    colours = alt.Scale(domain=list(told), range=["#2a9d8f", "#e0762f"])
+    colours = alt.Scale(domain=[name for name, errors in told.items() if errors], range=["#2a9d8f", "#e0762f"])
     lines = alt.Chart(rows).mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5).encode(
         x=x, y=alt.Y("error:Q", title="expected error", axis=alt.Axis(format="%")),
         color=alt.Color("of:N", scale=colours, legend=STROKES), strokeDash=alt.StrokeDash("of:N", legend=None),
@@ -164,9 +164,10 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
 def losses(points: tuple[tuple[float, float], ...]) -> Any:
     """Training loss over the share of the stage that is done."""
     rows = pd.DataFrame(list(points), columns=["done", "loss"])
+    scale = alt.Scale(type="log") if (rows["loss"] > 0).all() else alt.Scale(zero=False)
     return alt.Chart(rows).mark_line(color="#2a9d8f").encode(
-        x=alt.X("done:Q", title="part of the stage", axis=alt.Axis(format="%")),
-        y=alt.Y("loss:Q", title="loss", scale=alt.Scale(zero=False)),
+        x=alt.X("done:Q", title="part of the stage", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("loss:Q", title="loss", scale=scale, axis=alt.Axis(format="~g", tickCount=4)),
     ).properties(height=160, description="Training loss so far.")  # fmt: skip
 
 

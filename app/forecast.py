@@ -45,6 +45,11 @@ def curve(w: Wizard, *, method: str) -> list[Any]:
     return _plans(_text(w), tuple(CURVE), CURVE_SECONDS, _asked(w, method)) or []
 
 
+def timed(method: str) -> bool:
+    """Whether a method's forecast of time holds its fit: it does for those that count tables alone."""
+    return next((m["reads"] == ["counts"] for m in methods() if m["name"] == method), False)
+
+
 def pairs_alike(lines: list[Any]) -> tuple[list[float], float] | None:
     """Errors of pairs told on tables alike, and their cells: the coarsest of the curve's; None without pairs.
 

@@ -71,7 +71,8 @@ def ask(defaults: dict[str, Any], chosen: dict[str, Any], *, key: str) -> dict[s
 
 
 def _one(name: str, default: Any, value: Any, key: str) -> Any:
-    label, said = name.replace("_", " ").capitalize(), SAYS.get(name, "The method's page in docs/ explains it.")
+    label = name.replace("oneway", "one-way").replace("_", " ").capitalize()
+    said = SAYS.get(name, "The method's page in docs/ explains it.")
     said = f"{said} Usual: {default}."
     if isinstance(default, bool):
         return st.checkbox(label, value=bool(value), key=key, help=said)

@@ -64,8 +64,8 @@ STAGES = {
     "check": "Checking the request (nothing spent yet)",
     "read": "Reading the table",
     "learn": "Learning facts under noise",
-    "measure": "Counting and adding noise",
-    "fit": "Fitting the model to the noisy counts",
+    "measure": "Asking under noise",
+    "fit": "Fitting the model to the noisy answers",
     "sample": "Drawing synthetic rows",
     "write": "Writing the files",
 }
@@ -151,6 +151,17 @@ def runs(count: int) -> str:
     ('1 run', '2 runs')
     """
     return f"{count} run{'' if count == 1 else 's'}"
+
+
+def count(number: float) -> str:
+    """A scale of noise for a narrow place.
+
+    >>> count(0.512), count(164.2), count(20230.0), count(2.5e6)
+    ('0.512', '164', '20,230', '2.5e6')
+    """
+    if number < 1000:
+        return f"{number:.3g}"
+    return f"{number:,.0f}" if number < 1e5 else f"{number:.3g}".replace("e+0", "e").replace("e+", "e")
 
 
 def short_seconds(seconds: float) -> str:

@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app import charts, frame, words
-from app.forecast import curve, forecast, methods, pairs_alike
+from app.forecast import curve, forecast, methods, pairs_alike, timed
 from app.options import ask
 from app.state import Wizard, wizard
 
@@ -76,9 +76,9 @@ def _expected(w: Wizard) -> str:
 
 
 def _figures(plan: Any) -> None:
-    noise = f"{max(s.sigma_most for s in plan.steps):.3g}"
-    one = f"{100 * plan.error_one_way:.3g} %" if plan.error_one_way else "not known"
-    two = f"{100 * plan.error_two_way:.3g} %" if plan.error_two_way is not None else "not asked"
+    noise = words.count(max(s.sigma_most for s in plan.steps))
+    one = f"{100 * plan.error_one_way:.3g} %" if plan.error_one_way else "-"
+    two = f"{100 * plan.error_two_way:.3g} %" if plan.error_two_way is not None else "-"
     with st.container(horizontal=True):
         for label, value, explained in (
             ("Error, columns", one, "Share of rows that noise alone misplaces, on average, at most."),
@@ -89,7 +89,11 @@ def _figures(plan: Any) -> None:
                 "larger epsilon is, so this figure need not fall; the curve below tells pairs in tables of one size.",
             ),
             ("Noise, up to", noise, "Each count of rows (or sum) is first changed by about this much."),
-            ("Time", words.short_seconds(plan.seconds), "On this computer. A forecast, no promise."),
+            (
+                "Time",
+                f"{'' if timed(plan.method) else '> '}{words.short_seconds(plan.seconds)}",
+                "On this computer. A forecast, no promise. “>”: reading and counting alone; the training is not in it.",
+            ),
             ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
         ):
             st.metric(label, value, border=True, width=150, help=explained)

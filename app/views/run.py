@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app import access, charts, frame, recent, runs, words
-from app.forecast import budget, forecast, short_by
+from app.forecast import budget, forecast, short_by, timed
 from app.state import dataset, ready, view, wizard
 from synth import jobs
 
@@ -47,6 +47,7 @@ def _confirm() -> None:
     total = budget(w)
     name = frame.escape(dataset(w))
     takes = "not known beforehand" if plan is None else words.about_seconds(plan.seconds)
+    takes = takes if plan is None or timed(w.method) else f"more than {takes.removeprefix('about ')}: it is trained"
     with st.container(border=True):
         st.markdown(
             f"**Table:** {frame.escape(w.label)}  \n**Method:** {frame.escape(w.method)}{_options(w.options)}  \n"
