@@ -29,7 +29,7 @@ def section(description: Any) -> None:
     found, alone = offered(), access.me().alone
     if not found and not alone:
         return
-    with st.expander("Or a table in a database (counted there, nothing is copied)"):
+    with st.expander("Or a table in a database (it stays there)"):
         source = _source(found, alone=alone)
         if st.button("List its tables", key="list_tables", disabled=not source, icon=":material/database:") and source:
             _list(source)

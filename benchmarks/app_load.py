@@ -18,11 +18,12 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
-from playwright.async_api import Browser, Error, Page, async_playwright, expect
+from playwright.async_api import Browser, Error, Page, TimeoutError, async_playwright, expect
 
 ROOT = Path(__file__).resolve().parent.parent
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
@@ -67,6 +68,10 @@ async def prepare(browser: Browser, url: str, number: int, errors: list[str]) ->
     await page.get_by_test_id("stFileChipName").get_by_text("facts.json").wait_for(timeout=PATIENCE)
     await page.wait_for_function(IDLE, timeout=PATIENCE)
     await load.click(timeout=PATIENCE)
+    with suppress(TimeoutError):  # the page was built anew under the pointer: a person would click again
+        await page.get_by_role("heading", name="Describe", exact=True).wait_for(timeout=PATIENCE / 6)
+    if await load.is_visible():
+        await load.click(timeout=PATIENCE)
     for heading in ("Describe", "Budget", "Method", "Run"):
         await idle(page, heading)
         if heading != "Run":
