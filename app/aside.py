@@ -62,6 +62,12 @@ class Aside:
             self._started()
             self._lock.release()
 
+    def rest(self) -> None:
+        """Ends the process where it is idle, so that a run has its memory; the next task starts it again."""
+        if self._lock.acquire(blocking=False):
+            self._stop()
+            self._lock.release()
+
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is None or self._child.poll() is not None:
             path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)

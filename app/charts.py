@@ -12,12 +12,24 @@ MARK = "steward only, not for release"
 LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
 STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3)
 LABEL = 180  # widest label of an axis, pixels
+HEAD = 190  # pixels that title, mark, legend and the horizontal axis take of a chart's height
+SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a title
 
 
 def one_way(found: Any) -> Any:
     """Shares of one column in both tables: bars for categories, overlaid bins for numbers and dates."""
     chart = _bars(found) if found.kind == "bars" else _bins(found)
-    return chart.properties(title=_title(found.column))
+    return chart.properties(title=_title(found.column), description=_told(found))
+
+
+def _told(found: Any) -> str:
+    """The chart for whoever cannot see it: the commonest values with both shares, and the distance."""
+    top = sorted(zip(found.labels, found.real, found.synthetic, strict=True), key=lambda row: -row[1])[:3]
+    shares = "; ".join(f"{label}: {100 * r:.1f} % and {100 * s:.1f} %" for label, r, s in top)
+    return (
+        f"Shares of the values of {found.column} in the real and the synthetic table. The commonest: {shares}. "
+        f"{100 * found.distance:.1f} % of the rows differ. {MARK}."
+    )
 
 
 def _title(text: str) -> alt.TitleParams:
@@ -39,7 +51,7 @@ def _bars(found: Any) -> alt.Chart:
             color=alt.Color("table:N", scale=COLOURS, legend=LEGEND),
             tooltip=["value:N", "table:N", alt.Tooltip("share:Q", format=".2%")],
         )
-        .properties(height=max(90, 26 * len(found.labels)))
+        .properties(height=26 * len(found.labels) + HEAD)
     )
 
 
@@ -63,7 +75,7 @@ def _bins(found: Any) -> Any:
     line = alt.Chart(ends).mark_line(interpolate="step-after", strokeWidth=2.5).encode(
         x=x, y=f"{SYNTHETIC}:Q", color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND),
     ).transform_calculate(kind=f"'{SYNTHETIC}'")  # fmt: skip
-    return alt.layer(real, line).properties(height=300)
+    return alt.layer(real, line).properties(height=340)
 
 
 def missing(found: Any) -> str:
@@ -93,7 +105,11 @@ def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
             tooltip=[alt.Tooltip("row:N", title=names[0]), alt.Tooltip("column:N", title=names[1]),
                      alt.Tooltip("share:Q", format=".2%")],
         )
-        .properties(title=_title(f"{table} table"), height=max(230, 22 * len(found.rows) + 130))
+        .properties(
+            title=_title(f"{table} table"), height=22 * len(found.rows) + HEAD + SLANTED,
+            description=f"Shares of {names[0]} with {names[1]} in the {table} table; the largest is {_largest(cells)}. "
+            f"{100 * found.distance:.1f} % of the rows differ between the tables. {MARK}.",
+        )
     )  # fmt: skip
 
 
@@ -101,6 +117,10 @@ def pairs(found: Any) -> alt.Chart:
     """Distance of each pair of columns; a column's own distance on the diagonal."""
     cells = _long(found.pairs, found.columns, found.columns)
     top = max(0.05, float(found.pairs.max()))
+    told = (
+        f"Distance of each two columns between the real and the synthetic table, on average "
+        f"{100 * found.pairs_mean:.1f} % of rows; the worst is {_largest(cells)}. {MARK}."
+    )
     return (
         alt.Chart(cells)
         .mark_rect()
@@ -110,8 +130,15 @@ def pairs(found: Any) -> alt.Chart:
             color=alt.Color("share:Q", title="rows in the wrong place", scale=_heat(top), legend=_ramp("%")),
             tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="distance", format=".1%")],
         )
-        .properties(title=_title("Distance of pairs"), height=26 * len(found.columns) + 150)
-    )
+        .properties(title=_title("Distance of pairs"), height=24 * len(found.columns) + HEAD + SLANTED,
+                    description=told)
+    )  # fmt: skip
+
+
+def _largest(cells: pd.DataFrame) -> str:
+    """The largest cell of a heat map in words."""
+    most = cells.loc[cells["share"].idxmax()]
+    return f"{most['row']} with {most['column']}, {100 * most['share']:.1f} %"
 
 
 def _slanted() -> alt.Axis:
@@ -154,21 +181,26 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
         color=alt.Color("of:N", scale=colours, legend=STROKES), strokeDash=alt.StrokeDash("of:N", legend=None),
         tooltip=["of:N", alt.Tooltip("epsilon:Q", format="~g"), alt.Tooltip("error:Q", format=".2%")],
     )  # fmt: skip
+    ends = "; ".join(
+        f"{name}: {100 * errors[0]:.2g} % at epsilon {plans[0].epsilon:g}, {100 * errors[-1]:.2g} % at "
+        f"{plans[-1].epsilon:g}" for name, errors in told.items() if errors
+    )  # fmt: skip
     rule = alt.Chart(pd.DataFrame({"epsilon": [chosen]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
     return alt.layer(lines, rule).properties(
         height=330, title=alt.TitleParams("Expected error before anything is spent", anchor="start"),
-        description="Expected error of columns and of pairs of columns falls as epsilon grows.",
+        description=f"Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.",
     )  # fmt: skip
 
 
 def losses(points: tuple[tuple[float, float], ...]) -> Any:
     """Training loss over the share of the stage that is done."""
     rows = pd.DataFrame(list(points), columns=["done", "loss"])
-    scale = alt.Scale(type="log") if (rows["loss"] > 0).all() else alt.Scale(zero=False)
+    scale = alt.Scale(type="log", nice=False) if (rows["loss"] > 0).all() else alt.Scale(zero=False)
     return alt.Chart(rows).mark_line(color="#2a9d8f").encode(
         x=alt.X("done:Q", title="part of the stage", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-        y=alt.Y("loss:Q", title="loss", scale=scale, axis=alt.Axis(format="~g", tickCount=4)),
-    ).properties(height=160, description="Training loss so far.")  # fmt: skip
+        y=alt.Y("loss:Q", title="loss", scale=scale, axis=alt.Axis(format="~s", tickCount=4, grid=False)),
+    ).properties(height=160,
+                 description=f"Training loss, from {points[0][1]:.3g} to {points[-1][1]:.3g} so far.")  # fmt: skip
 
 
 def composition(totals: dict[str, float]) -> Any:
@@ -178,4 +210,7 @@ def composition(totals: dict[str, float]) -> Any:
         x=alt.X("epsilon:Q", title="total epsilon"),
         y=alt.Y("accounting:N", title=None, sort="-x", axis=alt.Axis(labelLimit=LABEL)),
         tooltip=["accounting:N", alt.Tooltip("epsilon:Q", format=".3g")],
-    ).properties(height=28 * len(rows) + 40, description="Total epsilon by way of adding up.")  # fmt: skip
+    ).properties(
+        height=28 * len(rows) + 60,
+        description=f"Total epsilon: {'; '.join(f'{name} {total:.3g}' for name, total in totals.items())}.",
+    )  # fmt: skip

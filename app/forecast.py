@@ -13,6 +13,7 @@ from app.state import Wizard, dataset, schema
 
 PATIENCE = 20.0  # seconds that a forecast may take
 CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+ASKED_FIRST = [0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1]  # so that a curve cut short still spans it
 CURVE_SECONDS = 4.0
 
 
@@ -40,9 +41,13 @@ def forecast(w: Wizard, *, method: str | None = None) -> Any:
     return found[0] if found else None
 
 
-def curve(w: Wizard, *, method: str) -> list[Any]:
-    """Forecasts of a method over ``CURVE``; empty where they cannot be made. Errors: UsageError, InputError."""
-    return _plans(_text(w), tuple(CURVE), CURVE_SECONDS, _asked(w, method)) or []
+def curve(w: Wizard, plan: Any) -> list[Any]:
+    """Forecasts of the chosen method over ``CURVE``, as many as time allows, and ``plan``; by epsilon.
+
+    Errors: UsageError, InputError.
+    """
+    found = _plans(_text(w), tuple(ASKED_FIRST), CURVE_SECONDS, _asked(w, plan.method)) or []
+    return sorted({p.epsilon: p for p in [*found, plan]}.values(), key=lambda p: p.epsilon)
 
 
 def timed(method: str) -> bool:

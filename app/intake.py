@@ -1,5 +1,6 @@
 """A table and what is known of it in writing, taken in: stored once, described, or refused with nothing kept."""
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ def uploaded(table: Any, given: Any, books: list[Any]) -> None:
     place = work.new_place()
     try:
         path = work.keep(table, table.name, place)
+        drop(table)  # before a second process reads the copy, so that the two do not add up
         _describe(path, place, given, books, label=table.name)
     except synth.SynthError as error:
         work.discard(place)
@@ -124,11 +126,24 @@ def is_sdv(plain: Plain) -> bool:
     )  # fmt: skip
 
 
-def forget(*uploads: Any) -> None:
-    """Gives the memory of uploads back; the widgets start empty again."""
+def drop(upload: Any) -> None:
+    """Gives the memory of an upload back: the server's copy, and what pages hold of it. Its name stays readable.
+
+    Streamlit's memory of the page's last run holds an upload under an object of its own, out of reach; any one that is
+    left open keeps all of its bytes. So each is looked up and closed.
+    """
     context = get_script_run_ctx()
     remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
+    if remove is not None and context is not None:
+        remove(session_id=context.session_id, file_id=upload.file_id)
+    for held in gc.get_objects():
+        if type(held) is type(upload) and held.file_id == upload.file_id:
+            held.close()
+
+
+def forget(*uploads: Any) -> None:
+    """Drops uploads; the widgets start empty again."""
     for upload in uploads:
-        if upload is not None and remove is not None and context is not None:
-            remove(session_id=context.session_id, file_id=upload.file_id)
+        if upload is not None:
+            drop(upload)
     wizard().uploads += 1

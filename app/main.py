@@ -17,19 +17,21 @@ from app.roles import pages  # noqa: E402
 from app.state import STEPS, TITLES, ready, view, wizard  # noqa: E402
 from synth.roles import Visitor  # noqa: E402
 
+ICON = str(Path(__file__).with_name("icon.png"))
 OPEN, LOCKED = ":material/radio_button_unchecked:", ":material/lock:"
+BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
 
 
 def main() -> None:
     """One run of the script: shows the page that was asked for, to somebody who may see it."""
-    st.set_page_config(page_title="Facsimile", page_icon=str(Path(__file__).with_name("icon.png")), layout="wide")
+    st.set_page_config(page_title="Facsimile", page_icon=ICON, layout="wide")
+    st.logo(str(Path(__file__).with_name("logo.svg")), icon_image=ICON, size="large")
     try:
         who = access.visitor()
         if who is None:
             access.door()
             return
-        planner.warm()
         _prepare()
         _page(who)
     except Exception as error:
@@ -67,6 +69,8 @@ def _page(who: Visitor) -> None:
         if steps:
             st.caption(f"Table: {frame.escape(w.label)}" if w.label else "No table yet")
         access.sidebar(who)
+    if name in BEFORE_RUN:
+        planner.warm()
     try:
         page.run()
     except Exception as error:

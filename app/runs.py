@@ -59,7 +59,9 @@ def approve(job: jobs.Job) -> None:
     job.start([*arguments, "--approved-by", who.name], program=jobs.QUEUED)
 
 
-def refit(job: jobs.Job, *, method: str, options: Plain, num_rows: int | None) -> jobs.Job:
+def refit(
+    job: jobs.Job, *, method: str, options: Plain, target: str | None = None, num_rows: int | None = None
+) -> jobs.Job:
     """Puts another fit to a finished run's release in line: free, no row is read."""
     place = release(job)
     about = {
@@ -69,6 +71,7 @@ def refit(job: jobs.Job, *, method: str, options: Plain, num_rows: int | None) -
     new = jobs.create({**about, "method": method, "options": options, "free": True, "release": str(place)})
     asked = {"--from-release": place, "--method": method, "--out": new.path / "release"}
     size = ["--num-rows", str(num_rows)] if num_rows else []
+    size += ["--target", target] if target else []
     new.start(["run", *_flat(asked), *_chosen(options), *size, "--json"], program=jobs.QUEUED)
     return new
 

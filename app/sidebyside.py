@@ -66,6 +66,6 @@ def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
 
 def _scores(found: Any) -> list[str]:
     if found is None:
-        return ["-", "-", "-"]
-    quality = "-" if found.quality is None else f"{100 * found.quality.score:.1f} %"
+        return ["not scored"] * 3
+    quality = "none" if found.quality is None else f"{100 * found.quality.score:.1f} %"
     return [f"{100 * found.one_way_mean:.1f} %", f"{100 * found.pairs_mean:.1f} %", quality]

@@ -1,6 +1,8 @@
 """The application's longer texts, in plain words, in one place."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 KINDS = {
     "categorical": "category",
@@ -28,6 +30,11 @@ RELATIONS = {
     "replace_one": "One row is replaced by any other",
     "zero_out": "One row is blanked out",
 }
+RELATIONS_SHORT = {
+    "add_remove": "one row in or out",
+    "replace_one": "one row replaced",
+    "zero_out": "one row blanked out",
+}
 RELATION_NOTES = {
     "add_remove": "Nobody can tell whether a given row was in the table at all. The number of rows is protected too.",
     "replace_one": "Nobody can tell what a given row says. The number of rows is treated as public.",
@@ -47,9 +54,27 @@ DELTA_HELP = (
 )
 RECOMMENDED = "mixture"
 REASON = (
-    "It keeps relations between columns, works on tables of any width, draws rows under conditions, and takes seconds. "
-    "Change it only if you know why."
+    "It keeps relations between columns, works on tables of any width, draws rows under conditions, and takes seconds "
+    "on most tables."
 )
+METHODS = {
+    "mixture": "counts single columns and pairs, and fits a blend of simple tables to them",
+    "independent": "counts each column alone; relations between columns are lost",
+    "slicing": "asks for random blends of all columns; keeps how numbers go together",
+    "slice_wasserstein": "asks for random blends of all columns, and trains a neural network on them",
+    "dp_kernel": "asks once for a long list of averages that describe columns and pairs, and trains on it",
+    "dp_merf": "asks once for averages of random waves over the rows, and trains on them",
+    "dp_hp": "asks once for averages of powers of the columns, and trains on them",
+    "pearl": "asks once for averages of random waves, and trains where the result still misses",
+    "dp_ntk": "asks once how a random neural network reacts to the rows, and trains on that",
+    "dp_ctgan": "trains two competing neural networks, with noise in every step; wants many rows",
+    "pate_gan": "trains a neural network on noisy votes of teachers that saw parts of the rows; wants many rows",
+    "dp_vae": "trains a neural network that packs and unpacks rows, with noise in every step; wants many rows",
+    "aim": "counts groups of columns one after another, where the result is worst so far",
+    "mst": "counts the pairs of columns that depend most on each other",
+    "mwem": "adjusts one table of all combinations step by step; for teaching, on a few columns",
+    "small_db": "picks the best of all tiny tables; for teaching, on a few columns",
+}
 METHOD_HELP = (
     "How the synthetic table is made. The privacy promise is the same for all: methods differ in what they ask the "
     "table under noise, and so in what the result keeps."
@@ -102,6 +127,15 @@ def caution(epsilon: float) -> tuple[str, str]:
         "Strong warning: above 10 the guarantee says almost nothing about a single person. Do not release such a "
         "table as protected."
     )
+
+
+def method(about: Mapping[str, Any]) -> str:
+    """What a method of ``synth.methods`` does, in plain words where there are some.
+
+    >>> method({"name": "mst", "summary": "x"}), method({"name": "newest", "summary": "x"})
+    ('counts the pairs of columns that depend most on each other', 'x')
+    """
+    return METHODS.get(str(about["name"]), str(about["summary"]))
 
 
 _FLAGS = {

@@ -1,16 +1,19 @@
 """The published comparison of slicing (arXiv 2410.19941, Tables 1 and 3) on its tasks, at the same epsilon.
 
     python benchmarks/table1.py [--epsilons 5.1,8.1] [--seeds 1] [--methods ...] [--tasks ACSIncome,...] [--steps]
+                                [--relation zero_out] [--fresh] [--json FILE]
 
 With `folktables` and a connection: the five ACS 2018 California tasks. Without: the Colorado extract of ACSIncome in
-../shared/data; the first line says which. A method that this build lacks is named and skipped. Prints Markdown; the
-JSON goes to benchmarks/results/table1.json (steps.json with --steps). Needs score.py in ../shared/tools.
+../shared/data; the first line says which. A method that this build lacks is named and skipped. Runs that the JSON file
+(benchmarks/results/table1.json, steps.json with --steps) holds already are passed over, so that a run that was stopped
+goes on; --fresh begins anew. Prints Markdown. Needs score.py in ../shared/tools.
 
 --steps: what each step away from the published algorithm buys, epsilon and relation being the same. The first step is
 the published bound's noise: a run at the smaller epsilon to which that noise really amounts.
 """
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
@@ -25,20 +28,23 @@ from synth.generators import GENERATORS
 from synth.privacy.profiles import slice_sigma, theorem_1
 
 RESULTS = flagship.ROOT / "benchmarks" / "results"
+DOWNLOADS = flagship.ROOT / "build" / "folktables"
 SCORES = ("tv", "ks", "contsim", "corrsim", "logreg_f1", "tstr_auc")
 TASKS = ("ACSIncome", "ACSPublicCoverage", "ACSMobility", "ACSEmployment", "ACSTravelTime")
 NUMBERS = {"AGEP", "WKHP", "JWMNP", "PINCP", "POVPIP"}  # features on a scale; all others are codes
 NUM_SLICES = 200
 PAPER = {"loss": "kl", "directions": "gaussian", "num_slices": NUM_SLICES}
-# the published table's five rows, then two of this library's own
+CELL = ("table", "epsilon", "relation", "method", "seed")  # what tells one run from another
+# the published table's five rows, then this library's own; slow ones last
 METHODS: dict[str, tuple[str, dict]] = {
     "Algorithm 1": ("slicing", PAPER),
     "SliceWass": ("slice_wasserstein", {"directions": "gaussian", "num_slices": NUM_SLICES}),
-    "DP-SGD": ("dp_ctgan", {}),
-    "PATE": ("pate_gan", {}),
     "MERF": ("dp_merf", {}),
+    "single records (best fit)": ("slicing", {"groups": "records"}),
     "slicing (groups)": ("slicing", {}),
     "mixture": ("mixture", {}),
+    "DP-SGD": ("dp_ctgan", {}),
+    "PATE": ("pate_gan", {}),
 }
 STEPS: dict[str, dict] = {
     "Algorithm 1, noise by the published bound": PAPER,
@@ -54,14 +60,24 @@ def colorado(folder: Path) -> list[str]:
     return flagship.acs(folder)
 
 
+def californians() -> pd.DataFrame:
+    """Persons of California 2018; downloaded once. The package's own prints go to stderr."""
+    import folktables
+
+    with contextlib.redirect_stdout(sys.stderr):
+        source = folktables.ACSDataSource(
+            survey_year="2018", horizon="1-Year", survey="person", root_dir=str(DOWNLOADS)
+        )
+        return source.get_data(states=["CA"], download=True)
+
+
 def californian(task: str) -> Callable[[Path], list[str]]:
     """A folktables task: features and target of 2018, California, 80 % of the rows to train on."""
 
     def write(folder: Path) -> list[str]:
         import folktables
 
-        source = folktables.ACSDataSource(survey_year="2018", horizon="1-Year", survey="person")
-        features, target, _ = getattr(folktables, task).df_to_pandas(source.get_data(states=["CA"], download=True))
+        features, target, _ = getattr(folktables, task).df_to_pandas(californians())
         target = target.astype(int)
         # a target may bear a feature's name: the binary one is kept apart
         target.columns = ["TARGET"]
@@ -76,11 +92,7 @@ def californian(task: str) -> Callable[[Path], list[str]]:
 def tables(wanted: list[str]) -> dict[str, Callable[[Path], list[str]]]:
     """Which tables can be had here; says so."""
     try:
-        import folktables
-
-        folktables.ACSDataSource(survey_year="2018", horizon="1-Year", survey="person").get_data(
-            states=["CA"], download=True
-        )
+        californians()
     except Exception as error:  # no package, no connection, a changed address: all mean the same here
         print(f"The California tasks cannot be had ({type(error).__name__}): ACSIncome of Colorado 2018 instead.\n")
         return {"ACSIncome, Colorado": colorado}
@@ -144,7 +156,7 @@ def plan(given: argparse.Namespace, schema: Path, epsilon: float) -> list[tuple[
     return [(label, *METHODS[label], epsilon) for label in wanted]
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epsilons", default="5.1")
     parser.add_argument("--seeds", type=int, default=1)
@@ -152,35 +164,51 @@ def main() -> None:
     parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--relation", default="zero_out", help="the published analysis' is zero_out")
     parser.add_argument("--steps", action="store_true")
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--json", default="")
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def measured(given: argparse.Namespace, folder: Path, task: str, rows: list[dict], out: Path) -> list[tuple]:
+    """Runs what is asked of one table and ``rows`` do not hold yet; the cells asked for, in order."""
+    asked = []
+    for epsilon in map(float, given.epsilons.split(",")):
+        for label, method, options, spent in plan(given, folder / "schema.json", epsilon):
+            if method not in GENERATORS:
+                print(f"Not in this build, skipped: {label} ({method}).")
+                continue
+            for seed in range(given.seeds):
+                cell = dict(zip(CELL, (task, epsilon, given.relation, label, seed), strict=True))
+                asked.append(tuple(cell.values()))
+                if asked[-1] in {_key(r) for r in rows}:
+                    continue
+                found = one(folder, method=method, options=options, epsilon=spent, seed=seed, relation=given.relation)
+                rows.append({**cell, **found})
+                out.write_text(json.dumps(rows, indent=1) + "\n")
+                print(rows[-1], file=sys.stderr, flush=True)
+    return asked
+
+
+def _key(row: dict) -> tuple:
+    return tuple(row.get(k) for k in CELL)
+
+
+def main() -> None:
+    given = arguments()
     if not flagship.SHARED.exists():
         sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
-    rows: list[dict] = []
-    missing: set[str] = set()
+    out = Path(given.json or RESULTS / ("steps.json" if given.steps else "table1.json"))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    rows: list[dict] = json.loads(out.read_text()) if out.exists() and not given.fresh else []
+    asked: list[tuple] = []
     for task, write in tables(given.tasks.split(",")).items():
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
                           folder / "schema.json", "--assume-public", *write(folder))  # fmt: skip
-            for epsilon in map(float, given.epsilons.split(",")):
-                for label, method, options, spent in plan(given, folder / "schema.json", epsilon):
-                    if method not in GENERATORS:
-                        missing.add(f"{label} ({method})")
-                        continue
-                    for seed in range(given.seeds):
-                        row = {"table": task, "epsilon": epsilon, "method": label, "seed": seed}
-                        row |= one(folder, method=method, options=options, epsilon=spent, seed=seed,
-                                   relation=given.relation)  # fmt: skip
-                        rows.append(row)
-                        print(row, file=sys.stderr, flush=True)
-    for absent in sorted(missing):
-        print(f"Not in this build, skipped: {absent}.")
-    if rows:
-        out = Path(given.json or RESULTS / ("steps.json" if given.steps else "table1.json"))
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(rows, indent=1) + "\n")
-        print(markdown(rows, ["table", "epsilon", "method"]))
+            asked += measured(given, folder, task, rows, out)
+    if wanted := sorted((r for r in rows if _key(r) in asked), key=lambda r: asked.index(_key(r))):
+        print(markdown(wanted, ["table", "epsilon", "method"]))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ Order of a run: everything that can be refused without reading a row (options, s
 file), then the ledger line, then the rows. From the last answer on, all is post-processing.
 """
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from synth.result import Result
 from synth.sampling import sample as sample
 from synth.sampling import sample_to as sample_to
 from synth.schema import MAX_CATEGORIES, Schema
+from synth.vouching import with_target
 
 NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
 STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
@@ -202,6 +205,7 @@ def refit(
     *,
     method: str | None = None,
     options: Mapping[str, Any] | None = None,
+    target: str | None = None,
     num_rows: int | None = None,
     out: str | Path | None = None,
     seed: int | None = None,
@@ -211,7 +215,7 @@ def refit(
 ) -> Result:
     """Another model and table from a stored release: free, no rows, no ledger entry.
 
-    ``method``, ``options``: as of ``run``; default those of the release. ``raw_text``: as of ``run``.
+    ``method``, ``options``, ``target``: as of ``run``; default those of the release. ``raw_text``: as of ``run``.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
     """
@@ -224,14 +228,16 @@ def refit(
         kept = stored.options if method in (None, stored.method) else {}
         generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
         _check_reads(generator, stored.releases)
+        setting = replace(stored.setting, schema=with_target(stored.setting.schema, target))
         request = Request(epsilon=0, delta=0, num_rows=num_rows, seed=seed)
         device, started = resolve_device(device), time.perf_counter()
-        made = fit_and_sample(generator, stored.releases, stored.setting, request, device, reporter, held=out is None)
+        made = fit_and_sample(generator, stored.releases, setting, request, device, reporter, held=out is None)
         seconds = time.perf_counter() - started
         about = {**stored.card, "method": generator.name, "refitted": True}
+        about["schema_sha256"] = hashlib.sha256(setting.schema.to_json().encode()).hexdigest()  # the target may differ
         about["constraints"], about["seed"] = made.kept, made.seed
         about["rows"] = {**about["rows"], "synthetic": made.num_rows}
-        paths = write(out, made, stored.releases, stored.setting, about, reporter, raw_text=raw_text)
+        paths = write(out, made, stored.releases, setting, about, reporter, raw_text=raw_text)
     return Result(
         method=generator.name,
         relation=str(relation),
@@ -248,7 +254,7 @@ def refit(
         paths=paths,
         card=about,
         model=made.model,
-        schema=stored.setting.schema,
+        schema=setting.schema,
         texts=made.texts,
     )
 

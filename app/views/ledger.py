@@ -113,12 +113,15 @@ def _details(entry: Any) -> str:
     told = entry.question
     if entry.kind == "spend":
         approved = f", approved by {entry.approved_by}" if entry.approved_by else ""
-        return f"{told.get('method', '')}, {len(told.get('columns', []))} columns, {entry.relation}{approved}"
+        relation = words.RELATIONS_SHORT.get(entry.relation, entry.relation)
+        return f"{told.get('method', '')}, {len(told.get('columns', []))} columns, {relation}{approved}"
     if entry.kind == "policy":
         by = f", approved by {entry.approved_by}" if entry.approved_by else ""
         return f"at most epsilon {told['max_epsilon']:g}, delta {words.small(told['max_delta'])}{by}"
     if entry.kind == "refusal":
         return words.plain(str(told.get("reason", "")))
+    if entry.kind == "fingerprint":
+        return "a sealed mark of its contents: warns of the same rows under another name"
     return str(told.get("state", ""))
 
 

@@ -34,14 +34,17 @@ def _choice(w: Wizard) -> bool:
         w.method, w.options = names[0], {}
     chosen = st.selectbox(
         "Method", names, index=names.index(w.method), key="method", help=words.METHOD_HELP,
-        format_func=lambda n: f"{n} (recommended)" if n == words.RECOMMENDED else n,
+        format_func=lambda n: f"{n}{' (recommended)' * (n == words.RECOMMENDED)}: {words.method(about[n])}",
     )  # fmt: skip
     if chosen != w.method:
         w.method, w.options = chosen, {}
     found = about[w.method]
-    st.markdown(f"**{frame.escape(w.method)}**: {frame.escape(found['summary'])}.")
+    st.markdown(f"**{frame.escape(w.method)}**: {frame.escape(words.method(found))}.",
+                help=f"In the terms of the field: {found['summary']}.")  # fmt: skip
     if w.method == words.RECOMMENDED:
         st.caption(words.REASON)
+    else:
+        st.caption(f"Recommended is {words.RECOMMENDED}: {words.REASON[:1].lower()}{words.REASON[1:]}")
     if w.relation not in found["relations"]:
         st.error(f"{w.method} gives no guarantee for “{words.RELATIONS[w.relation]}”. Choose another method here, or "
                  "change what is hidden on the page Budget.", icon=":material/block:")  # fmt: skip
@@ -58,7 +61,7 @@ def _expected(w: Wizard) -> str:
     try:
         with st.spinner("Working it out"):
             plan = forecast(w)
-            lines = curve(w, method=w.method) if plan is not None and plan.error_one_way > 0 else []
+            lines = curve(w, plan) if plan is not None and plan.error_one_way > 0 else []
     except synth.SynthError as error:
         frame.tell(error)
         return "First mend what the red box says."
@@ -67,7 +70,7 @@ def _expected(w: Wizard) -> str:
                 icon=":material/hourglass_empty:")  # fmt: skip
         return ""
     _figures(plan)
-    if lines:
+    if len(lines) > 1:
         alike = pairs_alike(lines)
         st.altair_chart(charts.curve(lines, alike[0] if alike else [], w.epsilon), key="curve")
         st.caption(_in_words(lines, plan, alike))
@@ -76,9 +79,10 @@ def _expected(w: Wizard) -> str:
 
 
 def _figures(plan: Any) -> None:
-    noise = words.count(max(s.sigma_most for s in plan.steps))
-    one = f"{100 * plan.error_one_way:.3g} %" if plan.error_one_way else "-"
-    two = f"{100 * plan.error_two_way:.3g} %" if plan.error_two_way is not None else "-"
+    many = [s for s in plan.steps if s.cells > 1] or plan.steps  # the row count alone may be noisier, and harmlessly so
+    noise = words.count(max(s.sigma_most for s in many))
+    one = f"{100 * plan.error_one_way:.2g} %" if plan.error_one_way else "-"
+    two = f"{100 * plan.error_two_way:.2g} %" if plan.error_two_way is not None else "-"
     with st.container(horizontal=True):
         for label, value, explained in (
             ("Error, columns", one, "Share of rows that noise alone misplaces, on average, at most."),

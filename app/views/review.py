@@ -4,6 +4,7 @@ import json
 
 import streamlit as st
 
+import synth
 from app import comparison, frame, recent, runs, sidebyside, whatif
 from app.state import ready, wizard
 from synth import jobs
@@ -29,7 +30,7 @@ def page() -> None:
         st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
     comparison.section(job, place)
     sidebyside.section(job)
-    whatif.section(job, card)
+    whatif.section(job, card, synth.load(place / "schema.json"))
     recent.table()
     frame.onward("review")
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 import synth
 from app import access, charts, frame, recent, runs, words
+from app.aside import planner
 from app.forecast import budget, forecast, short_by, timed
 from app.state import dataset, ready, view, wizard
 from synth import jobs
@@ -70,6 +71,7 @@ def _confirm() -> None:
     elif st.button(_label(), key="spend", type="primary" if w.job is None else "secondary",
                    icon=":material/play_arrow:"):  # fmt: skip
         w.job = runs.start(w).path
+        planner.rest()
         st.rerun()
 
 

@@ -61,7 +61,7 @@ def run(
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
-        result, folder = _refit(job, {"release": str(from_release), "method": method, **shared})
+        result, folder = _refit(job, {"release": str(from_release), "method": method, "target": target, **shared})
     else:
         if source_table is not None:
             if source is None or table is not None:

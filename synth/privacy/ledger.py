@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Self
 
-from synth.errors import BudgetError, UsageError
+from synth.errors import BudgetError, InputError, UsageError
 from synth.privacy import ledger_chain, ledger_policy, ledger_store
 from synth.privacy.ledger_chain import Verification
 from synth.privacy.ledger_policy import Policy, Spend, Total, figure, name, user
@@ -167,6 +167,8 @@ class Ledger:
         """Totals of every dataset that has a spend or a policy, by name; or of one."""
         with ledger_store.connection(self.path) as db:
             names = {line["dataset"] for line in db.execute(_KNOWN)}
+            if not all(isinstance(known, str) for known in names):
+                raise InputError(ledger_store.DAMAGED)
             if dataset is not None:
                 names &= {name(dataset, "dataset")}
             return [ledger_policy.total(db, known) for known in sorted(names)]

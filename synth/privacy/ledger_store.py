@@ -26,6 +26,7 @@ FIELDS = (
     "epsilon", "delta", "engine", "noise_source", "question", "previous",
 )  # fmt: skip
 APPLICATION, VERSION = 0x46_61_63_73, 1  # "Facs" in the file's header
+DAMAGED = "ledger: a line was damaged or altered; check it with `synth ledger verify`"
 WAIT = 120.0  # seconds to wait for other writers
 KEY_BYTES = 32
 
@@ -252,7 +253,7 @@ def entry(line: sqlite3.Row | dict[str, Any]) -> Entry:
     except (ValueError, TypeError, LookupError, RecursionError):
         sound = False
     if not sound:
-        raise InputError("ledger: a line was damaged or altered; check it with `synth ledger verify`")
+        raise InputError(DAMAGED)
     return found
 
 

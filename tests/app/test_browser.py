@@ -8,6 +8,9 @@ import sys
 import time
 import urllib.request
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,11 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 PATIENCE = 90_000
+PICTURES = Path(os.environ.get("SYNTH_PICTURES") or Path(__file__).resolve().parents[2] / "build" / "pictures")
+COUNT = """
+window.deeds = {click: 0, keydown: 0};
+for (const kind of Object.keys(deeds)) addEventListener(kind, e => { deeds[kind] += e.isTrusted }, true);
+"""
 pytestmark = [
     pytest.mark.xdist_group("app"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
@@ -25,41 +33,61 @@ pytestmark = [
 
 
 @pytest.fixture
-def served(home):
-    """The application's address."""
-    port = free_port()
-    server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"],
-                              env={**os.environ, "HOME": str(home)}, stderr=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL)  # fmt: skip
-    url = f"http://127.0.0.1:{port}"
+def clock() -> float:
+    """The time before the server is started, where it is asked for first."""
+    return time.monotonic()
+
+
+@contextmanager
+def server(home: Path, port: int) -> Iterator[subprocess.Popen]:
+    """A server of the application, stopped at the end unless it is dead by then."""
+    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"],
+                               env={**os.environ, "HOME": str(home)}, stderr=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)  # fmt: skip
     for _ in range(300):
         try:
-            urllib.request.urlopen(f"{url}/_stcore/health", timeout=2)
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
             break
         except OSError:
             time.sleep(0.1)
-    yield url
-    server.send_signal(signal.SIGTERM)
-    server.wait(30)
+    yield process
+    process.send_signal(signal.SIGTERM)
+    process.wait(30)
+
+
+@pytest.fixture
+def served(home):
+    """The application's address."""
+    port = free_port()
+    with server(home, port):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def chromium(errors: list[str]) -> Iterator[Callable]:
+    """Opens pages at an address; ``errors`` takes what they put on the console."""
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+
+        def opened(url: str, **options):
+            page = browser.new_context(**options).new_page()
+            page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+            page.on("pageerror", lambda e: errors.append(str(e)))
+            page.set_default_timeout(PATIENCE)
+            page.add_init_script(COUNT)
+            page.goto(url)
+            return there(page, "Data")
+
+        yield opened
+        browser.close()
 
 
 @pytest.fixture
 def visit(served):
     """Opens pages; in the end no page may have put an error on its console."""
     errors: list[str] = []
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-
-        def opened(**options):
-            page = browser.new_context(**options).new_page()
-            page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
-            page.on("pageerror", lambda e: errors.append(str(e)))
-            page.set_default_timeout(PATIENCE)
-            page.goto(served)
-            return there(page, "Data")
-
-        yield opened
-        browser.close()
+    with chromium(errors) as opened:
+        yield partial(opened, served)
     assert errors == []
 
 
@@ -71,9 +99,9 @@ def there(page, heading: str):
 
 
 def keep(page, name: str) -> None:
-    """A picture for whoever looks at the artefacts, where `$SYNTH_PICTURES` names a folder."""
-    if folder := os.environ.get("SYNTH_PICTURES"):
-        page.screenshot(path=Path(folder) / f"{page.viewport_size['width']}-{name.lower()}.png")
+    """A picture for whoever looks at the artefacts."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"{page.viewport_size['width']}-{name.lower()}.png")
 
 
 def press(page, name: str, heading: str) -> None:
@@ -87,9 +115,9 @@ def to_run(page) -> None:
         press(page, f"Next: {step}", step)
 
 
-def test_from_the_first_page_to_an_opened_bundle_in_eight_clicks(visit, tmp_path):
+def test_from_a_stopped_server_to_an_opened_bundle_in_three_minutes_and_ten_clicks(clock, visit, tmp_path):
     page = visit(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    to_run(page)  # four clicks
+    to_run(page)
     page.get_by_role("button", name="Spend epsilon").click()
     page.get_by_role("button", name="Next: Review").click()
     there(page, "Review")
@@ -97,6 +125,10 @@ def test_from_the_first_page_to_an_opened_bundle_in_eight_clicks(visit, tmp_path
     with page.expect_download() as download:
         page.get_by_role("button", name="Everything (.zip)").click()
     download.value.save_as(tmp_path / "release.zip")
+    assert time.monotonic() - clock < 180
+    deeds = page.evaluate("deeds")
+    assert 0 < deeds["click"] <= 10, deeds
+    assert deeds["keydown"] == 0, "there is nothing to type"
     with zipfile.ZipFile(tmp_path / "release.zip") as archive:
         archive.extractall(tmp_path / "release")
     assert (tmp_path / "release" / "synthetic.csv").read_text().startswith("person_id,age,sex")
@@ -126,3 +158,30 @@ def test_a_run_is_cancelled_by_keyboard(visit):
     page.get_by_role("button", name="Cancel the run").focus()
     page.keyboard.press("Enter")
     page.get_by_text("cancelled").or_(page.get_by_text("The synthetic table is ready")).first.wait_for()
+
+
+def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(home, people):
+    (home / "people.csv").write_bytes(people)
+    port, errors = free_port(), []
+    url = f"http://127.0.0.1:{port}"
+    with server(home, port) as process, chromium([]) as opened:  # a page whose server is gone may complain
+        page = opened(url, viewport={"width": 1280, "height": 900})
+        page.locator("input[type=file]").first.set_input_files(home / "people.csv")
+        page.get_by_test_id("stFileChipName").wait_for()
+        page.wait_for_function(IDLE)
+        press(page, "Load this table", "Describe")
+        page.get_by_test_id("stSidebarNavLink").filter(has_text="Data").click()
+        to_run(there(page, "Data"))
+        page.get_by_role("button", name="Spend epsilon").click()
+        page.get_by_role("button", name="Cancel the run").wait_for()
+        process.kill()
+        process.wait(30)
+        page.context.close()
+    with server(home, port), chromium(errors) as opened:
+        page = opened(url, viewport={"width": 1280, "height": 900})
+        page.get_by_text("Tables of earlier visits (1)").wait_for()
+        page.get_by_role("button", name="Watch it").or_(page.get_by_role("button", name="Open it")).click()
+        page.get_by_role("button", name="Next: Review").or_(page.get_by_role("heading", name="Downloads")).wait_for()
+        page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()
+        there(page, "Ledger").get_by_text("epsilon 1 and delta 1e-5 spent in 1 run").wait_for()
+    assert errors == []

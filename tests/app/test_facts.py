@@ -102,3 +102,6 @@ def test_every_saved_chart_says_whom_it_is_for(tmp_path):
     made += [charts.pairs(found), charts.two_way(found.two_way("n", "c"), ("n", "c"), charts.REAL)]
     for chart in made:
         assert chart.to_dict()["title"]["subtitle"] == charts.MARK
+        assert charts.MARK in chart.to_dict()["description"]
+    assert "The commonest: 1: 25.0 % and 25.0 %" in made[0].to_dict()["description"]
+    assert "0.0 % of the rows differ" in made[-1].to_dict()["description"]

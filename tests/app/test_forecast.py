@@ -26,6 +26,11 @@ def test_the_errors_shown_fall_as_epsilon_grows(lines):
     assert (np.diff([p.error_two_way for p in lines]) > 0).any(), "without that, tables of one size are not needed"
 
 
+def test_a_curve_cut_short_still_spans_the_epsilons():
+    assert sorted(forecast.ASKED_FIRST) == CURVE
+    assert {CURVE[0], CURVE[-1]} == set(forecast.ASKED_FIRST[:2])
+
+
 def test_adding_up_noisy_cells_gives_the_error_that_is_told():
     rng = np.random.default_rng(0)
     fine, groups, sigma, rows = 400, 16, 3.0, 10_000

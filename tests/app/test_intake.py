@@ -1,13 +1,16 @@
 """Ways in: Excel, files on the server, SDV metadata, code books; and facts that are edited or learnt."""
 
+import gc
 import io
 import json
 
 import pandas as pd
 import pytest
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import synth
-from tests.app.test_flow import SCHEMA, ended  # noqa: F401
+from app import work
+from tests.app.test_flow import SCHEMA, ended
 from tests.app.test_pages import keys, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -30,6 +33,23 @@ def test_an_excel_workbook_is_taken(start, people):
     assert plain(at)["columns"]["age"]["type"] == "integer"
 
 
+def test_an_upload_is_out_of_memory_before_a_second_process_reads_it(start, people, monkeypatch):
+    real, held = work.draft, []
+
+    def watched(*arguments, **named):
+        held.append([u.name for u in gc.get_objects() if type(u) is UploadedFile and not u.closed])
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(work, "draft", watched)
+    at = start()
+    at.file_uploader[0].set_value(("people.csv", people, "text/csv")).run()
+    at.run()  # from here on the memory of the last run holds the upload too
+    assert any(type(u) is UploadedFile and not u.closed for u in gc.get_objects())
+    at.button(key="load").click().run()
+    assert at.title[0].value == "Describe"
+    assert held == [[]]
+
+
 def test_a_file_on_the_server_is_used_where_it_lies(start, people, tmp_path, monkeypatch):
     folder = tmp_path / "mounted" / "2024"
     folder.mkdir(parents=True)
@@ -47,6 +67,30 @@ def test_a_file_on_the_server_is_used_where_it_lies(start, people, tmp_path, mon
     again = start()
     again.button(key="remove_0").click().run()
     assert (folder / "people.csv").exists(), "only our note of it is removed"
+
+
+def test_a_folder_of_parquet_files_is_one_table_from_choice_to_comparison(start, people, tmp_path, monkeypatch):
+    parts = tmp_path / "mounted" / "people"
+    parts.mkdir(parents=True)
+    rows = pd.read_csv(io.BytesIO(people))
+    rows[:100].to_parquet(parts / "part-0.parquet")
+    rows[100:].to_parquet(parts / "part-1.parquet")
+    monkeypatch.setenv("SYNTH_TABLES", str(tmp_path / "mounted"))
+    at = start()
+    at.selectbox(key="server_file").set_value(parts).run()
+    at.button(key="use_file").click().run()
+    assert at.title[0].value == "Describe"
+    assert plain(at)["columns"]["age"]["max"] == 79, "the second part was read too"
+    next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
+    at.button(key="confirm_all").click().run()
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    ended(at).button(key="to_result").click().run()
+    at.button(key="compare").click().run()
+    assert not at.error
+    assert "Uses 240 of 240 real" in said(at)
+    assert sorted(p.name for p in parts.iterdir()) == ["part-0.parquet", "part-1.parquet"]
 
 
 def test_a_path_that_is_not_there_is_refused(start):

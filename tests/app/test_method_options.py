@@ -3,7 +3,7 @@
 import pytest
 
 import synth
-from app import options
+from app import options, words
 from app.state import view
 from synth.generators import GENERATORS
 from synth.generators.embeddings import dp_kernel, embedding
@@ -18,6 +18,10 @@ def test_every_option_of_every_method_is_explained():
     named = {(m["name"], n) for m in synth.methods() for n in m["options"]}
     assert {n for _, n in named} <= set(options.SAYS)
     assert set(options.SAYS) <= {n for _, n in named}, "no word about what no method has"
+
+
+def test_every_method_is_told_in_plain_words():
+    assert set(words.METHODS) == set(GENERATORS)
 
 
 @pytest.mark.parametrize(("name", "known"), [
@@ -35,7 +39,9 @@ def test_a_trained_method_is_chosen_with_its_options_and_a_forecast(start, metho
     at.selectbox(key="method").set_value(method).run()
     assert not at.exception
     assert not at.error
-    assert GENERATORS[method].summary in said(at)
+    assert words.METHODS[method] in said(at)
+    assert any(GENERATORS[method].summary in m.help for m in at.markdown if m.help), "the terms stand in the tooltip"
+    assert "Recommended is mixture" in said(at)
     number = next(n for n in at.number_input if n.key == f"option_{method}_steps" or n.key.endswith("_rounds"))
     number.set_value(7).run()
     assert 7 in at.session_state["wizard"].options.values()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import synth
+from app import whatif
 from app.state import view
 from synth import jobs
 from synth.jobs import selection
@@ -36,6 +37,7 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     at = done
     first = jobs.Job(at.session_state["wizard"].job)
     at.selectbox(key="refit_method").set_value("independent").run()
+    at.selectbox(key="refit_target").set_value("city").run()
     at.button(key="refit").click().run()
     assert "costs nothing" in said(at)
     ended(at).button(key="to_result").click().run()
@@ -43,6 +45,7 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     assert second.path != first.path
     card = json.loads((second.path / "release" / "card.json").read_text())
     assert (card["method"], card["refitted"]) == ("independent", True)
+    assert synth.load(second.path / "release" / "schema.json").target == "city"
     assert synth.Ledger().summary("club")[0].epsilon == 1.0
 
     at.multiselect(key="beside").set_value([at.multiselect(key="beside").options[0]]).run()
@@ -61,6 +64,17 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     assert not at.error
     assert "Everything (.zip)" in downloads(at)
     assert (second.path / "bundle-all.zip").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", whatif.FAMILIES, ids=lambda f: sorted(f)[0])
+def test_every_method_that_is_offered_fits_the_release(family, people, home):
+    (home / "people.csv").write_bytes(people)
+    for method in sorted(family):
+        made = synth.run(home / "people.csv", schema=synth.parse(SCHEMA), epsilon=5.0, delta=1e-4, method=method,
+                         out=home / method)  # fmt: skip
+        for other in whatif.fitting(made.card, synth.methods()):
+            assert synth.refit(home / method, method=other, num_rows=50).num_rows == 50
 
 
 def test_a_choice_made_before_the_look_may_leave_and_says_so(done):

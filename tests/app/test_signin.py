@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from tests.app.provider import client, provider
-from tests.app.test_browser import CHROMIUM, IDLE, PATIENCE
+from tests.app.test_browser import CHROMIUM, IDLE, PATIENCE, keep
 from tests.app.test_serve import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -77,8 +77,7 @@ def enter(served):
 def there(page, heading: str):
     page.get_by_role("heading", name=heading, exact=True).wait_for()
     page.wait_for_function(IDLE)
-    if folder := os.environ.get("SYNTH_PICTURES"):
-        page.screenshot(path=f"{folder}/signed-{heading.lower()}.png")
+    keep(page, f"signed-{heading}")
     return page
 
 

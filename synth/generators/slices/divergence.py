@@ -63,7 +63,12 @@ def ratio(real: torch.Tensor, made: torch.Tensor, *, ridge: float) -> torch.Tens
     inner, cross = _kernel(made, made, scale), _kernel(made, real, scale)
     inner = inner + ridge * torch.eye(made.shape[1], device=made.device, dtype=made.dtype)
     sums = cross.sum(2, keepdim=True) * (made.shape[1] / real.shape[1])
-    solved = torch.cholesky_solve(sums, torch.linalg.cholesky(inner))
+    with torch.no_grad():
+        factor = torch.linalg.cholesky(inner)
+        solved = torch.cholesky_solve(sums, factor)
+    # a step of Newton's from the solution: nothing is added, and its gradient is the solution's own at the cost of one
+    # more solve, where differentiating the factorisation costs several
+    solved = solved + torch.cholesky_solve(sums - inner @ solved, factor)
     return solved.squeeze(2).clamp_min(0.0)
 
 

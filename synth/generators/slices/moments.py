@@ -49,7 +49,8 @@ def moments(release: SlicesRelease, masses: Sequence[np.ndarray], *, total: floa
     size = 1.0 if release.question.groups is None else total / groups
     mean = np.concatenate([e.T @ m for e, m in zip(tables, masses, strict=True)])
     left = np.zeros(len(mean)) if release.question.groups is None else _sizes(tables, sigma, size)
-    centred = values - size * mean
+    # records' own mean: the one-ways are drawn to even shares, and what they are off would look like a relation
+    centred = values - (values.mean(0) if release.question.groups is None else size * mean)
     centred = centred - np.outer(centred @ left, mean)
     turn = np.eye(len(mean)) - np.outer(mean, left)
     spread = 0.0 if release.question.groups is None else size

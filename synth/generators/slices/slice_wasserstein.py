@@ -30,7 +30,8 @@ class SliceWasserstein(Slicing):
         if self.loss != "wasserstein" or self.k != 1:
             raise UsageError("options loss and k: slice_wasserstein has only wasserstein and 1; choose method slicing")
         replace(Slicing(), groups=self.groups, encoding=self._encoding, directions=self.directions, loss="kl",
-                num_slices=self.num_slices, batch=self.batch, steps=self.steps, ridge=self.ridge).check()  # fmt: skip
+                num_slices=self.num_slices, batch=self.batch, steps=self.steps, ridge=self.ridge,
+                learning_rate=self.learning_rate).check()  # fmt: skip
 
     @property
     def _encoding(self) -> str:
@@ -39,6 +40,6 @@ class SliceWasserstein(Slicing):
     def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002
         probs = slicing_training.network(
             slices, masses, total=total, loss=wasserstein, k=1, batch=self.batch, steps=self.steps,
-            num_slices=self.num_slices, rng=rng, device=device, progress=progress,
+            num_slices=self.num_slices, rate=self.learning_rate, rng=rng, device=device, progress=progress,
         )  # fmt: skip
         return np.full(len(probs[0]), 1 / len(probs[0])), probs

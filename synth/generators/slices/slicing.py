@@ -35,8 +35,9 @@ class Slicing:
     """The slicing mechanism of arXiv 2410.19941, with grouped rows and two stages by default.
 
     ``loss``: ``moments`` (second moments of the sums, fitted by a mixture), ``characteristic``, or an f-divergence of
-    slices compared ``k`` at a time, by which a network is trained for ``steps`` with ``batch`` rows and ``ridge`` in
-    the density ratio. ``groups``: ``auto``, ``records`` (the paper's: a sum for each record), or a number.
+    slices compared ``k`` at a time, by which a network is trained for ``steps`` with ``batch`` rows, Adam's
+    ``learning_rate`` and ``ridge`` in the density ratio. ``groups``: ``auto``, ``records`` (the paper's: a sum for
+    each record), or a number.
     ``directions``: ``rotation``, or ``gaussian`` with ``num_slices`` of them. ``encoding``: ``merged``, bins by noisy
     one-ways; ``binned``, one-hot on public bins; ``scaled``, the paper's; ``auto``, what suits loss and groups.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
@@ -56,6 +57,7 @@ class Slicing:
     batch: int = 128
     steps: int = 800
     ridge: float = 1.0
+    learning_rate: float = 1e-3
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-ways and then sums of groups, on bins that these choose; or, with another encoding, slices alone."""
@@ -98,10 +100,10 @@ class Slicing:
                 raise UsageError(f"option {name} {getattr(self, name)!r}: choose one of {', '.join(known)}")
         if self.groups not in ("auto", "records") and not (self.groups.isdecimal() and int(self.groups) >= 1):
             raise UsageError(f"option groups {self.groups!r}: choose auto, records or a number from 1")
-        if not (1 <= self.k <= 3 and self.batch >= 2 and self.steps >= 0 and self.num_slices >= 1 and self.ridge > 0):
-            raise UsageError(
-                "options k, batch, steps, num_slices, ridge: k is 1 to 3, batch at least 2, the rest above 0"
-            )
+        if not (1 <= self.k <= 3 and self.batch >= 2 and self.steps >= 0 and self.num_slices >= 1
+                and self.ridge > 0 and 0 < self.learning_rate <= 1):  # fmt: skip
+            raise UsageError("options k, batch, steps, num_slices, ridge, learning_rate: k is 1 to 3, batch at least "
+                             "2, learning_rate above 0 and at most 1, the rest above 0")  # fmt: skip
         if self._encoding == "merged" and (self.groups == "records" or self.directions != "rotation"):
             raise UsageError("option encoding 'merged': needs groups and a rotation; leave groups and directions alone")
 
@@ -201,7 +203,8 @@ class Slicing:
 
         probs = slicing_training.network(
             slices, masses, total=total, loss=None if kind == "characteristic" else apart, k=self.k, batch=self.batch,
-            steps=self.steps, num_slices=self.num_slices, rng=rng, device=device, progress=progress,
+            steps=self.steps, num_slices=self.num_slices, rate=self.learning_rate, rng=rng, device=device,
+            progress=progress,
         )  # fmt: skip
         return np.full(len(probs[0]), 1 / len(probs[0])), probs
 

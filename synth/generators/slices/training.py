@@ -14,6 +14,7 @@ from synth.questions import SlicesRelease
 
 SLICES = 200  # directions drawn a step where the release is a full rotation and the number is not given
 MANY = 2000  # distributions that a trained network is evaluated at: the model's components
+LAST = 0.1  # of the learning rate at the end of a training against its start
 FREQUENCIES = 4096
 AT_ONCE = 256  # frequencies of one step
 NEAREST, FURTHEST = 0.3, 1.5  # lengths of frequencies, in units of 1 / sigma
@@ -74,6 +75,7 @@ def network(
     batch: int,
     steps: int,
     num_slices: int,
+    rate: float,
     rng: np.random.Generator,
     device: str,
     progress: Progress,
@@ -90,7 +92,7 @@ def network(
             return distance(*sliced(made, goal, batch=batch, k=k, num_slices=num_slices))
 
     if len(goal.values) >= 2:
-        networks.train(made.parameters, step, steps=steps, progress=progress)
+        networks.train(made.parameters, step, steps=steps, rate=rate, last_rate=rate * LAST, progress=progress)
     probs = networks.components(made, MANY, rng=rng)
     return np.split(probs, np.cumsum([len(m) for m in masses])[:-1], axis=1)
 

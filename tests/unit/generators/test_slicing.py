@@ -147,6 +147,22 @@ def test_a_stored_release_is_fitted_again_with_other_options():
         drawn(Slicing(), releases, setting)
 
 
+@pytest.mark.parametrize("kind", [Slicing, SliceWasserstein])
+def test_the_learning_rate_is_heard(kind):
+    """One release, one seed, three steps: rates of nearly nothing leave the same network, a large one another."""
+    given = {} if kind is SliceWasserstein else {"loss": "kl"}
+    releases, setting, _ = measured(kind(**given))
+
+    def fitted(rate):
+        generator = kind(**given, batch=16, steps=3, learning_rate=rate)
+        model = generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        return np.concatenate([a.probs for a in model.axes], axis=1)
+
+    still, again, moved = map(fitted, (1e-9, 2e-9, 0.1))
+    assert np.abs(still - again).max() < 1e-4
+    assert np.abs(still - moved).max() > 0.01
+
+
 def test_signed_coordinates_only_where_they_cost_nothing():
     """Corners of a simplex are used where a signed vector is as cheap as another, not under replace_one."""
     for relation, signed in ((Relation.ZERO_OUT, True), (Relation.REPLACE_ONE, False)):
@@ -175,7 +191,7 @@ def test_simplex_corners_are_equally_far_apart(corners):
 @pytest.mark.parametrize(
     "options",
     [{"loss": "l2"}, {"groups": "many"}, {"groups": "0"}, {"k": 4}, {"directions": "up"}, {"encoding": "x"},
-     {"ridge": 0.0}, {"encoding": "merged", "groups": "records"}],
+     {"ridge": 0.0}, {"learning_rate": 0.0}, {"learning_rate": 2.0}, {"encoding": "merged", "groups": "records"}],
 )  # fmt: skip
 def test_wrong_options_are_refused_before_anything_is_asked(options):
     with pytest.raises(UsageError, match="option"):

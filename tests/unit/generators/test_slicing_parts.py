@@ -52,6 +52,13 @@ def test_covariances_lead_back_to_tables(records):
     assert np.corrcoef(seen.ravel(), truth.ravel())[0, 1] > 0.9
 
 
+def test_one_ways_that_are_off_make_no_relation_of_records():
+    """Independent columns, even shares given for uneven ones: whitened covariances stay within their noise."""
+    release, masses, _ = simulated(records=True, rho=0.0)
+    found = slicing_moments.moments(release, [np.full(3, 1 / 3) for _ in masses], total=20_000)
+    assert np.abs(found.matrix).max() * np.sqrt(found.groups) < 5
+
+
 def test_noise_alone_is_drawn_to_independence():
     """Independent columns: in most releases nothing is left, in none much."""
     left = []
@@ -71,6 +78,14 @@ def test_density_ratio_is_high_where_real_points_are():
     x = made[0, :, 0]
     assert (r >= 0).all()
     assert r[(x > 0.5) & (x < 1.5)].mean() > 2 * r[x < -0.5].mean()
+
+
+def test_density_ratio_s_gradient_is_that_of_finite_differences():
+    """The short cut past the factorisation's derivative changes no gradient."""
+    rng = np.random.default_rng(0)
+    real = torch.as_tensor(rng.normal(0, 1, (2, 6, 2)))
+    made = torch.as_tensor(rng.normal(0, 1, (2, 6, 2))).requires_grad_(True)
+    assert torch.autograd.gradcheck(lambda x: ratio(real, x, ridge=1.0), (made,))
 
 
 @pytest.mark.parametrize("kind", DIVERGENCES)

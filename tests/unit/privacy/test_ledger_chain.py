@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from synth.errors import UsageError
+from synth.errors import InputError, UsageError
 from synth.privacy import ledger_mark, ledger_store
 from synth.privacy.ledger import Ledger, Spend
 
@@ -144,3 +144,10 @@ def test_a_missing_or_hollow_guard_is_named(ledger, guard):
 def test_a_lost_table_is_a_finding_not_a_crash(ledger):
     tamper(ledger, "DROP TABLE ledger", guarded=True)
     assert "cannot be read" in ledger.verify().problem
+
+
+def test_a_dataset_whose_name_became_another_type_is_named_as_damage(ledger):
+    tamper(ledger, "UPDATE ledger SET dataset = CAST('census' AS BLOB) WHERE number = 2")
+    with pytest.raises(InputError, match="damaged or altered"):
+        ledger.summary()
+    assert not ledger.verify().ok
