@@ -18,6 +18,9 @@ from app.state import STEPS, TITLES, ready, view, wizard  # noqa: E402
 from synth.roles import Visitor  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
+TO_THE_TOP = """<script>
+for (const after of [0, 200]) setTimeout(() => document.querySelector('[data-testid=stMain]')?.scrollTo(0, 0), after)
+</script>"""  # Streamlit leaves a new page scrolled now and then
 OPEN, LOCKED = ":material/radio_button_unchecked:", ":material/lock:"
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
@@ -64,6 +67,8 @@ def _page(who: Visitor) -> None:
     name = page.url_path or open_pages[0]
     if name != w.page:
         w.page = name
+        with st.sidebar:
+            st.html(TO_THE_TOP, unsafe_allow_javascript=True)
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         if steps:

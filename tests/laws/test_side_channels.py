@@ -120,6 +120,8 @@ def seen(place: Path) -> dict:
 def public(found: dict) -> dict:
     """Without what later questions, and with them noise and sizes, owe to earlier noised answers."""
     kept = {k: v for k, v in found.items() if k != "release size"}
+    if "status.json" in kept:  # the loss of a fit to noised answers
+        kept["status.json"] = {k: v for k, v in found["status.json"].items() if k != "losses"}
     kept["card.json"] = {k: v for k, v in found["card.json"].items() if k not in ("mechanisms", "epsilon_derived")}
     kept["ledger"] = [
         {**line, "question": {**line["question"], "detail": None}} if line["kind"] == "outcome" else line
