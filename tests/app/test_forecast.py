@@ -7,6 +7,7 @@ import pytest
 
 import synth
 from app import charts, forecast, work
+from app.aside import Aside
 
 CURVE = forecast.CURVE
 
@@ -39,6 +40,15 @@ def test_adding_up_noisy_cells_gives_the_error_that_is_told():
     coarse = 0.5 * np.abs(noise.reshape(-1, groups, fine // groups).sum(2)).sum(1).mean() / rows
     one, two = (_Line(error_two_way=own, cells_two_way=fine), _Line(error_two_way=1.0, cells_two_way=groups))
     assert forecast.pairs_alike([one, two])[0][0] == pytest.approx(coarse, rel=0.02)  # 15 standard errors
+
+
+def test_a_helper_at_rest_is_gone_and_comes_back_for_the_next_task():
+    helper = Aside()
+    first = helper.ask("methods", seconds=60.0)
+    process = helper._child
+    helper.rest()
+    assert process.poll() is not None
+    assert helper.ask("methods", seconds=60.0, keep=False) == first
 
 
 class _Line:

@@ -1,0 +1,85 @@
+"""Time and memory of training on slices by a divergence: 1,000 steps at the published setting, device by device.
+
+    python benchmarks/slices_time.py [--slices 100,200,300] [--batch 128] [--k 2] [--devices cpu,cuda] [--steps 40]
+
+The release is made up (Gaussian slices of noise alone, over the columns of ACSIncome, 778 coordinates in all): a step
+costs the same whatever the values are. A device that is not there is named and left out. Prints Markdown.
+"""
+
+import argparse
+import resource
+import time
+
+import numpy as np
+import torch
+
+from synth.generators.slices import training
+from synth.generators.slices.divergence import divergence
+from synth.questions import Bins, Block, Encoding, Slices, SlicesRelease
+
+# bins of ACSIncome's ten features and its target; ages and hours are one coordinate each
+SIZES = (8, 24, 5, 520, 188, 18, 2, 9, 2)
+LINES = 2
+ROWS = 25_000
+
+
+def release(num_slices: int, rng: np.random.Generator) -> SlicesRelease:
+    weight = 1 / np.sqrt(len(SIZES) + LINES) * (1 - 1e-9)
+    blocks = [Block.one_hot(Bins.each(f"c{i}", s), weight=weight) for i, s in enumerate(SIZES)]
+    line = weight * np.linspace(0, 1, 100)[:, None]
+    blocks += [Block(bins=Bins.each(f"n{i}", 100), table=line) for i in range(LINES)]
+    encoding = Encoding(blocks=tuple(blocks))
+    question = Slices(purpose="time", encoding=encoding, sigma=0.45, groups=None, directions="gaussian",
+                      num_slices=num_slices)  # fmt: skip
+    directions = rng.normal(0, 1 / np.sqrt(encoding.dim), (encoding.dim, num_slices))
+    return SlicesRelease(question=question, values=rng.normal(0, 0.45, (ROWS, num_slices)), directions=directions)
+
+
+def seconds(made: SlicesRelease, *, batch: int, k: int, steps: int, device: str) -> float:
+    """Of 1,000 steps, by the difference of a long and a short training."""
+
+    def loss(real: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
+        return divergence(real, fake, kind="kl", ridge=1.0)
+
+    def timed(count: int) -> float:
+        shares = [np.full(b.bins.size, 1 / b.bins.size) for b in made.question.encoding.blocks]
+        started = time.perf_counter()
+        training.network(made, shares, total=ROWS, loss=loss, k=k, batch=batch, steps=count, rate=1e-3,
+                         num_slices=made.values.shape[1], rng=np.random.default_rng(0), device=device,
+                         progress=lambda _: None)  # fmt: skip
+        return time.perf_counter() - started
+
+    timed(2)
+    return 1000 * (timed(steps + 5) - timed(5)) / steps
+
+
+def memory(device: str) -> float:
+    """Most megabytes held so far: of the device's own memory, or of the process."""
+    if device == "cpu":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return torch.cuda.max_memory_allocated() / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--slices", default="100,200,300")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--k", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--devices", default="cpu,cuda")
+    given = parser.parse_args()
+    lines = ["| device | slices | seconds per 1,000 steps | MiB held at most |", "|---|---|---|---|"]
+    for device in given.devices.split(","):
+        if device == "cuda" and not torch.cuda.is_available():
+            print("No GPU here: left out.\n")
+            continue
+        named = torch.cuda.get_device_name() if device == "cuda" else f"CPU, {torch.get_num_threads()} thread(s)"
+        for num_slices in map(int, given.slices.split(",")):
+            made = release(num_slices, np.random.default_rng(0))
+            took = seconds(made, batch=given.batch, k=given.k, steps=given.steps, device=device)
+            lines.append(f"| {named} | {num_slices} | {took:.0f} | {memory(device):.0f} |")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
