@@ -18,8 +18,8 @@ import openpyxl
 import pyarrow as pa
 
 from synth.errors import InputError
-from synth.sources.delimited import open_bytes
 from synth.sources.frames import check_names
+from synth.sources.records import open_bytes
 
 MAX_ROWS = 1_048_576  # of a sheet, the header among them
 MAX_UNPACKED = 1 << 30  # bytes of all parts together

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import InputError
-from synth.sources import delimited, excel, excel_writer, texts
+from synth.sources import delimited, delimited_writer, excel, excel_writer, texts
 from synth.sources.frames import Table, check_names
+from synth.sources.records import open_bytes
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
 
@@ -108,7 +109,7 @@ def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]]) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if found == "csv":
-            delimited.write(part, tables, packed=path.name.lower().endswith(".gz"))
+            delimited_writer.write(part, tables, packed=path.name.lower().endswith(".gz"))
         elif found == "xlsx":
             excel_writer.write(part, pa.concat_tables(tables))
         else:
@@ -156,7 +157,7 @@ def _no_rows(path: Path) -> InputError:
 
 
 def _parquet(path: Path) -> pq.ParquetFile:
-    delimited.open_bytes(path).close()  # a missing file, a folder or a lack of permission is named as such
+    open_bytes(path).close()  # a missing file, a folder or a lack of permission is named as such
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError, ValueError):
