@@ -1,6 +1,6 @@
-"""One column drawn from a logit of all the others, in place of a mixture's component: a model's head."""
+"""Columns drawn again, each from a logit of others, in place of a mixture's component: a model's heads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from synth.generators.bulk import side_by_side
 
-BASE = 0.75  # power of the component's own probabilities that the logit starts from
+BASE = 0.75  # power of the component's own probabilities that the logit of a target starts from
 PRIOR = 0.04  # strength of the pull to that start, against the rows' own entropy
 ITERATIONS = 60
 GOLDEN = 0.6180339887498949
@@ -20,35 +20,66 @@ LEAST = 1e-6  # a component's smallest probability of a class
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Head:
-    """P(class | row) ~ p(class | component)**BASE exp(start_class + sum of the pulls of the row's groups).
+    """P(class | row) ~ p(class | component)**base exp(start_class + sum of the pulls of the row's groups).
 
-    ``start`` (C,); ``pulls``: for each axis (G, C), of each of its groups; the head's own axis has none (zeros).
+    ``start`` (C,); ``pulls``: (G, C) of each group of the axes, by number, that tell of the class.
     """
 
     column: str
     start: np.ndarray
-    pulls: tuple[np.ndarray, ...]
+    pulls: Mapping[int, np.ndarray]
+    base: float = BASE
 
     def probabilities(self, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
         """(n, C) of rows with group ``codes`` (n, J), whose components give the classes ``own`` (n, C)."""
-        blocks = [(codes[at : at + BLOCK], own[at : at + BLOCK]) for at in range(0, max(len(codes), 1), BLOCK)]
-        return np.concatenate(side_by_side(lambda part: self._block(*part), blocks))
-
-    def _block(self, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Of rows few enough for a processor's cache; all relative to the first class."""
-        logits = BASE * np.log(np.maximum(own, LEAST)) + self.start
-        logits -= logits[:, :1]
+        logits = self.base * np.log(np.maximum(own, LEAST)) + self.start
+        logits -= logits[:, :1]  # all relative to the first class
         for c in range(1, own.shape[1]):
-            for j, pull in enumerate(self.pulls):
-                if pull.any():
-                    logits[:, c] += (pull[:, c] - pull[:, 0])[codes[:, j]]
+            for j, pull in self.pulls.items():
+                logits[:, c] += (pull[:, c] - pull[:, 0])[codes[:, j]]
         grown = np.exp(logits - logits.max(1, keepdims=True))
         return grown / grown.sum(1, keepdims=True)
 
 
-def draw(probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A class for each row, (n,): rows alike in probability get their classes in even proportion."""
-    if len(probs) >= MANY:
+def draw_in_turn(
+    heads: Sequence[Head],
+    probs: Mapping[str, tuple[int, np.ndarray]],
+    component: np.ndarray,
+    codes: np.ndarray,
+    *,
+    rng: np.random.Generator,
+    allowed: Mapping[str, np.ndarray] | None = None,
+) -> np.ndarray:
+    """Draws each head's column in ``codes`` (n, J) anew, given those drawn before; the chances (n,) of the condition.
+
+    ``probs``: each column's axis and probabilities (B, C) by component. ``allowed``: under a condition on a head's
+    column the part (C,) of each class that meets it; classes are drawn within it, and the chance is that of meeting it.
+    """
+    limits = allowed or {}
+
+    def block(given: tuple[slice, np.random.Generator]) -> np.ndarray:
+        part, own = given
+        chance = np.ones(len(component[part]))
+        for head in heads:
+            at, table = probs[head.column]
+            law = head.probabilities(codes[part], table[component[part]])
+            if head.column in limits:
+                law *= limits[head.column]
+                met = law.sum(1)
+                chance *= met
+                law /= np.maximum(met, 1e-300)[:, None]
+            codes[part, at] = draw(law, own, evenly=len(codes) < MANY)
+        return chance
+
+    if len(codes) < MANY:
+        return block((slice(None), rng))
+    parts = [slice(at, at + BLOCK) for at in range(0, len(codes), BLOCK)]
+    return np.concatenate(side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True)))
+
+
+def draw(probs: np.ndarray, rng: np.random.Generator, *, evenly: bool = True) -> np.ndarray:
+    """A class for each row, (n,); ``evenly``: rows alike in probability get their classes in even proportion."""
+    if not evenly:
         even = rng.random(len(probs))
     else:
         even = np.empty(len(probs))
@@ -62,20 +93,28 @@ def draw(probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Seen:
-    """A noisy table of the head's classes with one column, in that column's groups.
+    """A noisy table of the head's column with another, in groups of both.
 
-    ``axis``: which column; ``bins`` (G,): the table's bin of each group; ``values`` (bins, C): probabilities;
-    ``sigma``: the deviation of one.
+    ``axis``: which other; ``bins`` (G,), ``mine`` (C,): the table's bin of each of its groups, and of each class;
+    ``values`` (bins, bins of classes): probabilities; ``sigma``: the deviation of one.
     """
 
     axis: int
     bins: np.ndarray
+    mine: np.ndarray
     values: np.ndarray
     sigma: float
 
 
 def fit(
-    column: str, tables: Sequence[Seen], codes: np.ndarray, own: np.ndarray, sizes: Sequence[int], *, total: float
+    column: str,
+    tables: Sequence[Seen],
+    codes: np.ndarray,
+    own: np.ndarray,
+    sizes: Sequence[int],
+    *,
+    total: float,
+    base: float = BASE,
 ) -> Head:
     """The head whose tables on these rows are the noisy ones, as far as noise leaves them to be told.
 
@@ -91,26 +130,39 @@ def fit(
         (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, len(tables))), shape=(rows, starts[-1])
     )
     mass = np.bincount(places.ravel(), minlength=starts[-1]) / rows
-    values = np.concatenate([np.maximum(t.values, 0.0) for t in tables])
-    goal = mass[:, None] * values / np.maximum(values.sum(1, keepdims=True), 1e-300)
-    ridge = PRIOR * total * np.repeat([t.sigma**2 for t in tables], np.diff(starts))[:, None]
-    prior, base = own.mean(0), BASE * np.log(np.maximum(own, LEAST))
+    cell = _cells(tables)  # (bins of all tables, C): which of the pulls
+    goal = np.concatenate([_goal(t, mass[at : at + len(t.values)]) for t, at in zip(tables, starts[:-1], strict=True)])
+    ridge = PRIOR * total * np.concatenate([np.full(t.values.size, t.sigma**2) for t in tables])
+    prior, begun = own.mean(0), base * np.log(np.maximum(own, LEAST))
 
     def dual(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        start, pull = flat[:classes], flat[classes:].reshape(-1, classes)
-        logits = design @ pull + start + base
+        start, pull = flat[:classes], flat[classes:]
+        logits = design @ pull[cell] + start + begun
         most = logits.max(1, keepdims=True)
         grown = np.exp(logits - most)
         whole = grown.sum(1, keepdims=True)
         probs = grown / (whole * rows)
-        loss = float((np.log(whole) + most).mean() - (pull * goal).sum() - start @ prior + (ridge * pull**2).sum() / 2)
-        slope = design.T @ probs - goal + ridge * pull
-        return loss, np.concatenate([probs.sum(0) - prior, slope.ravel()])
+        loss = float((np.log(whole) + most).mean() - pull @ goal - start @ prior + ridge @ pull**2 / 2)
+        slope = np.bincount(cell.ravel(), weights=(design.T @ probs).ravel(), minlength=len(goal)) - goal + ridge * pull
+        return loss, np.concatenate([probs.sum(0) - prior, slope])
 
-    found = minimize(dual, np.zeros((starts[-1] + 1) * classes), jac=True, method="L-BFGS-B",
+    found = minimize(dual, np.zeros(classes + len(goal)), jac=True, method="L-BFGS-B",
                      options={"maxiter": ITERATIONS}).x  # fmt: skip
-    pull = found[classes:].reshape(-1, classes)
-    pulls = [np.zeros((size, classes)) for size in sizes]
+    pull = found[classes:][cell]
+    pulls = {t.axis: np.zeros((sizes[t.axis], classes), dtype=np.float32) for t in tables}
     for table, at in zip(tables, starts[:-1], strict=True):
         pulls[table.axis] += pull[at + table.bins]
-    return Head(column=column, start=found[:classes], pulls=tuple(p.astype(np.float32) for p in pulls))
+    return Head(column=column, start=found[:classes], pulls=pulls, base=base)
+
+
+def _cells(tables: Sequence[Seen]) -> np.ndarray:
+    """Numbers of the tables' cells, one table after the other, by bin and class."""
+    ends = np.cumsum([0, *(t.values.size for t in tables)])
+    cells = [at + np.arange(t.values.size).reshape(t.values.shape) for t, at in zip(tables, ends[:-1], strict=True)]
+    return np.concatenate([own[:, t.mine] for t, own in zip(tables, cells, strict=True)])
+
+
+def _goal(table: Seen, mass: np.ndarray) -> np.ndarray:
+    """The table's cells with the rows' own masses (bins,) of its bins, flat."""
+    values = np.maximum(table.values, 0.0)
+    return (mass[:, None] * values / np.maximum(values.sum(1, keepdims=True), 1e-300)).ravel()

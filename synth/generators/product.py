@@ -8,16 +8,15 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators import bulk
-from synth.generators import head as heads
 from synth.generators.base import Mend, Positions
 from synth.generators.drawing import Inside, cumulative, even_counts, even_pairs, spread
-from synth.generators.head import Head
+from synth.generators.head import Head, draw_in_turn
 from synth.generators.redraw import redraw
 from synth.intervals import Intervals
 
-RARE = 0.01  # of the rows meet a condition on the head's column: below, the mixture alone answers
+RARE = 0.01  # of the rows meet a condition on the heads' columns: below, the mixture alone answers
 CANDIDATES = 1 << 18  # most rows drawn at a time of which a condition keeps some
-PROBES = 20_000  # rows by which the probability of a condition on the head's column is estimated
+PROBES = 20_000  # rows by which the probability of a condition on a head's column is estimated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +66,7 @@ class Product:
     total: float
     weights: np.ndarray
     axes: tuple[Axis, ...]
-    head: Head | None = None
+    heads: tuple[Head, ...] = ()
 
     def sample(
         self,
@@ -81,20 +80,19 @@ class Product:
 
         Counts are spread evenly (systematic sampling) over components, groups and leaves, and rows then
         rearranged, so that a sample's tables of one and two columns lie closer to the model's than those of
-        independent draws; each row alone follows the model. The head's column is drawn last, given the others.
+        independent draws; each row alone follows the model. The heads' columns are drawn last, given the others.
         ``where`` conditions exactly; if the model rules the condition out, rows meet it all the same, being
-        drawn evenly from what is allowed. A condition on the head's column keeps some of the rows drawn, or, where
+        drawn evenly from what is allowed. A condition on a head's column keeps some of the rows drawn, or, where
         hardly any would be kept, is left to the mixture. ``mend`` may then draw cells again, each from its row's
         component and within the condition. Errors: UsageError for an unknown column, an empty or invalid
         condition.
         """
         where = where or {}
-        if self.head is not None and self.head.column in where:
+        if self._headed & where.keys():
             component, codes, views = self._kept(num_rows, where, rng)
         else:
             component, codes, views = self.codes(num_rows, rng=rng, where=where)
-            if self.head is not None:
-                codes[:, self._at] = heads.draw(self._classes(component, codes), rng)
+            draw_in_turn(self.heads, self.probs, component, codes, rng=rng)
         rows_of = self._positions(codes, views, rng)
         if mend is not None:
             mend(rows_of, self._redraw(component, where, rng))
@@ -133,24 +131,28 @@ class Product:
         even_pairs(codes, component, rows, [probs for probs, _, _ in views], rng)
         return component, codes, views
 
-    @property
-    def _at(self) -> int:
-        """The head's axis."""
-        assert self.head is not None
-        return next(j for j, a in enumerate(self.axes) if a.column == self.head.column)
+    @cached_property
+    def probs(self) -> dict[str, tuple[int, np.ndarray]]:
+        """Each column's axis, and its groups' probabilities (B, G) by component."""
+        return {a.column: (j, a.probs) for j, a in enumerate(self.axes)}
 
-    def _classes(self, component: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """The head's probabilities (n, C) of rows."""
-        assert self.head is not None
-        return self.head.probabilities(codes, self.axes[self._at].probs[component])
+    @cached_property
+    def _headed(self) -> frozenset[str]:
+        """Columns that heads draw."""
+        return frozenset(h.column for h in self.heads)
 
     def _met(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
-        """Rows under a condition but for its part on the head's column, and (n, C) how far they meet that part."""
-        assert self.head is not None
-        others = {n: p for n, p in where.items() if n != self.head.column}
+        """Rows under the condition: components, groups, and the chance (n,) of what it asks of the heads' columns."""
+        others, own = self._parted(where)
         component, codes, _ = self.codes(num_rows, rng=rng, where=others)
-        share = self._masses({self.head.column: where[self.head.column]})[self.head.column][0]
-        return component, codes, self._classes(component, codes) * share
+        allowed = {column: view[0] for column, view in self._masses(own).items()}
+        return component, codes, draw_in_turn(self.heads, self.probs, component, codes, rng=rng, allowed=allowed)
+
+    def _parted(self, where: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """A condition's part that the mixture meets, and its part on the heads' columns."""
+        return {n: p for n, p in where.items() if n not in self._headed}, {
+            n: p for n, p in where.items() if n in self._headed
+        }
 
     def _kept(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
         """Rows of which each was kept with the probability that its class meets the condition."""
@@ -158,13 +160,11 @@ class Product:
         rate = 1.0
         while (missing := num_rows - sum(len(c) for c, _ in kept)) > 0:
             asked = int(min(max(1000, 1.2 * missing / rate), CANDIDATES))
-            component, codes, met = self._met(asked, where, rng)
-            chance = met.sum(1)
+            component, codes, chance = self._met(asked, where, rng)
             rate = float(chance.mean())
             if rate < RARE:
                 return self.codes(num_rows, rng=rng, where=where)
             picked = rng.permutation(np.flatnonzero(rng.random(asked) < chance))[:missing]
-            codes[picked, self._at] = heads.draw(met[picked] / chance[picked, None], rng)
             kept.append((component[picked], codes[picked]))
         views = self._restrict(where)[1]
         return np.concatenate([c for c, _ in kept]), np.concatenate([c for _, c in kept]), views
@@ -194,15 +194,15 @@ class Product:
         return again
 
     def probability(self, where: Mapping[str, np.ndarray]) -> float:
-        """The model's probability that a row satisfies ``where``; by a fixed sample where the head's column is in it.
+        """The model's probability that a row satisfies ``where``; by a fixed sample where a head's column is in it.
 
         Errors: as ``sample``.
         """
-        if self.head is not None and self.head.column in where:
-            met = self._met(PROBES, where, np.random.default_rng(0))[2]
-            if met.sum(1).mean() >= RARE:
-                others = {n: p for n, p in where.items() if n != self.head.column}
-                return float(self.probability(others) * met.sum(1).mean())
+        others, own = self._parted(where)
+        if own:
+            met = float(self._met(PROBES, where, np.random.default_rng(0))[2].mean())
+            if met >= RARE:
+                return self.probability(others) * met
         joint = self.weights.astype(float)
         for axis, (mass, _, _) in self._masses(where).items():
             joint = joint * (self._axis(axis).probs @ mass)
@@ -215,10 +215,10 @@ class Product:
         for i, axis in enumerate(self.axes):
             for part in ("starts", "groups", "within", "probs"):
                 arrays[f"{i}.{part}"] = getattr(axis, part)
-        if self.head is not None:
-            about["head"] = self.head.column
-            arrays["head"] = self.head.start
-            arrays |= {f"{i}.pull": pull for i, pull in enumerate(self.head.pulls)}
+        about["heads"] = [{"column": h.column, "base": h.base, "axes": list(h.pulls)} for h in self.heads]
+        for k, head in enumerate(self.heads):
+            arrays[f"head{k}"] = head.start
+            arrays |= {f"head{k}.{i}": pull for i, pull in head.pulls.items()}
         return about, arrays
 
     @staticmethod
@@ -233,11 +233,16 @@ class Product:
             )
             for i, a in enumerate(about["axes"])
         )
-        head = None
-        if "head" in about:
-            pulls = tuple(np.asarray(arrays[f"{i}.pull"]) for i in range(len(axes)))
-            head = Head(column=about["head"], start=np.asarray(arrays["head"]), pulls=pulls)
-        return Product(total=float(about["total"]), weights=np.asarray(arrays["weights"]), axes=axes, head=head)
+        heads = tuple(
+            Head(
+                column=h["column"],
+                base=float(h["base"]),
+                start=np.asarray(arrays[f"head{k}"]),
+                pulls={int(i): np.asarray(arrays[f"head{k}.{i}"]) for i in h["axes"]},
+            )
+            for k, h in enumerate(about.get("heads", ()))
+        )
+        return Product(total=float(about["total"]), weights=np.asarray(arrays["weights"]), axes=axes, heads=heads)
 
     def _axis(self, column: str) -> Axis:
         return next(a for a in self.axes if a.column == column)

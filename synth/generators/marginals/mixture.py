@@ -1,23 +1,21 @@
 """`mixture`: noisy one- and two-way tables on merged bins, fitted by a mixture of product distributions."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from synth.generators import calendar
-from synth.generators import head as heads
 from synth.generators.base import Ask, Progress, Setting
+from synth.generators.marginals import finer, layout, oneway, pairs
 from synth.generators.marginals import fit as fitting
-from synth.generators.marginals import layout, oneway, pairs
 from synth.generators.marginals.combine import sharpen
+from synth.generators.marginals.heading import headed
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.product import Axis, Product, within_groups
-from synth.questions import CountsRelease, Marginal
+from synth.questions import CountsRelease
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
-CLASSES = 20  # most classes of a target that a logit is fitted for
-LEARNT = 12_000  # rows that it is fitted on
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
 
 
@@ -53,7 +51,7 @@ class Mixture:
         if question is not None:
             releases.append(ask(question))
             left = SAFE * (1 - oneway.spent(releases, setting))
-            more = pairs.closer(found, releases[-1], total, setting, first=first, share=left, plan=self.plan)
+            more = finer.tables(found, releases[-1], total, setting, first=first, share=left, plan=self.plan)
             if more is not None:
                 releases.append(ask(more))
         progress(1.0)
@@ -80,55 +78,6 @@ class Mixture:
         progress(1.0)
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
         return headed(Product(total=total, weights=weights, axes=axes), groups, tables, setting.schema.target, rng=rng)
-
-
-def headed(
-    model: Product,
-    groups: Mapping[str, np.ndarray],
-    tables: Sequence[CountsRelease],
-    target: str | None,
-    *,
-    rng: np.random.Generator,
-) -> Product:
-    """The model, its target drawn from a logit of all other columns that has the target's tables.
-
-    A mixture's own conditional follows noise where components are few rows each; the logit adds up what each column
-    tells of the target. Left alone: a target of many classes, or one without tables on its single classes.
-    """
-    if target is None or target not in groups or not 2 <= groups[target].max() + 1 <= CLASSES:
-        return model
-    names = list(groups)
-    seen = {}
-    for marginal, values in ((m, v) for r in tables for m, v in zip(r.question.marginals, r.values, strict=True)):
-        table = _with_target(marginal, values / model.total, groups, target)
-        if table is not None:
-            name, bins, shares = table
-            seen[name] = heads.Seen(
-                axis=names.index(name), bins=bins, values=shares, sigma=marginal.sigma / model.total
-            )
-    if len(seen) < 2:
-        return model
-    component, codes, _ = model.codes(LEARNT, rng=rng)
-    at = names.index(target)
-    sizes = [a.probs.shape[1] for a in model.axes]
-    own = model.axes[at].probs[component].astype(float)
-    head = heads.fit(target, list(seen.values()), codes, own, sizes, total=model.total)
-    return replace(model, head=head)
-
-
-def _with_target(
-    marginal: Marginal, values: np.ndarray, groups: Mapping[str, np.ndarray], target: str
-) -> tuple[str, np.ndarray, np.ndarray] | None:
-    """(other column, its bin of each group, table (bins, classes)) of a table on the target's single groups."""
-    if len(marginal.bins) != 2 or target not in marginal.columns:
-        return None
-    other, mine = marginal.bins if marginal.columns[1] == target else marginal.bins[::-1]
-    values = values if marginal.columns[1] == target else values.T
-    if not np.array_equal(mine.groups, groups[target]):
-        return None
-    bins = np.zeros(int(groups[other.column].max()) + 1, dtype=np.int64)
-    bins[groups[other.column]] = other.groups
-    return other.column, bins, values
 
 
 def axis(found: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:

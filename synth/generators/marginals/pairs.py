@@ -1,7 +1,7 @@
 """Which tables of two and three columns to ask for, on which bins, and with how much noise each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.merging import merge, merge_bins
-from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.questions import Bins, Counts, Marginal
 
 PURPOSE = "tables"
 POWER = 2 / 3
@@ -23,7 +23,9 @@ class Plan:
     the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the nested groupings
     tried for each column; ``rounds``: of the search for bins that fit the noise. ``triples``: share of the
     budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
-    target has at most ``target_cells``, so that a triple costs little more than a pair. ``wide``: with more
+    target has at most ``target_cells``, so that a triple costs little more than a pair. ``spare``: share kept for a
+    finer table of a pair that hides more than the part ``hidden`` of the rows and depends by ``sure`` of the most
+    that is possible. ``wide``: with more
     pairs than this the share ``second`` is kept for finer tables of the ``chosen`` pairs that depend most,
     with groupings ``finer`` levels below and bins that hold ``closer`` times as much, if these pairs hold at
     least the part ``worth`` of all that hides; else all tables are asked again. Where no table hides more than the part
@@ -40,6 +42,9 @@ class Plan:
     ratio: float = 2.5
     levels: int = 5
     rounds: int = 12
+    spare: float = 0.012
+    hidden: float = 0.15
+    sure: float = 0.9
     wide: int = 400
     second: float = 0.4
     chosen: int = 4
@@ -71,68 +76,22 @@ def question(
     pairs = list(combinations(names, 2))
     target = setting.schema.target
     boost = np.array([plan.target if target in p else 1.0 for p in pairs])
-    ladders = _ladders(found, names, total, setting.sigma(share) * np.sqrt(len(pairs)), plan, len(pairs))
     wide = len(pairs) > plan.wide
-    kept = plan.second if wide else 0.0
+    base = setting.sigma(share) * np.sqrt(len(pairs))
+    ladders = ladders_of(found, names, total, base, plan, more=plan.finer if wide else 0)
+    kept, hides = (plan.second, plan.hides) if wide else (plan.spare, plan.hidden)
     small = target in names and found[target].cells <= plan.target_cells
     triples = [(*p, target) for p in pairs if small and target not in p]
     part = plan.triples if 0 < len(triples) <= plan.most_triples else 0.0
-    marginals = _marginals(pairs, boost, ladders, found, setting, share * (1 - part) * (1 - kept), plan, shared=wide)
-    if wide and not any(_merged(m, found) > plan.hides for m in marginals):
-        marginals = _marginals(pairs, boost, ladders, found, setting, share * (1 - part), plan, shared=wide)
+    marginals = spread(pairs, boost, ladders, found, setting, share * (1 - part) * (1 - kept), plan, shared=wide)
+    if not any(merged(m, found) > hides for m in marginals):
+        marginals = spread(pairs, boost, ladders, found, setting, share * (1 - part), plan, shared=wide)
     if part:
-        marginals += _marginals(triples, np.ones(len(triples)), ladders, found, setting, share * part, plan)
+        marginals += spread(triples, np.ones(len(triples)), ladders, found, setting, share * part, plan)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
 
 
-def closer(
-    found: Mapping[str, Histogram],
-    asked: CountsRelease,
-    total: float,
-    setting: Setting,
-    *,
-    first: float,
-    share: float,
-    plan: Plan,
-) -> Counts | None:
-    """Finer tables of the pairs that most hides in, by the first tables; for wide tables only.
-
-    ``first``: the share that ``question`` was given, from which the groupings of both follow, so that they nest.
-    """
-    pairs = [m.columns for m in asked.question.marginals]
-    if len(pairs) <= plan.wide or share <= 1e-6:
-        return None
-    tables = zip(asked.question.marginals, asked.values, strict=True)
-    scores = np.array([_dependence(m, v, total) * _merged(m, found) for m, v in tables])
-    best = np.argsort(-scores)[: plan.chosen]
-    chosen = [pairs[i] for i in best if scores[i] > 0]
-    few = scores[best].sum() < plan.worth * np.maximum(scores, 0).sum()
-    if few or not chosen:  # it hides evenly, single values everywhere, or nothing but noise: the same tables once more
-        return _again(asked.question, setting, share)
-    names = sorted({n for p in chosen for n in p})
-    ladders = _ladders(found, names, total, setting.sigma(first) * np.sqrt(len(pairs)), plan, len(pairs))
-    sharper = replace(plan, least=plan.least * plan.closer)
-    marginals = _marginals(chosen, np.ones(len(chosen)), ladders, found, setting, share, sharper)
-    return Counts(purpose=PURPOSE, marginals=tuple(marginals))
-
-
-def _again(question: Counts, setting: Setting, share: float) -> Counts:
-    """The same tables with noise that costs ``share`` in all."""
-    cost = sum(setting.share(m.sigma) for m in question.marginals)
-    scale = np.sqrt(cost / share) * (1 + 1e-12)
-    marginals = tuple(replace(m, sigma=m.sigma * scale) for m in question.marginals)
-    return Counts(purpose=question.purpose, marginals=marginals)
-
-
-def _dependence(marginal: Marginal, values: np.ndarray, total: float) -> float:
-    """Total variation between a noisy table and the product of its margins, beyond what noise alone makes."""
-    table = values / total
-    alone = np.outer(table.sum(1), table.sum(0)) / max(table.sum(), 1e-9)
-    noise = marginal.sigma / total * np.sqrt(2 / np.pi) * table.size
-    return float(0.5 * (np.abs(table - alone).sum() - noise))
-
-
-def _merged(marginal: Marginal, found: Mapping[str, Histogram]) -> float:
+def merged(marginal: Marginal, found: Mapping[str, Histogram]) -> float:
     """Share of the rows for which a table tells less than single leaves would: what finer bins could still show."""
     alone = 1.0
     for bins in marginal.bins:
@@ -142,9 +101,8 @@ def _merged(marginal: Marginal, found: Mapping[str, Histogram]) -> float:
     return 1 - alone
 
 
-def _ladders(found, names, total: float, base: float, plan: Plan, tables: int) -> dict[str, Ladder]:
-    """Groupings of every column around ``base``, the noise of a cell were all tables alike; more for wide tables."""
-    more = plan.finer if tables > plan.wide else 0
+def ladders_of(found, names, total: float, base: float, plan: Plan, *, more: int) -> dict[str, Ladder]:
+    """Groupings of every column around ``base``, the noise of a cell were all tables alike; ``more`` on each side."""
     steps = np.arange(-1.0 - more, plan.levels - 1 + more)
     least = np.minimum(base * plan.least * plan.ratio**steps, total)
     out = {}
@@ -157,7 +115,7 @@ def _ladders(found, names, total: float, base: float, plan: Plan, tables: int) -
     return out
 
 
-def _marginals(
+def spread(
     tables, boost: np.ndarray, ladders, found, setting: Setting, share: float, plan: Plan, *, shared: bool = False
 ) -> list[Marginal]:
     """The tables with their noise, each column's grouping chosen for the table it stands in.

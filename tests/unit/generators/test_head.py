@@ -1,4 +1,4 @@
-"""The head: a logit with the noisy tables, drawn after all other columns; conditions on it hold all the same."""
+"""Heads: logits with the noisy tables, drawn in turn after all other columns; conditions on them hold all the same."""
 
 import json
 
@@ -26,23 +26,35 @@ def body():
         axis("b", [[0.6, 0.3, 0.1], [0.2, 0.4, 0.4]])))  # fmt: skip
 
 
+PULLS = {0: np.array([[0, 0], [0, 1.5], [0, -1.0]]), 2: np.array([[0, 0], [0, -0.5], [0, 2.0]])}
+
+
 def headed(start=-0.3):
-    pulls = ([[0, 0], [0, 1.5], [0, -1.0]], [[0, 0], [0, 0]], [[0, 0], [0, -0.5], [0, 2.0]])
-    head = Head(column="y", start=np.array([0.0, start]), pulls=tuple(np.array(p, float) for p in pulls))
+    return chain(Head(column="y", start=np.array([0.0, start]), pulls=PULLS))
+
+
+def chain(*heads):
     model = body()
-    return Product(total=model.total, weights=model.weights, axes=model.axes, head=head)
+    return Product(total=model.total, weights=model.weights, axes=model.axes, heads=heads)
+
+
+def chained():
+    """First b given a, then y given both."""
+    pull = np.array([[0, 2.0, -1], [0, 0, 0], [0, -1, 1.5]])
+    return chain(Head(column="b", start=np.array([0, 0.2, -0.2]), pulls={0: pull}, base=1.0), *headed().heads)
 
 
 def exact(model):
-    """P(component, a, b, y) under the head's law."""
-    y = model.axes[1].probs
+    """P(a, b, y) under the heads' laws, each given what was drawn before it."""
+    laws = {h.column: h for h in model.heads}
     out = np.zeros((2, 3, 3, 2))
     for z in range(2):
+        first, y, second = (a.probs[[z]].astype(float) for a in model.axes)
         for a in range(3):
+            given = laws["b"].probabilities(np.array([[a, 0, 0]]), second)[0] if "b" in laws else second[0]
             for b in range(3):
-                codes = np.array([[a, 0, b]])
-                chance = model.head.probabilities(codes, y[[z]].astype(float))[0]
-                out[z, a, b] = model.weights[z] * model.axes[0].probs[z, a] * model.axes[2].probs[z, b] * chance
+                chance = laws["y"].probabilities(np.array([[a, 0, b]]), y)[0]
+                out[z, a, b] = model.weights[z] * first[0, a] * given[b] * chance
     return out.sum(0)
 
 
@@ -51,9 +63,10 @@ def table(rows):
     return np.bincount(code, minlength=18).reshape(3, 3, 2) / len(code)
 
 
-def test_rows_follow_the_head_given_all_other_columns():
+@pytest.mark.parametrize("made", [headed, chained])
+def test_rows_follow_the_heads_given_all_other_columns(made):
     """20,000 rows: no cell is further from its law than five standard deviations of independent draws."""
-    model = headed()
+    model = made()
     found, law = table(model.sample(ROWS, rng=np.random.default_rng(0))), exact(model)
     assert np.abs(found - law).max() < 5 * np.sqrt(law * (1 - law) / ROWS).max()
     assert np.abs(table(body().sample(ROWS, rng=np.random.default_rng(0))) - law).max() > 0.02
@@ -65,29 +78,47 @@ def test_other_columns_are_what_they_were_without_it():
     assert np.allclose(law, plain, atol=1e-6)
 
 
-@pytest.mark.parametrize("where", [{"y": np.array([1])}, {"y": np.array([1]), "a": np.array([0, 2])}])
-def test_a_condition_on_its_column_is_exact(where):
-    model = headed()
+def test_many_rows_follow_them_too():
+    """From a size on rows are drawn in blocks on all processors: the same law, no block like another."""
+    model, many = chained(), 250_000
+    rows = model.sample(many, rng=np.random.default_rng(6))
     law = exact(model)
-    law = law[np.ix_(where.get("a", np.arange(3)), np.arange(3), where["y"])]
+    assert np.abs(table(rows) - law).max() < 5 * np.sqrt(law * (1 - law) / many).max()
+    assert not np.array_equal(rows["y"][: 1 << 16], rows["y"][1 << 16 : 1 << 17])
+
+
+@pytest.mark.parametrize("made", [headed, chained])
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"y": np.array([1])},
+        {"y": np.array([1]), "a": np.array([0, 2])},
+        {"b": np.array([0, 2]), "y": np.array([0])},
+        {"b": np.array([1])},
+    ],
+)
+def test_a_condition_on_their_columns_is_exact(made, where):
+    model = made()
+    kept = np.ix_(*(where.get(c, np.arange(n)) for c, n in (("a", 3), ("b", 3), ("y", 2))))
+    law = exact(model)[kept]
     rows = model.sample(ROWS, rng=np.random.default_rng(1), where=where)
-    assert set(rows["y"].tolist()) == {1}
-    found = table(rows)[np.ix_(where.get("a", np.arange(3)), np.arange(3), where["y"])]
+    assert all(set(rows[c].tolist()) == set(p.tolist()) for c, p in where.items())
+    found = table(rows)[kept]
     assert np.abs(found - law / law.sum()).max() < 0.02
     assert model.probability(where) == pytest.approx(law.sum(), abs=0.01)
 
 
 def test_a_condition_that_hardly_a_row_meets_is_left_to_the_mixture():
-    rare = Head(column="y", start=np.array([0.0, -12.0]), pulls=headed().head.pulls)
-    plain = body()
-    model = Product(total=plain.total, weights=plain.weights, axes=plain.axes, head=rare)
+    rare = Head(column="y", start=np.array([0.0, -12.0]), pulls=PULLS)
+    plain, model = body(), chain(rare)
     rows = model.sample(100, rng=np.random.default_rng(2), where={"y": np.array([1])})
     assert rows["y"].tolist() == [1] * 100
     assert model.probability({"y": np.array([1])}) == plain.probability({"y": np.array([1])})
 
 
-def test_state_restores_the_head():
-    model = headed()
+@pytest.mark.parametrize("made", [body, headed, chained])
+def test_state_restores_the_heads(made):
+    model = made()
     about, arrays = model.state()
     again = Product.from_state(json.loads(json.dumps(about)), arrays)
     one, two = (m.sample(500, rng=np.random.default_rng(3)) for m in (model, again))
@@ -102,8 +133,23 @@ def agreeing():
 
 def seen_tables(law, sigma):
     """Exact tables of y with a and with b under a logit that the mixture does not have."""
-    return [Seen(axis=0, bins=np.arange(3), values=law.sum(1), sigma=sigma),
-            Seen(axis=2, bins=np.arange(3), values=law.sum(0), sigma=sigma)]  # fmt: skip
+    return [Seen(axis=0, bins=np.arange(3), mine=np.arange(2), values=law.sum(1), sigma=sigma),
+            Seen(axis=2, bins=np.arange(3), mine=np.arange(2), values=law.sum(0), sigma=sigma)]  # fmt: skip
+
+
+def test_a_table_of_merged_classes_is_met_and_the_rest_left():
+    """b's classes 1 and 2 in one bin: the pull is theirs together, and their ratio within a row stays."""
+    plain = body()
+    component, codes, _ = plain.codes(ROWS, rng=np.random.default_rng(7))
+    own = plain.axes[2].probs[component].astype(float)
+    alone = np.array([own[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
+    goal = np.stack([alone[:, 0], alone[:, 1:].sum(1)], axis=1) + 0.02 * np.array([[1, -1], [-1, 1], [0, 0]])
+    seen = Seen(axis=0, bins=np.arange(3), mine=np.array([0, 1, 1]), values=goal, sigma=1e-5)
+    found = fit("b", [seen], codes, own, [3, 2, 3], total=ROWS, base=1.0).probabilities(codes, own)
+    table = np.array([found[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
+    assert np.abs(np.stack([table[:, 0], table[:, 1:].sum(1)], axis=1) - goal).max() < 0.002
+    odds = (found[:, 1] / found[:, 2]) / (own[:, 1] / own[:, 2])
+    assert odds.std() < 1e-6 * odds.mean()
 
 
 def test_the_fit_has_the_tables_it_was_given():
@@ -132,6 +178,6 @@ def test_classes_are_drawn_in_even_proportion():
 def test_no_pull_leaves_the_component_s_own_choice_tempered():
     """The logit starts from the component's probabilities to the power BASE."""
     own = np.array([[0.9, 0.1]])
-    head = Head(column="y", start=np.zeros(2), pulls=(np.zeros((3, 2)),))
+    head = Head(column="y", start=np.zeros(2), pulls={0: np.zeros((3, 2))})
     found = head.probabilities(np.zeros((1, 1), dtype=int), own)[0]
     assert np.log(found[0] / found[1]) == pytest.approx(heads.BASE * np.log(9))

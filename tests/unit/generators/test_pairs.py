@@ -56,18 +56,19 @@ def test_groupings_of_both_steps_nest():
             assert len(np.unique(np.stack([fine, coarse]), axis=1).T) == fine.max() + 1
 
 
-@pytest.mark.parametrize("plan", [Plan(wide=10), Plan(wide=10, second=0.9, chosen=30), Plan(wide=10_000)])
+@pytest.mark.parametrize("plan", [Plan(wide=10), Plan(wide=10, second=0.9, chosen=30), Plan(wide=99)])
 def test_the_whole_budget_is_spent_in_either_way(plan):
     releases, door, setting = measured(plan)
     assert door.spent <= setting.mu**2
     assert sqrt(door.spent) > 0.999 * setting.mu
-    assert len(releases) == (2 if plan.wide > 100 else 3)
+    assert len(releases) == 3
 
 
-def test_where_nothing_is_merged_nothing_is_kept_back():
+@pytest.mark.parametrize("wide", [10, 99])
+def test_where_nothing_is_merged_nothing_is_kept_back(wide):
     setting = wide_setting(size=3)
     door = OpenDoor({n: p % 3 for n, p in dependent().items()}, setting)
-    releases = Mixture(plan=Plan(wide=10)).measure(door, setting, progress=quiet)
+    releases = Mixture(plan=Plan(wide=wide)).measure(door, setting, progress=quiet)
     assert len(releases) == 2
     assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
 
@@ -101,3 +102,29 @@ def test_finer_tables_lower_the_worst_pairs_error():
         ]
         errors[name] = 0.5 * np.abs(tables[0] - tables[1]).sum()
     assert errors["two steps"] < errors["one step"] - 0.02
+
+
+def twins(part):
+    """c2 and c5 name the same thing, a few common values and many rare ones, for the part ``part`` of the rows."""
+    rng = np.random.default_rng(1)
+    law = np.array([0.14] * 5 + [0.003] * 100)
+    same, other = (rng.choice(105, 20_000, p=law / law.sum()) for _ in range(2))
+    places = {n: p % 3 for n, p in dependent().items()}
+    return places | {"c2": same, "c5": np.where(rng.random(20_000) < part, same, other)}
+
+
+@pytest.mark.parametrize(("part", "again"), [(1.0, False), (0.5, True)])
+def test_columns_that_determine_each_other_are_seen_finer_and_others_once_more(part, again):
+    """A hundredth of the budget, and where no pair is one column twice it is spent on all tables again."""
+    setting = wide_setting()
+    door = OpenDoor(twins(part), setting)
+    releases = Mixture().measure(door, setting, progress=quiet)
+    first, second = (r.question.marginals for r in releases[-2:])
+    assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
+    if again:
+        assert [m.columns for m in first] == [m.columns for m in second]
+    else:
+        assert [m.columns for m in second] == [("c2", "c5")]
+        assert second[0].cells > 1.5 * next(m.cells for m in first if m.columns == ("c2", "c5"))
+    spent = [sum((setting.sensitivity / m.sigma) ** 2 for m in asked) for asked in (first, second)]
+    assert 0.005 < spent[1] / sum(spent) < 0.02

@@ -1,0 +1,94 @@
+"""Columns whose tables the mixture misses are drawn again; those it has are left alone."""
+
+import numpy as np
+import pytest
+
+from synth.generators.base import Setting
+from synth.generators.marginals import heading
+from synth.generators.marginals.fit import Options
+from synth.generators.marginals.mixture import Mixture
+from synth.questions import Bins, Marginal
+from synth.schema import Schema
+from tests.unit.generators.helpers import OpenDoor, quiet
+
+ROWS = 20_000
+NAMES = ("place", "region", "size", "sex")
+
+
+def setting(target=None, mu=2.0):
+    sizes = {"place": 24, "region": 24, "size": 4, "sex": 2}
+    columns = {n: {"type": "categorical", "categories": [str(i) for i in range(k)]} for n, k in sizes.items()}
+    return Setting(schema=Schema.model_validate({"columns": columns, "target": target}), mu=mu, sensitivity=1.0)
+
+
+def people(twins=True):
+    """``region`` is ``place`` by another name, or follows it loosely; the rest hardly depends."""
+    rng = np.random.default_rng(0)
+    place = rng.integers(0, 24, ROWS)
+    loosely = np.where(rng.random(ROWS) < 0.1, place, rng.integers(0, 24, ROWS))
+    return {
+        "place": place,
+        "region": (place * 7) % 24 if twins else loosely,
+        "size": np.where(rng.random(ROWS) < 0.2, place % 4, rng.integers(0, 4, ROWS)),
+        "sex": rng.integers(0, 2, ROWS),
+    }
+
+
+POOR = Options(components=4, ensembles=2)  # too few components for columns that determine each other
+
+
+def fitted(*, twins=True, target=None, options=POOR):
+    set_by = setting(target)
+    method = Mixture(options=options)
+    releases = method.measure(OpenDoor(people(twins), set_by), set_by, progress=quiet)
+    return method.fit(releases, set_by, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+
+
+def agreeing(model):
+    """Share of the rows whose region is their place's."""
+    rows = model.sample(ROWS, rng=np.random.default_rng(1))
+    return float((rows["region"] == (rows["place"] * 7) % 24).mean())
+
+
+def test_a_column_that_the_mixture_misses_is_drawn_again(monkeypatch):
+    model = fitted()
+    assert model.heads[0].column == "region"
+    monkeypatch.setattr(heading, "SURE", 1e9)
+    plain = fitted()
+    assert plain.heads == ()
+    assert agreeing(model) > 0.9 > 0.6 > agreeing(plain)
+
+
+def test_a_mixture_that_has_its_tables_is_left_alone():
+    assert fitted(twins=False, options=Options()).heads == ()
+
+
+def test_the_target_comes_last_and_is_no_child_of_a_missed_table():
+    model = fitted(target="sex")
+    drawn = [h.column for h in model.heads]
+    assert (drawn[0], drawn[-1], drawn.count("sex")) == ("region", "sex", 1)
+
+
+def test_no_more_columns_than_stated_and_none_of_many_groups(monkeypatch):
+    monkeypatch.setattr(heading, "MOST", 0)
+    assert fitted().heads == ()
+    monkeypatch.setattr(heading, "MOST", 8)
+    monkeypatch.setattr(heading, "CHILDREN", 10)
+    assert "region" not in [h.column for h in fitted().heads]
+
+
+@pytest.mark.parametrize("shift", [0.0, 12.0])
+def test_a_miss_is_what_noise_does_not_explain(shift):
+    """Tables made from the model itself, with their noise, are no misses; one moved by many deviations is."""
+    model = fitted(twins=False, options=Options())
+    groups = {a.column: a.groups for a in model.axes}
+    rng, total, sigma = np.random.default_rng(3), model.total, 40.0
+    bins = [Bins(column=n, cells=24, starts=np.arange(24), groups=groups[n]) for n in ("place", "region")]
+    left, right = model.probs["place"][1], model.probs["region"][1]
+    exact = (left * model.weights[:, None]).T @ right * total
+    noisy = exact + rng.normal(0, sigma, exact.shape)
+    noisy[0] += shift * sigma
+    found = heading.misses(model, groups, [(Marginal(bins=tuple(bins), sigma=sigma), noisy)])
+    assert len(found) == (1 if shift else 0)
+    if shift:
+        assert found[0].excess > 0.5 * shift**2 * noisy.shape[1]
