@@ -8,10 +8,12 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from synth.generators.bulk import side_by_side
+from synth.generators.logits import draw_many
 
 BASE = 0.75  # power of the component's own probabilities that the logit of a target starts from
 PRIOR = 0.04  # strength of the pull to that start, against the rows' own entropy
 ITERATIONS = 60
+FLATTEST = 1e-4  # least variance of a table's pulls that is believed
 GOLDEN = 0.6180339887498949
 BLOCK = 1 << 16  # rows at a time
 MANY = 200_000  # rows that need not be sorted for even proportions
@@ -73,6 +75,9 @@ def draw_in_turn(
 
     if len(codes) < MANY:
         return block((slice(None), rng))
+    if not limits:
+        draw_many(heads, probs, component, codes, rng=rng, least=LEAST)
+        return np.ones(len(codes))
     parts = [slice(at, at + BLOCK) for at in range(0, len(codes), BLOCK)]
     return np.concatenate(side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True)))
 
@@ -115,13 +120,17 @@ def fit(
     *,
     total: float,
     base: float = BASE,
+    learnt: int = 0,
 ) -> Head:
     """The head whose tables on these rows are the noisy ones, as far as noise leaves them to be told.
 
     ``codes`` (n, J), ``own`` (n, C): rows drawn from the mixture, of ``sizes`` groups an axis; ``total``: rows of the
     table. Of all laws of the class given the row that have these tables, the one nearest to the start in relative
     entropy is such a logit; noise of known variance makes its dual a ridge. Convex: one solution.
-    **Source**: Berger, Della Pietra and Della Pietra 1996 (maximum entropy); Dudik, Phillips and Schapire 2007 (noise).
+    ``learnt``: rounds in which each table's pulls are drawn to zero by the variance they were found to have, so that
+    tables of a column that tells nothing of the class add no noise.
+    **Source**: Berger, Della Pietra and Della Pietra 1996 (maximum entropy); Dudik, Phillips and Schapire 2007 (noise);
+    MacKay 1992 (learnt variances).
     """
     rows, classes = own.shape
     starts = np.cumsum([0, *(len(t.values) for t in tables)])
@@ -135,7 +144,7 @@ def fit(
     ridge = PRIOR * total * np.concatenate([np.full(t.values.size, t.sigma**2) for t in tables])
     prior, begun = own.mean(0), base * np.log(np.maximum(own, LEAST))
 
-    def dual(flat: np.ndarray) -> tuple[float, np.ndarray]:
+    def dual(flat: np.ndarray, ridge: np.ndarray) -> tuple[float, np.ndarray]:
         start, pull = flat[:classes], flat[classes:]
         logits = design @ pull[cell] + start + begun
         most = logits.max(1, keepdims=True)
@@ -146,8 +155,10 @@ def fit(
         slope = np.bincount(cell.ravel(), weights=(design.T @ probs).ravel(), minlength=len(goal)) - goal + ridge * pull
         return loss, np.concatenate([probs.sum(0) - prior, slope])
 
-    found = minimize(dual, np.zeros(classes + len(goal)), jac=True, method="L-BFGS-B",
-                     options={"maxiter": ITERATIONS}).x  # fmt: skip
+    found = np.zeros(classes + len(goal))
+    for turn in range(learnt + 1):
+        drawn = ridge + (_ridge_of_size(tables, found[classes:]) / total if turn else 0.0)
+        found = minimize(dual, found, args=(drawn,), jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
     pull = found[classes:][cell]
     pulls = {t.axis: np.zeros((sizes[t.axis], classes), dtype=np.float32) for t in tables}
     for table, at in zip(tables, starts[:-1], strict=True):
@@ -160,6 +171,18 @@ def _cells(tables: Sequence[Seen]) -> np.ndarray:
     ends = np.cumsum([0, *(t.values.size for t in tables)])
     cells = [at + np.arange(t.values.size).reshape(t.values.shape) for t, at in zip(tables, ends[:-1], strict=True)]
     return np.concatenate([own[:, t.mine] for t, own in zip(tables, cells, strict=True)])
+
+
+def _ridge_of_size(tables: Sequence[Seen], pulls: np.ndarray) -> np.ndarray:
+    """One over the variance of each table's pulls between classes, for each of its cells."""
+    ends = np.cumsum([t.values.size for t in tables])[:-1]
+    out = []
+    for table, flat in zip(tables, np.split(pulls, ends), strict=True):
+        classes = table.values.shape[1]
+        pull = flat.reshape(-1, classes)
+        spread = (pull - pull.mean(1, keepdims=True)).var() * classes / max(classes - 1, 1)
+        out.append(np.full(pull.size, 1 / max(spread, FLATTEST)))
+    return np.concatenate(out)
 
 
 def _goal(table: Seen, mass: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ CLASSES = 20  # most classes of a target that a logit is fitted for
 CHILDREN = 48  # most groups of another column that is drawn again
 LEARNT = 12_000  # rows that a logit is fitted on
 SURE = 5.0  # standard deviations by which a table's mean square error must pass its noise's
+ROUNDS = 2  # in which a target's logit learns how much each column tells
 MOST = 8  # columns drawn again besides the target
 
 Groups = Mapping[str, np.ndarray]
@@ -51,8 +52,8 @@ def headed(
         final = column == goal
         seen = [s for n, s in _seen(column, groups, answers, model.total) if final or n in partners]
         own = probs[component].astype(float)
-        base = heads.BASE if final else 1.0
-        head = heads.fit(column, seen, codes, own, sizes, total=model.total, base=base)
+        base, learnt = (heads.BASE, ROUNDS) if final else (1.0, 0)
+        head = heads.fit(column, seen, codes, own, sizes, total=model.total, base=base, learnt=learnt)
         heads.draw_in_turn([head], model.probs, component, codes, rng=rng)
         model = replace(model, heads=(*model.heads, head))
     return model
