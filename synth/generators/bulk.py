@@ -12,6 +12,7 @@ from synth.generators.drawing import cumulative
 LEAST = 200_000  # rows from which on this way is taken: so many are close to the model however they are drawn
 BLOCK = 1 << 16  # rows at a time
 TURN = np.uint64(32)
+FINE = 16  # parts of a group in which a leaf is looked for
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -81,8 +82,22 @@ def leaves(groups: np.ndarray, within: np.ndarray, group_of: np.ndarray, rng: np
     inner = (share - before[held]) / np.maximum(whole - before, 1e-300)[held]
     inner[last] = 1.0
     steps = held + inner  # of group g those between g and g + 1
+    guide, turns = _guide(steps, int(held[-1]) + 1)
+    padded = np.append(steps, np.inf)
     out = np.empty(len(groups), dtype=np.int64)
     for at in range(0, len(groups), BLOCK):
-        part = groups[at : at + BLOCK]
-        out[at : at + BLOCK] = np.searchsorted(steps, part + rng.random(len(part)), side="right")
+        part = groups[at : at + BLOCK] + rng.random(min(BLOCK, len(groups) - at))
+        found = guide[(part * FINE).astype(np.int32)]
+        for _ in range(turns):
+            found += padded[found] <= part
+        out[at : at + BLOCK] = found
     return order[np.minimum(out, len(order) - 1)]
+
+
+def _guide(steps: np.ndarray, groups: int) -> tuple[np.ndarray, int]:
+    """How many ``steps`` lie below each of ``FINE`` even parts of a group, and most of them inside one part.
+
+    **Source**: indexed search (Chen and Asau 1974).
+    """
+    edges = np.searchsorted(steps, np.arange(groups * FINE + 1) / FINE, side="right").astype(np.int32)
+    return edges, int(np.diff(edges).max())
