@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-plan bench-rows bench-quick bench-peers bench-scaling clean
+.PHONY: fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-plan bench-rows bench-columns bench-draw bench-quick bench-peers bench-scaling clean
 
 setup: .venv/ready
 
@@ -66,6 +66,12 @@ bench-scaling: setup  ## cost in rows, columns and categories; goes on where it 
 
 bench-rows: setup  ## docs/performance.md, counting: 100 million rows; 5 GB of temporary files, an hour on two cores
 	$(BIN)/python benchmarks/rows.py
+
+bench-columns: setup  ## docs/performance.md, columns: 25, 50 and 100 columns x 50 categories; minutes
+	$(BIN)/python benchmarks/columns.py
+
+bench-draw: setup  ## docs/performance.md, rows a second; needs the public tables
+	$(BIN)/python benchmarks/draw.py
 
 bench-plan: setup  ## how far forecasts of time and memory are off
 	$(BIN)/python benchmarks/forecast.py

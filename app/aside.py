@@ -114,12 +114,26 @@ def fetched(source: str | None, table: str, out: str, schema: str) -> None:
     synth.databases.fetch(source, table, out, columns=list(synth.load(schema).columns))
 
 
+def decided(counts: str, releases: list[str]) -> list[float]:
+    """``synth.choice_distances``."""
+    return synth.choice_distances(counts, releases)
+
+
+def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[list[str], list[str]]:
+    """``synth.choice_columns``, and ``synth.choice_questions`` about those ``columns``, by default the first three."""
+    names = synth.choice_columns(releases)
+    schema = synth.load(Path(releases[0]) / "schema.json")
+    return names, synth.choice_questions(schema, [n for n in columns or names[:3] if n in names])
+
+
 def methods() -> Any:
     """``synth.methods``."""
     return synth.methods()
 
 
-TASKS: dict[str, Callable[..., Any]] = {f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched)}
+TASKS: dict[str, Callable[..., Any]] = {
+    f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable)
+}
 planner, worker = Aside(), Aside()
 
 

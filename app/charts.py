@@ -208,7 +208,7 @@ def composition(totals: dict[str, float]) -> Any:
     rows = pd.DataFrame({"accounting": list(totals), "epsilon": list(totals.values())})
     return alt.Chart(rows).mark_bar(color="#2a9d8f").encode(
         x=alt.X("epsilon:Q", title="total epsilon"),
-        y=alt.Y("accounting:N", title=None, sort="-x", axis=alt.Axis(labelLimit=LABEL)),
+        y=alt.Y("accounting:N", title=None, sort=list(totals), axis=alt.Axis(labelLimit=LABEL)),
         tooltip=["accounting:N", alt.Tooltip("epsilon:Q", format=".3g")],
     ).properties(
         height=28 * len(rows) + 60,

@@ -14,14 +14,17 @@ WAYS = {
     "zcdp": "zero-concentrated DP",
     "rdp": "Rényi DP",
     "exact": "exact",
-}
+}  # in the order shown
 
 
 def section(names: list[str]) -> None:
     """A chart for one dataset, worked out when asked for."""
     with st.expander("What all runs on a dataset cost together"):
-        st.caption("The cap counts plain sums, which are always valid. Noise of several runs composes better; "
-                   "the exact figure is the smallest true one, at the same total delta.")  # fmt: skip
+        st.caption("Ways to add up what the runs gave away, all at the same total delta. The cap counts the plain sum, "
+                   "which holds even where later runs were chosen in sight of earlier results. The others hold for "
+                   "runs that were planned beforehand; the smallest tells most, and ways made for many runs are "
+                   "coarse for a few.", help="In the terms of the field: composition theorems. “Exact” follows all "
+                   "noise together through the privacy profile.")  # fmt: skip
         name = st.selectbox("Dataset", names, key="composed", help="The dataset whose runs are added up.")
         if not st.button("Work it out", key="compose", icon=":material/functions:"):
             return
@@ -31,6 +34,11 @@ def section(names: list[str]) -> None:
             st.info("Nothing was spent on this dataset yet.", icon=":material/info:")
             return
         st.altair_chart(charts.composition(totals), key="composition")
+        least = min(totals, key=lambda k: totals[k])
+        st.markdown(
+            f"All runs on {frame.escape(name)} together: epsilon **{totals[WAYS['basic']]:.4g}** as the cap counts, "
+            f"**{totals[least]:.4g}** if all were planned beforehand."
+        )
         st.caption("; ".join(f"{frame.escape(k)}: epsilon {v:.4g}" for k, v in totals.items()))
 
 

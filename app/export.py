@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, frame, recent, runs, words, work
+from app import access, deciding, frame, recent, runs, words, work
 from synth import jobs
 from synth.jobs import selection
 
@@ -48,6 +48,7 @@ def _chosen(job: jobs.Job, reason: str) -> None:
         for one in [job, *others]:
             selection.release(one, by=access.me().name)
         st.rerun()
+    deciding.section(job, others)
 
 
 def _ask(job: jobs.Job) -> None:
@@ -86,18 +87,27 @@ def card(about: dict[str, Any]) -> None:
         "Made by": f"{about['method']}, {about['created'][:10]}",
         "Guarantee": f"epsilon {about['epsilon']:g}, delta {words.small(about['delta'])}: {about['meaning']}",
         "Relation": str(about["relation_in_words"]),
-        "Mechanisms": "; ".join(_mechanism(m) for m in about["mechanisms"][:6]),
+        "Mechanisms": "; ".join(_mechanisms(about["mechanisms"])),
         "Noise": f"{about['noise_source']}; {about['floating_point']}",
         "Accountant": f"{about['accountant']['name']} (derived epsilon {about['epsilon_derived']:.4g})",
         "Rows": f"{about['rows']['synthetic']:,} synthetic; the real number is {about['rows']['source_count']}",
     }
     st.table({"": list(facts), "The card says": [frame.escape(t) for t in facts.values()]}, hide_index=True)
-    st.json(about, expanded=False)
+    with st.popover("The whole card", icon=":material/data_object:", help="As its file holds it."):
+        st.json(about)
 
 
-def _mechanism(m: dict[str, Any]) -> str:
-    scale = next((f", {k} {m[k]:.4g}" for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)), "")
-    return f"{m.get('mechanism', m.get('name', 'mechanism'))}{scale}"
+def _mechanisms(told: list[dict[str, Any]]) -> list[str]:
+    """Each kind of mechanism once, with how often it was used and its scales of noise."""
+    scales: dict[str, list[float]] = {}
+    for m in told:
+        found = [m[k] for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)]
+        scales.setdefault(str(m.get("mechanism", m.get("name", "mechanism"))), []).append(found[0] if found else 0.0)
+    return [
+        f"{name}, {len(of)} times" * (len(of) > 1) + name * (len(of) == 1)
+        + (f", scales {min(of):.4g} to {max(of):.4g}" if max(of) > 0 else "")
+        for name, of in scales.items()
+    ]  # fmt: skip
 
 
 def shown(job: jobs.Job) -> None:

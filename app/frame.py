@@ -3,7 +3,7 @@
 import streamlit as st
 
 import synth
-from app import words
+from app import tour, words
 from app.state import STEPS, TITLES, ready, view, wizard
 
 
@@ -13,6 +13,7 @@ def head(name: str, lead: str) -> None:
     if name in STEPS:
         st.caption(_steps(name))
     st.markdown(lead)
+    tour.hint(name)
     w = wizard()
     if w.notice:
         st.success(w.notice, icon=":material/check_circle:")

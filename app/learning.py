@@ -38,7 +38,11 @@ def section() -> None:
         blocked = not columns or not dataset(w) or w.table is None
         if st.button(f"Spend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
                      icon=":material/school:"):  # fmt: skip
-            w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
+            try:
+                w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
+            except synth.UsageError as error:
+                frame.tell(error)
+                return
             st.rerun()
 
 

@@ -11,10 +11,10 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from app import access, frame  # noqa: E402
+from app import access, frame, stored  # noqa: E402
 from app.aside import planner  # noqa: E402
 from app.roles import pages  # noqa: E402
-from app.state import STEPS, TITLES, ready, view, wizard  # noqa: E402
+from app.state import RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
 from synth.roles import Visitor  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
@@ -65,6 +65,7 @@ def _page(who: Visitor) -> None:
     groups = {"Make a synthetic table": steps, "Records": others} if steps else {"Records": others}
     page = st.navigation(groups)
     name = page.url_path or open_pages[0]
+    w.left_at = name if name in RESUMED else w.left_at
     if name != w.page:
         w.page = name
         with st.sidebar:
@@ -78,6 +79,7 @@ def _page(who: Visitor) -> None:
         planner.warm()
     try:
         page.run()
+        stored.remember(w)
     except Exception as error:
         frame.tell(error)
 

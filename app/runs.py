@@ -24,6 +24,7 @@ def start(w: Wizard) -> jobs.Job:
     who, rules = access.me(), access.rules()
     if not rules.may_spend(who, dataset(w)):
         raise synth.UsageError(f"{who.name} may not spend of {dataset(w)}; ask whoever keeps the file of roles")
+    rules.put_down(synth.Ledger(), dataset(w))
     job = jobs.create(_request(w))
     facts = job.path / "description.json"
     facts.write_text(json.dumps(effective(w), ensure_ascii=False), encoding="utf-8")
@@ -54,6 +55,7 @@ def approve(job: jobs.Job) -> None:
     who = access.me()
     if not who.may_decide(job.request().get("owner")) or job.status().state != "held":
         raise synth.UsageError("a run is approved once, by a reviewer who did not ask for it")
+    access.rules().put_down(synth.Ledger(), str(job.request()["dataset"]))
     arguments = json.loads((job.path / HELD).read_text(encoding="utf-8"))
     job.write(jobs.Status())
     job.start([*arguments, "--approved-by", who.name], program=jobs.QUEUED)
@@ -79,8 +81,7 @@ def refit(
 def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> jobs.Job:
     """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset."""
     assert w.table is not None
-    if not access.rules().may_spend(access.me(), dataset(w)):
-        raise synth.UsageError(f"{access.me().name} may not spend of {dataset(w)}")
+    _may_spend(dataset(w), epsilon)
     job = jobs.create({"learns": columns, "dataset": dataset(w), "epsilon": epsilon, "owner": access.me().name})
     plain = effective(w)
     lacking = {n: _bare(c) if n in columns else c for n, c in plain["columns"].items()}
@@ -92,6 +93,36 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
     at = ["--source", w.source] if w.source else []
     job.start(["--plain", "schema", "learn", str(w.table), *_flat(options), *at, "--json"], program=jobs.QUEUED)
     return job
+
+
+def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsilon: float, delta: float) -> jobs.Job:
+    """Puts noisy counts that decide between runs in line; they are charged to the runs' dataset."""
+    request = job.request()
+    name = str(request["dataset"])
+    _may_spend(name, epsilon)
+    new = jobs.create({"decides": [c.path.name for c in candidates], "dataset": name, "epsilon": epsilon,
+                       "owner": access.me().name})  # fmt: skip
+    options = {
+        "--schema": release(job) / "schema.json", "--ask": ",".join(asked), "--epsilon": repr(epsilon),
+        "--delta": repr(delta), "--relation": request["relation"], "--dataset": name, "--out": counted(new),
+    }  # fmt: skip
+    new.start(["--plain", "statistics", str(request["table"]), *_flat(options), "--json"], program=jobs.QUEUED)
+    return new
+
+
+def counted(job: jobs.Job) -> Path:
+    """Where a deciding job writes its noisy counts."""
+    return job.path / "counts.json"
+
+
+def _may_spend(name: str, epsilon: float) -> None:
+    """Errors: UsageError for a spend beside a run that this visitor may not make, or not without a reviewer."""
+    who, rules = access.me(), access.rules()
+    if not rules.may_spend(who, name):
+        raise synth.UsageError(f"{who.name} may not spend of {name}; ask whoever keeps the file of roles")
+    if rules.needs_approval(name, epsilon):
+        raise synth.UsageError(f"epsilon {epsilon:g} of {name} needs a reviewer, who approves runs alone; choose less")
+    rules.put_down(synth.Ledger(), name)
 
 
 def learnt(job: jobs.Job) -> Path:

@@ -1,11 +1,13 @@
 """Several runs on one dataset next to each other: what was released of them, and the steward's scores."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 import synth
-from app import comparison, frame, recent, runs
+from app import comparison, frame, recent, runs, work
 from app.access import mine
 from synth import jobs
 
@@ -24,8 +26,10 @@ def section(job: jobs.Job) -> None:
     chosen = st.multiselect("Compare with", list(by_name), key="beside", placeholder="Choose runs",
                             help="Other finished runs on the same dataset.")  # fmt: skip
     shown = [job, *(by_name[n] for n in chosen)]
-    st.caption(f"**{comparison.MARK}** - the last three rows compare with the real rows.")
-    st.table(_table(shown), hide_index=True)
+    st.caption(f"**{comparison.MARK}** - the last three rows compare with the real rows. The two before them compare "
+               "with each run's own noisy answers: choosing by these is a choice by released figures.")  # fmt: skip
+    with st.spinner("Reading the noisy answers"):
+        st.table(_table(shown), hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
     if waiting and st.button(f"Score {'these' if len(waiting) > 1 else 'this'} against the real rows", key="score",
                              help="Each run that is scored this way counts as a candidate: see the page Release.",
@@ -52,16 +56,28 @@ def _fits(other: jobs.Job, job: jobs.Job) -> bool:
 
 
 def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
-    rows: dict[str, list[str]] = {"": ["Method", "Epsilon", "Charged", "Synthetic rows", "Distance, columns",
-                                       "Distance, pairs", "SDMetrics"]}  # fmt: skip
+    rows: dict[str, list[str]] = {"": ["Method", "Epsilon", "Charged", "Synthetic rows", "Noisy answers, columns",
+                                       "Noisy answers, pairs", "Distance, columns", "Distance, pairs",
+                                       "SDMetrics"]}  # fmt: skip
     for i, job in enumerate(shown):
         request, found = job.request(), comparison.held(job)
         head = "This run" if i == 0 else recent.when(job)
         rows[f"{head} ({i + 1})"] = [
             str(request.get("method")), f"{request['epsilon']:g}", "nothing" if request.get("free") else "yes",
-            f"{job.result()['num_rows']:,}", *_scores(found),
+            f"{job.result()['num_rows']:,}", *_released(job), *_scores(found),
         ]  # fmt: skip
     return {frame.escape(name): cells for name, cells in rows.items()}
+
+
+def _released(job: jobs.Job) -> list[str]:
+    """Mean distance to the run's own noisy counts, from its publishable report; a dash where it counted nothing."""
+    page = job.path / "publishable.html"
+    told: Path = page.with_suffix(".json")
+    if not told.exists():
+        work.answer("report", str(runs.release(job)), "--publishable", "--out", str(page), "--json")
+    found = json.loads(told.read_text(encoding="utf-8"))
+    gaps = [[one["distance"] for one in found["one_way"].values()], [one["distance"] for one in found["two_way"]]]
+    return [f"{100 * sum(g) / len(g):.1f} %" if g else "-" for g in gaps]
 
 
 def _scores(found: Any) -> list[str]:

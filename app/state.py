@@ -9,6 +9,7 @@ import streamlit as st
 import synth
 
 STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
+RESUMED = ("describe", "budget", "method", "run")  # pages at which one may go on at a later visit
 TITLES = {
     "data": "Data",
     "describe": "Describe",
@@ -36,7 +37,7 @@ class Wizard:
     source: str | None = None  # a database: @name, or an address without a password
     label: str = ""
     uploaded: bool = False  # whether the table is a copy of ours, to be removed with its note
-    place: Path | None = None  # the folder of the description's note; None for the sample
+    place: Path | None = None  # the folder of the note of description and choices
     plain: dict[str, Any] = field(default_factory=dict)  # the description as JSON data, edits included
     left_out: list[str] = field(default_factory=list)  # columns that the steward does not want in the result
     suggestions: list[str] = field(default_factory=list)
@@ -51,6 +52,8 @@ class Wizard:
     uploads: int = 0  # raised to make Streamlit forget an uploaded file
     edition: int = 0  # raised to build the description's table anew
     page: str = ""
+    left_at: str = "describe"  # the last of ``RESUMED`` that was open
+    touring: bool = True  # whether hints are shown on the sample table
     editing: str | None = None  # the column whose values are being edited
     notice: str = ""  # said once on the next page
 
@@ -71,11 +74,11 @@ def take_table(
     suggestions: list[str],
     source: str | None = None,
 ) -> None:
-    """Starts anew with this table; budget choices stay. ``place``: the folder of its note, if it has one."""
+    """Starts anew with this table; budget choices stay. ``place``: the folder of its note."""
     w.table, w.source, w.label, w.place, w.rows = table, source, label, place, rows
     w.uploaded = place is not None and table.parent == place
     w.plain, w.left_out, w.suggestions = plain, [], suggestions
-    w.editing, w.job, w.learning = None, None, None
+    w.editing, w.job, w.learning, w.left_at = None, None, None, "describe"
     w.edition += 1
 
 

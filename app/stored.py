@@ -8,21 +8,33 @@ import streamlit as st
 
 import synth
 from app import access, frame, work
-from app.state import Wizard, take_table, view, wizard
+from app.state import Wizard, ready, take_table, view, wizard
 from synth.roles import Visitor
 
 NOTE = "wizard.json"
+CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at")  # of all pages
 
 
 def remember(w: Wizard) -> None:
-    """Keeps the description beside the uploaded table or for a table elsewhere. Public facts and file names only."""
+    """Keeps description and choices beside the uploaded table or for a table elsewhere. Public facts and file names."""
     if w.table is None or w.place is None or not w.place.is_dir():
         return
-    told = {"label": w.label, "plain": w.plain, "left_out": w.left_out, "suggestions": w.suggestions, "rows": w.rows,
-            "owner": access.me().name, "source": w.source, "table": None if w.uploaded else str(w.table)}  # fmt: skip
+    told = {name: getattr(w, name) for name in CHOICES}
+    told |= {"label": w.label, "plain": w.plain, "suggestions": w.suggestions, "owner": access.me().name,
+             "source": w.source, "table": None if w.uploaded else str(w.table)}  # fmt: skip
     note, text = w.place / NOTE, json.dumps(told, ensure_ascii=False)
     if not note.exists() or note.read_text(encoding="utf-8") != text:
         note.write_text(text, encoding="utf-8")
+
+
+def resume(w: Wizard, place: Path, table: Path, told: dict[str, Any]) -> str:
+    """Goes on with a stored table where it was left; returns the page to open."""
+    take_table(w, table, label=told["label"], plain=told["plain"], place=place, rows=int(told["rows"]),
+               source=told.get("source"), suggestions=list(told["suggestions"]))  # fmt: skip
+    for name in CHOICES:
+        if name in told:
+            setattr(w, name, told[name])
+    return w.left_at if ready(w).get(w.left_at) else "describe"
 
 
 def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
@@ -58,11 +70,7 @@ def offer() -> None:
             st.markdown(f"{frame.escape(told['label'])}, {len(told['plain'].get('columns', {}))} columns")
             with st.container(horizontal=True):
                 if st.button("Go on with it", key=f"use_{i}"):
-                    take_table(w, table, label=told["label"], plain=told["plain"], place=place,
-                               rows=int(told["rows"]), source=told.get("source"),
-                               suggestions=list(told["suggestions"]))  # fmt: skip
-                    w.left_out = list(told["left_out"])
-                    st.switch_page(view("describe"))
+                    st.switch_page(view(resume(w, place, table, told)))
                 if st.button("Remove it", key=f"remove_{i}", icon=":material/delete:"):
                     work.discard(place)
                     w.notice = "The stored table is removed."

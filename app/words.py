@@ -1,7 +1,7 @@
 """The application's longer texts, in plain words, in one place."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 KINDS = {
@@ -94,6 +94,22 @@ STAGES = {
     "sample": "Drawing synthetic rows",
     "write": "Writing the files",
 }
+ASKS = {
+    "one-way": "single columns",
+    "one-way, calendar": "weekdays and months",
+    "one-way, again": "single columns, finer",
+    "tables": "pairs of columns",
+    "slices": "random blends of all columns",
+    "mean embedding": "averages that describe the rows",
+    "rows": "the number of rows",
+    "row count": "the number of rows",
+    "votes": "votes of teachers",
+    "critic": "steps of the training",
+    "autoencoder": "steps of the training",
+    "aim": "groups of columns, chosen on the way",
+    "mst": "pairs of columns, chosen on the way",
+    "small database": "the choice of a tiny table",
+}
 ENDS = {
     0: "done",
     1: "internal error",
@@ -103,6 +119,16 @@ ENDS = {
     5: "it stopped after the budget was charged",
     130: "cancelled, nothing was spent",
 }
+
+
+def asks(purposes: Sequence[str]) -> list[str]:
+    """What the steps of a spend ask for, in plain words.
+
+    >>> asks(["one-way", "one-way, level 2", "tables", "tables", "the newest"])
+    ['single columns', 'single columns, finer', 'pairs of columns', 'pairs of columns, once more', 'the newest']
+    """
+    said = ["single columns, finer" if p.startswith("one-way, level") else ASKS.get(p, p) for p in purposes]
+    return [f"{s}, once more" if s in said[:i] else s for i, s in enumerate(said)]
 
 
 def caution(epsilon: float) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -47,6 +48,16 @@ def new_place() -> Path:
         place.mkdir(mode=0o700)
     except OSError as error:
         raise synth.InputError(f"the table's folder cannot be made ({error.strerror}); free some space") from None
+    return place
+
+
+def sample_place(visitor: str) -> Path:
+    """The folder of a visitor's note on the sample table, of which nothing is copied. Errors: InputError."""
+    place = folder() / f"sample-{sha256(visitor.encode()).hexdigest()[:16]}"
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise synth.InputError(f"the sample's folder cannot be made ({error.strerror}); free some space") from None
     return place
 
 

@@ -3,6 +3,7 @@
     python benchmarks/rows.py                      # 100 million rows x 20 columns; 5 GB of temporary files
     python benchmarks/rows.py --rows 10000000 --no-run
     python benchmarks/rows.py --csv 400,2000       # `run` on CSV files of so many megabytes
+    python benchmarks/rows.py --persons 1000000,10000000   # `run` with a person as the unit, three rows each
 
 Every measurement is a process of its own, so that its peak of resident memory is its own. Ratios are within one run.
 """
@@ -56,10 +57,11 @@ def schema() -> dict[str, Any]:
     return {"dataset": "drawn", "columns": facts}
 
 
-def draw(folder: Path, rows: int) -> None:
-    """The table as Parquet files of at most ten million rows."""
+def draw(folder: Path, rows: int, *, persons: bool = False) -> None:
+    """The table as Parquet files of at most ten million rows; ``persons``: with a column that names one of rows / 3."""
     folder.mkdir()
-    chosen = ", ".join(f"{sql} AS {name}" for name, sql in columns().items())
+    drawn = columns() | ({"person": f"CAST(floor(random() * {rows // 3}) AS INTEGER)"} if persons else {})
+    chosen = ", ".join(f"{sql} AS {name}" for name, sql in drawn.items())
     with duckdb.connect() as con:
         con.execute("SET memory_limit = '2GB'; SET preserve_insertion_order = false; SET enable_progress_bar = false")
         for part, start in enumerate(range(0, rows, 10**7)):
@@ -125,14 +127,18 @@ def counted(folder: Path) -> dict[str, Any]:
             "rows": int(tables[0].sum())}  # fmt: skip
 
 
-def fitted(folder: Path, rows: int) -> dict[str, Any]:
-    """`synth run` with the flagship: a fitted mixture and a million rows drawn from it."""
+def fitted(folder: Path, rows: int, *, persons: bool = False) -> dict[str, Any]:
+    """`synth run` with the flagship: a fitted mixture and a million rows drawn from it; of a person two rows."""
     from synth import pipeline
     from synth.schema import parse
 
+    facts = schema()
+    if persons:
+        facts |= {"unit": "person", "max_rows": 2}
+        facts["columns"]["person"] = {"type": "identifier"}
     with tempfile.TemporaryDirectory() as home:
         started = time.perf_counter()
-        result = pipeline.run(folder, schema=parse(schema()), epsilon=1, delta=1e-5, num_rows=min(rows, 10**6),
+        result = pipeline.run(folder, schema=parse(facts), epsilon=1, delta=1e-5, num_rows=min(rows, 10**6),
                               out=Path(home) / "out", ledger=Path(home) / "ledger.sqlite", seed=1)  # fmt: skip
         return {"seconds": time.perf_counter() - started, "seconds_after_form_check": result.seconds}
 
@@ -158,12 +164,24 @@ def measure_csv(sizes: list[int], into: Path) -> None:
     into.write_text(json.dumps(results, indent=1) + "\n")
 
 
+def measure_persons(sizes: list[int], into: Path) -> None:
+    """`run` where a person is the unit of privacy."""
+    results = {}
+    with tempfile.TemporaryDirectory() as home:
+        for rows in sizes:
+            folder = Path(home) / str(rows)
+            draw(folder, rows, persons=True)
+            results[str(rows)] = apart("persons", folder, rows)
+    into.write_text(json.dumps(results, indent=1) + "\n")
+
+
 def main() -> None:
     """Measures, prints, and writes the JSON file."""
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("--rows", type=int, default=10**8)
     ask.add_argument("--no-run", action="store_true", help="leave out the fit")
     ask.add_argument("--csv", help="only CSV files, of these megabytes")
+    ask.add_argument("--persons", help="only runs with a person as the unit, of these rows")
     ask.add_argument("--json", type=Path)
     ask.add_argument("--only", help=argparse.SUPPRESS)
     ask.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -174,6 +192,7 @@ def main() -> None:
             "groupings": lambda: bare(given.folder, sets=True),
             "group by": lambda: bare(given.folder, sets=False),
             "run": lambda: fitted(given.folder, given.rows),
+            "persons": lambda: fitted(given.folder, given.rows, persons=True),
         }
         before = time.process_time()
         found = {**calls[given.only](), "cpu_seconds": time.process_time() - before}
@@ -181,6 +200,11 @@ def main() -> None:
         return
     if given.csv:
         measure_csv([int(v) for v in given.csv.split(",")], given.json or HERE / "results" / "rows_csv.json")
+        return
+    if given.persons:
+        measure_persons(
+            [int(v) for v in given.persons.split(",")], given.json or HERE / "results" / "rows_persons.json"
+        )
         return
     results: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": {}}
     with tempfile.TemporaryDirectory() as home:

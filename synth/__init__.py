@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from synth.card import meaning, odds
     from synth.card_check import check as check_card
     from synth.card_page import render_html as card_html
+    from synth.closest import distances as choice_distances
+    from synth.closest import questions as choice_questions
+    from synth.closest import shared as choice_columns
     from synth.drafting import draft
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
     from synth.evaluate.fidelity import compare
@@ -39,6 +42,8 @@ _HOME = {
     "compare": "evaluate.fidelity", "examine": "steward_report", "ledger_composition": "privacy.composition",
     "write_steward_report": "steward_report:write", "write_publishable_report": "report:write",
     "make_bundle": "release_bundle:make", "check_card": "card_check:check", "card_html": "card_page:render_html",
+    "choice_columns": "closest:shared", "choice_questions": "closest:questions",
+    "choice_distances": "closest:distances",
 }  # fmt: skip
 
 __all__ = [
@@ -52,6 +57,9 @@ __all__ = [
     "UsageError",
     "card_html",
     "check_card",
+    "choice_columns",
+    "choice_distances",
+    "choice_questions",
     "compare",
     "databases",
     "draft",

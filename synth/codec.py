@@ -21,6 +21,7 @@ from synth.schema import CATEGORICAL, Column, Schema, canonical
 
 EPOCH = np.datetime64("1970-01-01T00:00:00", "s")
 MOST_PLACES = 2**24
+FEW_CELLS = 1 << 16  # positions of a column that are listed even for a few rows
 HUGE = r"[+-]?[0-9]+[.]?[0-9]*[eE][+]?[0-9]{3,}|[+-]?[0-9]{300,}[.]?[0-9]*"
 DATE = (
     r"^(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})"
@@ -171,10 +172,19 @@ def decode(
 
 def _texts(column: Column, places: np.ndarray) -> pa.Array:
     """Text of each position. Only distinct positions are formatted."""
-    distinct, index = np.unique(places, return_inverse=True)
+    distinct, index = _distinct(places, column.cells)
     valid = distinct[distinct < column.size]
     written = _written(column, valid) + [column.missing_codes[p - column.size] for p in distinct[len(valid) :]]
     return pa.array(written, type=pa.string()).take(pa.array(index))
+
+
+def _distinct(places: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """As ``np.unique`` with the inverse; by a list of all positions, without sorting, where there are few of them."""
+    if cells > max(FEW_CELLS, len(places)):
+        return np.unique(places, return_inverse=True)
+    seen = np.zeros(cells, dtype=bool)
+    seen[places] = True
+    return np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1)[places]
 
 
 def _written(column: Column, places: np.ndarray) -> list[str]:

@@ -25,7 +25,7 @@ from synth.questions import Release
 from synth.request import Job
 from synth.schema import CATEGORICAL, Learnt, Schema
 from synth.sources.spool import Spool
-from synth.units import keep
+from synth.units import keep, keep_parts
 
 SAME_ROWS = (
     "warning: the same rows were charged before under another name ({}); "
@@ -178,7 +178,8 @@ class Paid:
         self._compare(opened.digest)
         rows = opened.encoded.positions
         if opened.persons is not None and isinstance(rows, Spool):
-            rows.keep(keep(opened.persons, near.max_rows, self.noise))
+            kept = keep_parts(opened.persons.parts(), near.max_rows, self.noise, num_rows=opened.persons.num_rows)
+            rows.keep(kept)
         if self.log is not None:
             bundle.write_steward_log(Path(self.log), opened.encoded)
         return rows

@@ -11,22 +11,40 @@ The file is TOML::
     [approval]
     epsilon_above = 1.0               # larger spends wait for a reviewer
 
+    [budget]
+    max_epsilon = 3.0                 # over all runs on one dataset; without it there is no cap
+    max_delta = 1e-4
+
     [datasets.town-survey]            # optional, by name of the dataset
     may_spend = ["ann@example.org"]
     epsilon_above = 0.5
+    max_epsilon = 1.0
 """
 
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from synth.errors import InputError
 
 STEWARD, REVIEWER, ANALYST, ALONE = "steward", "reviewer", "analyst", "alone"
 ORDER = (STEWARD, REVIEWER, ANALYST)  # the first that fits
+CAPS = {"max_epsilon": inf, "max_delta": 1.0}  # each below its bound
+DATASET = ("may_spend", "epsilon_above", *CAPS)
+KNOWN = {"file": ("roles", "approval", "budget", "datasets"), "approval": ("epsilon_above",), "budget": tuple(CAPS)}
+USUAL_DELTA = 1e-3  # over all runs, where a budget names epsilon alone
+
+
+class Book(Protocol):
+    """What of the ledger is needed to put a budget down."""
+
+    def policy(self, dataset: str) -> Any: ...
+    def set_policy(self, dataset: str, *, max_epsilon: float, max_delta: float, approved_by: str) -> Any: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +83,7 @@ class Roles:
     people: dict[str, list[str]]
     epsilon_above: float | None = None
     datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    caps: Mapping[str, float] = field(default_factory=dict)
 
     def visitor(self, address: str) -> Visitor | None:
         """The visitor of that address, None where no role fits.
@@ -93,6 +112,31 @@ class Roles:
         limit = self.datasets.get(dataset, {}).get("epsilon_above", self.epsilon_above)
         return limit is not None and epsilon > limit
 
+    def budget(self, dataset: str) -> tuple[float, float] | None:
+        """The largest epsilon and delta over all runs on this dataset, None where the rules name none.
+
+        >>> Roles({}, None, {"d": {"max_epsilon": 1.0}}, {"max_epsilon": 3.0, "max_delta": 1e-4}).budget("d")
+        (1.0, 0.0001)
+        """
+        caps = {**self.caps, **{k: v for k, v in self.datasets.get(dataset, {}).items() if k in CAPS}}
+        return (caps["max_epsilon"], caps.get("max_delta", USUAL_DELTA)) if "max_epsilon" in caps else None
+
+    def may_cap(self, visitor: Visitor, dataset: str) -> bool:
+        """Whether the visitor may set the dataset's cap himself: where he may spend, and the rules name no budget.
+
+        >>> Roles({}, caps={"max_epsilon": 3.0}).may_cap(Visitor(name="ann@x.org", role="steward"), "d")
+        False
+        """
+        return self.may_spend(visitor, dataset) and self.budget(dataset) is None
+
+    def put_down(self, book: Book, dataset: str) -> None:
+        """Writes the dataset's budget into the ledger, which refuses whatever exceeds it; nothing where it is there."""
+        if (budget := self.budget(dataset)) is None:
+            return
+        held = book.policy(dataset)
+        if held is None or (held.max_epsilon, held.max_delta) != budget:
+            book.set_policy(dataset, max_epsilon=budget[0], max_delta=budget[1], approved_by="file of roles")
+
 
 def place() -> Path | None:
     """The file of roles, None where there is one user only."""
@@ -108,6 +152,7 @@ def load(path: Path) -> Roles:
         raise InputError(f"roles {path}: {error.strerror or 'cannot be read'}; correct SYNTH_ROLES") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         raise InputError(f"roles {path}: not a TOML file; see docs/app.md for its form") from None
+    _known(path, plain)
     people, datasets = plain.get("roles", {}), plain.get("datasets", {})
     for role, names in people.items():
         if role not in ORDER or not _texts(names):
@@ -117,7 +162,26 @@ def load(path: Path) -> Roles:
         raise InputError(f"roles {path}: epsilon_above must be a number")
     if not all(_texts(d.get("may_spend", [])) for d in datasets.values()):
         raise InputError(f"roles {path}: may_spend must be a list of addresses")
-    return Roles(people, limits[0], datasets)
+    caps = plain.get("budget", {})
+    for name, below in CAPS.items():
+        if not all(_within(d[name], below) for d in (caps, *datasets.values()) if name in d):
+            raise InputError(f"roles {path}: {name} must be a number above 0{' and below 1' * (below == 1)}")
+    return Roles(people, limits[0], datasets, {k: float(v) for k, v in caps.items() if k in CAPS})
+
+
+def _known(path: Path, plain: dict[str, Any]) -> None:
+    """A misspelt rule would be no rule, so it is refused. Errors: InputError."""
+    datasets = plain.get("datasets", {})
+    tables = {name: plain.get(name, {}) for name in ("roles", "approval", "budget", "datasets")}
+    tables |= {f"datasets.{k}": v for k, v in datasets.items()} if isinstance(datasets, dict) else {}
+    for where, rules in {"file": plain, **tables}.items():
+        known = rules if where in ("roles", "datasets") else KNOWN.get(where, DATASET)
+        if not isinstance(rules, dict) or any(name not in known for name in rules):
+            raise InputError(f"roles {path}: {where} is no table of known names; see docs/app.md for its form")
+
+
+def _within(value: object, below: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < below
 
 
 def _texts(value: object) -> bool:

@@ -1,20 +1,17 @@
 """Releases and models on disk: JSON for what people read, safetensors for arrays. Never a pickle."""
 
 import contextlib
-import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load as undump
-from safetensors.numpy import save as dump
 
-from synth import questions
+from synth import questions, tensors
 from synth.errors import InputError
 from synth.questions import Release
 
@@ -24,17 +21,25 @@ KINDS: dict[str, Any] = {n: getattr(questions, n) for n in questions.__all__}  #
 
 def save(path: Path, plain: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Writes NAME.json and NAME.safetensors beside it, each whole or not at all. Errors: OSError."""
-    packed = dump({k: np.ascontiguousarray(v) for k, v in arrays.items()})
-    told = {**plain, "arrays_sha256": hashlib.sha256(packed).hexdigest()}
-    replace(path.with_suffix(".safetensors"), packed)
+    with replacing(path.with_suffix(".safetensors")) as file:
+        digest = tensors.write(file, arrays)
+    told = {**plain, "arrays_sha256": digest}
     replace(path, (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def replace(path: Path, content: bytes) -> None:
     """Writes a file that appears whole or not at all; nothing is left beside it when that fails. Errors: OSError."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to be written, in the place of ``path`` once that is done; as ``replace``."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(content)
+        with part.open("wb") as file:
+            yield file
         os.replace(part, path)
     finally:
         with contextlib.suppress(OSError):
@@ -50,8 +55,7 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
     path = path / f"{kind}.json" if path.is_dir() else path
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
-        packed = path.with_suffix(".safetensors").read_bytes()
-        arrays = undump(packed)
+        arrays, digest = tensors.read(path.with_suffix(".safetensors"))
     except OSError as error:
         missing = Path(str(error.filename or path)).name
         reason = f"{missing}: {error.strerror or 'cannot be read'}"
@@ -61,7 +65,7 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
     if not isinstance(plain, dict) or plain.get("format") != f"facsimile-{kind}/1":
         raise InputError(f"{path}: not a {kind} (format facsimile-{kind}/1) but something else")
     told = plain.get("arrays_sha256")  # older files have none
-    if told is not None and told != hashlib.sha256(packed).hexdigest():
+    if told is not None and told != digest:
         raise InputError(f"{path}: its arrays are damaged or another {kind}'s; use another copy")
     return plain, arrays
 

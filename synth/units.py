@@ -1,5 +1,6 @@
 """Whose rows are whose: bounding how many rows of one person are kept."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,19 @@ class Keys(Protocol):
     """Where a secret random key for every row comes from."""
 
     def uniform_codes(self, size: int, *, high: int) -> np.ndarray: ...
+
+
+def keep_parts(
+    parts: Iterable[tuple[TextColumn, np.ndarray]], max_rows: int, draws: Keys, *, num_rows: int
+) -> np.ndarray:
+    """``keep`` for a table in parts, (persons, where their rows stand), each with all rows of its persons.
+
+    Returns a mark for each of ``num_rows`` rows. **Guarantee**: as of ``keep``, since no person is in two parts.
+    """
+    kept = np.zeros(num_rows, dtype=bool)
+    for persons, rows in parts:
+        kept[rows[keep(persons, max_rows, draws)]] = True
+    return kept
 
 
 def keep(persons: TextColumn, max_rows: int, draws: Keys) -> np.ndarray:

@@ -32,7 +32,8 @@ ALLOWED = {
     "evaluate": {"schema", "codec", "sources", "evaluate"},
     "jobs": {"jobs"},
     "units": {"codec"},
-    "store": {"questions"},
+    "store": {"questions", "tensors"},
+    "tensors": {"questions"},
     "statistics_file": set(),
     "card": {"schema", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "card_statements": set(),
@@ -49,7 +50,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics",
+    "auditing", "statistics", "closest",
 }  # fmt: skip
 
 

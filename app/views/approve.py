@@ -15,14 +15,17 @@ def page() -> None:
     asked = [j for j in jobs.listing() if (j.path / export.ASKED).exists() and selection.released(j) is None]
     st.subheader("Spends", anchor=False)
     if not held:
-        st.info("No spend waits for approval.", icon=":material/info:")
+        st.info("No spend waits for approval. Runs above the threshold of this installation appear here.",
+                icon=":material/info:")  # fmt: skip
     for i, job in enumerate(held):
         _spend(i, job)
     st.subheader("Releases", anchor=False)
     if not asked:
-        st.info("No result waits to be released.", icon=":material/info:")
+        st.info("No result waits to be released. What stewards ask to release appears here.",
+                icon=":material/info:")  # fmt: skip
     for i, job in enumerate(asked):
         _release(i, job)
+    st.button("Look again", key="look_again", icon=":material/refresh:", help="Shows what was asked for meanwhile.")
 
 
 def _state(job: jobs.Job) -> str:
@@ -40,6 +43,8 @@ def _spend(i: int, job: jobs.Job) -> None:
         st.markdown(f"**{frame.escape(request['dataset'])}**: epsilon {request['epsilon']:g}, delta "
                     f"{words.small(request['delta'])}, {frame.escape(request['method'])}; asked by "
                     f"{frame.escape(request.get('owner') or 'nobody')}. Budget: {left}.")  # fmt: skip
+        st.caption(f"It means: {frame.escape(synth.meaning(request['epsilon']))}. "
+                   f"{words.caution(request['epsilon'])[1]}")  # fmt: skip
         with st.container(horizontal=True):
             if st.button("Approve and run", key=f"approve_{i}", type="primary", icon=":material/check:"):
                 runs.approve(job)

@@ -5,7 +5,7 @@ from math import exp, log
 import streamlit as st
 
 import synth
-from app import frame, words
+from app import access, frame, words
 from app.forecast import budget, delta_note, short_by
 from app.state import dataset, wizard
 
@@ -115,7 +115,8 @@ def _details() -> None:
 
 
 def _left() -> None:
-    w = wizard()
+    w, rules = wizard(), access.rules()
+    rules.put_down(synth.Ledger(), dataset(w))
     total = budget(w)
     st.subheader("Budget of this dataset", anchor=False)
     name = frame.escape(dataset(w))
@@ -124,12 +125,15 @@ def _left() -> None:
             f"epsilon {total.epsilon:g} spent in {words.runs(total.runs)} so far" if total else "nothing spent so far"
         )
         st.markdown(f"**{name}**: {spent}. There is **no cap**, so nothing stops a run.")
-        _cap(total.epsilon if total else 0.0)
+        if rules.may_cap(access.me(), dataset(w)):
+            _cap(total.epsilon if total else 0.0)
         return
     cap = total.policy.max_epsilon
     st.progress(min(1.0, total.epsilon / cap), text=(
         f"{name}: epsilon {total.epsilon:g} of {cap:g} spent in {words.runs(total.runs)}, "
         f"**{total.remaining_epsilon:g} left**; delta {words.small(total.remaining_delta)} left"))  # fmt: skip
+    if rules.budget(dataset(w)) is not None:
+        st.caption("The cap is set by the file of roles of this installation.")
     if reason := short_by(w):
         st.error(reason, icon=":material/block:")
 
@@ -142,7 +146,7 @@ def _cap(spent: float) -> None:
         "count together, also those whose results you did not like.",
     )  # fmt: skip
     if right.button("Set this cap", key="set_cap"):
-        synth.Ledger().set_policy(dataset(wizard()), max_epsilon=float(cap))
+        synth.Ledger().set_policy(dataset(wizard()), max_epsilon=float(cap), actor=access.me().name or None)
         st.rerun()
 
 

@@ -49,14 +49,16 @@ def _chosen() -> None:
 def _sample() -> None:
     st.subheader("Try it on the sample table", anchor=False)
     st.markdown(
-        "A simulated survey of a town: 20,000 people, 15 columns. Nobody in it exists, so nothing can go wrong."
+        "A simulated survey of a town: 20,000 people, 15 columns. Nobody in it exists, so nothing can go wrong. "
+        "Hints lead through all steps in two minutes."
     )
     if not work.SAMPLE.exists():
         st.info("The sample table is not installed here. Upload a table below.")
-    elif st.button("Use the sample table", key="use_sample", icon=":material/table_chart:"):
+    elif st.button("Use the sample table", key="use_sample", icon=":material/table_chart:",
+                   type="secondary" if wizard().table else "primary"):  # fmt: skip
         facts = json.loads(synth.load(work.SAMPLE_SCHEMA).to_json())
-        take_table(wizard(), work.SAMPLE, label="Town survey (sample)", plain=facts, place=None,
-                   rows=work.SAMPLE_ROWS, suggestions=[])  # fmt: skip
+        take_table(wizard(), work.SAMPLE, label="Town survey (sample)", plain=facts,
+                   place=work.sample_place(access.me().name), rows=work.SAMPLE_ROWS, suggestions=[])  # fmt: skip
         st.switch_page(view("describe"))
 
 

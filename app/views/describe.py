@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import constraints, facts, frame, intake, learning, stored, words, work
+from app import constraints, facts, frame, intake, learning, words, work
 from app.state import Wizard, dataset, effective, schema, wizard
 
 HEIGHT = 35
@@ -52,10 +52,9 @@ def page() -> None:
     _values()
     constraints.section()
     learning.section()
-    if w.place is not None:
+    if w.place is not None and w.table != work.SAMPLE:
         _books()
         _again()
-    stored.remember(w)
     plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"
     st.download_button("Save this description", plain, "schema.json", "application/json", key="save_schema",
                        icon=":material/download:", on_click="ignore",
@@ -187,7 +186,8 @@ def _vouch() -> None:
         st.markdown(f"**{len(waiting)} of {len(effective(w)['columns'])} columns are waiting for somebody to vouch.**")
         st.markdown(words.NOT_FREE)
         st.caption("Waiting: " + frame.escape(", ".join(waiting[:12])) + (" …" if len(waiting) > 12 else ""))
-        mine = st.checkbox("I have checked them, and I vouch that these are public facts", key=f"mine_{w.edition}")
+        mine = st.checkbox("I have checked them, and I vouch that these are public facts", key=f"mine_{w.edition}",
+                           help="Your name stands for these facts. Without it the way on stays closed.")  # fmt: skip
         if st.button("Confirm all columns", key="confirm_all", disabled=not mine, type="primary"):
             _replace(facts.confirm(w.plain, waiting), "All columns are confirmed on your word.")
 

@@ -9,7 +9,6 @@ import streamlit as st
 
 import synth
 from app import access, composition, frame, words
-from synth.roles import REVIEWER
 
 KINDS = {
     "spend": "charged",
@@ -35,8 +34,7 @@ def page() -> None:
     for total in totals:
         _total(total)
     names = [t.dataset for t in totals]
-    if access.me().role != REVIEWER:
-        _cap(book, names)
+    _cap(book, names)
     composition.section(names)
     _lines(book, names)
     _verify(book)
@@ -56,13 +54,18 @@ def _total(total: Any) -> None:
 
 
 def _cap(book: synth.Ledger, names: list[str]) -> None:
+    who = access.me()
+    names = [n for n in names if access.rules().may_cap(who, n)]
+    if not names:
+        return
     with st.expander("Set or change a cap"):
         name = st.selectbox("Dataset", names, key="cap_dataset", help="The dataset that the cap is for.")
         cap = st.number_input("Cap on epsilon over all runs", min_value=0.01, value=3.0, step=0.5, key="cap_epsilon",
                               help="Runs beyond it are refused. Earlier runs count.")  # fmt: skip
-        approved = st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written down.")
+        approved = st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written "
+                                 "down.") if who.alone else ""  # fmt: skip
         if st.button("Set this cap", key="cap_set"):
-            book.set_policy(name, max_epsilon=float(cap), actor=access.me().name or None,
+            book.set_policy(name, max_epsilon=float(cap), actor=who.name or None,
                             approved_by=approved.strip() or None)  # fmt: skip
             st.rerun()
 
@@ -75,6 +78,7 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
     config = {
         "Epsilon": st.column_config.NumberColumn(format="%.4g"),
         "Delta": st.column_config.NumberColumn(format="%.1e"),
+        "Details": st.column_config.TextColumn(width="large"),
     }
     if st.checkbox("Refusals only", key="refusals", help="Spends that the caps did not allow."):
         rows = [r for r in rows if r["What"] == KINDS["refusal"]]
@@ -121,7 +125,7 @@ def _details(entry: Any) -> str:
     if entry.kind == "refusal":
         return words.plain(str(told.get("reason", "")))
     if entry.kind == "fingerprint":
-        return "a sealed mark of its contents: warns of the same rows under another name"
+        return "a sealed mark that warns of the same rows elsewhere"
     return str(told.get("state", ""))
 
 

@@ -52,7 +52,7 @@ def _confirm() -> None:
     with st.container(border=True):
         st.markdown(
             f"**Table:** {frame.escape(w.label)}  \n**Method:** {frame.escape(w.method)}{_options(w.options)}  \n"
-            f"**What is hidden:** {words.RELATIONS.get(w.relation, w.relation)}  \n"
+            f"**What is hidden:** {words.RELATIONS_SHORT.get(w.relation, w.relation)}  \n"
             f"**Takes:** {takes}{_line()}"
         )
         if plan is not None:
@@ -110,11 +110,15 @@ def _options(options: dict[str, Any]) -> str:
 
 def _stages(plan: Any) -> dict[str, list[str]]:
     return {
-        "Asks for": [s.purpose for s in plan.steps],
+        "Asks for": words.asks([s.purpose for s in plan.steps]),
         "Tables": [f"{s.tables:,}" for s in plan.steps],
         "Cells": [f"{s.cells:,}" for s in plan.steps],
-        "Noise": [f"{s.sigma_least:.3g} to {s.sigma_most:.3g}" for s in plan.steps],
+        "Noise": [_span(words.count(s.sigma_least), words.count(s.sigma_most)) for s in plan.steps],
     }
+
+
+def _span(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
 
 
 def _after(total: Any) -> str:

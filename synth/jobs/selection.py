@@ -2,7 +2,8 @@
 
 A result chosen among several by scores that no noise protects is covered by no finite epsilon, however small its own.
 So a look at the comparison is noted beside the run. Once other runs on the same dataset were looked at, one run may
-leave only when all of them are released, or somebody states that the choice does not rest on those scores.
+leave only when all of them are released, somebody states that the choice does not rest on those scores, or noisy
+counts that were paid for decided among all of them.
 """
 
 import json
@@ -18,6 +19,7 @@ CHOICES = {
     "releases": "the run was chosen by released figures alone: forecast, card, publishable report",
     "scores": "the run was chosen by its comparison with the real rows",
 }
+PAID = "noisy counts that were paid for decided among all runs that were compared with the real rows"
 UNCOVERED = "selection not covered"
 
 
@@ -37,6 +39,20 @@ def choose(job: Job, how: str, *, by: str = "") -> None:
     if how not in CHOICES:
         raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
     _note(job, CHOICE, {"how": how, "in_words": CHOICES[how], "by": by})
+
+
+def decide(job: Job, losers: list[Job], *, line: int, by: str = "") -> None:
+    """Records that a paid private selection, charged in the ledger's ``line``, took this run before ``losers``.
+
+    Errors: UsageError where a run that was compared with the real rows did not take part.
+    """
+    part = {job.path.name, *(one.path.name for one in losers)}
+    if left_out := [one.path.name for one in rivals(job) if one.path.name not in part]:
+        raise UsageError(f"{len(left_out)} compared runs took no part in the choice; let it decide among all of them")
+    _note(job, CHOICE, {"how": "private", "in_words": PAID, "by": by, "line": line, "among": sorted(part)})
+    for one in losers:
+        if (choice(one) or {}).get("how") == "private":
+            (one.path / CHOICE).unlink()  # a later decision holds instead of an earlier one
 
 
 def choice(job: Job) -> dict[str, Any] | None:
@@ -71,8 +87,11 @@ def barrier(job: Job) -> str:
     others = rivals(job)
     if not others or _all_released(job):
         return ""
-    made = (choice(job) or {}).get("how")
+    said = choice(job) or {}
+    made = said.get("how")
     if made in ("before", "releases"):
+        return ""
+    if made == "private" and {one.path.name for one in others} <= set(said.get("among", ())):
         return ""
     found = f"{len(others)} other run{'s' if len(others) > 1 else ''} on this dataset"
     if made == "scores":
@@ -93,7 +112,7 @@ def how(job: Job) -> str | None:
     if _all_released(job):
         return "all"
     same = [o for o in listing() if o.path != job.path and _about(o, "dataset") == str(job.request().get("dataset"))]
-    return None if any(_done(o) for o in same) else "only"
+    return None if any(_done(o) and _makes_rows(o) for o in same) else "only"
 
 
 def _all_released(job: Job) -> bool:
@@ -106,6 +125,11 @@ def _about(job: Job, what: str) -> str:
         return str(job.request().get(what))
     except SynthError:
         return ""
+
+
+def _makes_rows(job: Job) -> bool:
+    """Whether a job makes a synthetic table, rather than learning facts or deciding between tables."""
+    return _about(job, "learns") == _about(job, "decides") == str(None)
 
 
 def _done(job: Job) -> bool:

@@ -1,6 +1,6 @@
 """Slices: sums of random groups of rows on random directions, noised. Proof note: slices.md beside this file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import sqrt
 
@@ -12,6 +12,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices, SlicesRelease
 from synth.questions.features import codes
+from synth.questions.shelf import Shelf
 from synth.questions.slices import DIRECTION_BITS
 from synth.sources.rows import length, parts
 
@@ -94,16 +95,41 @@ def changed_cells(question: Slices, near: Adjacency) -> int:
 def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SlicesRelease:
     """The question's slices over ``rows`` (positions by column), noised.
 
-    **Guarantee**: the profile of ``events`` (slices.md). Memory: the sums, twice, and ``CHUNK`` rows at a time.
+    **Guarantee**: the profile of ``events`` (slices.md). Memory: the sums of groups, twice, and ``CHUNK`` rows at a
+    time; a slice for each record is told some records at a time, and a long release lies on disk (shelf.py).
     """
-    exact = sums(question, rows, noise)
-    if question.whole:
-        return SlicesRelease(question=question, values=_told(question, exact, question.pitch, noise))
-    directions = _directions(question, noise)
+    directions = None if question.whole else _directions(question, noise)
+    values = _by_record if question.groups is None else _by_group
+    told = None if directions is None else directions * 2.0**-DIRECTION_BITS
+    return SlicesRelease(question=question, values=values(question, rows, directions, noise), directions=told)
+
+
+def _by_group(
+    question: Slices, rows: Mapping[str, np.ndarray], directions: np.ndarray | None, noise: SystemNoise
+) -> np.ndarray:
+    """The noisy slices of the groups' sums."""
+    return _noisy(question, sums(question, rows, noise), directions, noise)
+
+
+def _by_record(
+    question: Slices, rows: Mapping[str, np.ndarray], directions: np.ndarray | None, noise: SystemNoise
+) -> np.ndarray:
+    """The noisy slices of single records: exact ones of some records at a time, which noise is added to at once."""
+    wide = question.encoding.dim if directions is None else directions.shape[1]
+    shelf, tables = Shelf((length(rows), wide)), _whole(question)
+    for part, held in _parts(question, rows, max(min(CHUNK, HELD // question.encoding.dim), 1)):
+        exact = np.zeros((part.stop - part.start, question.encoding.dim), dtype=np.int64)
+        _add_rows(question, tables, held, _groups(question, part, noise)[0], exact)
+        shelf.add(_noisy(question, exact, directions, noise))
+    return shelf.array()
+
+
+def _noisy(question: Slices, exact: np.ndarray, directions: np.ndarray | None, noise: SystemNoise) -> np.ndarray:
+    """Exact sums, projected unless the directions are a whole rotation, with noise."""
+    if directions is None:
+        return _told(question, exact, question.pitch, noise)
     projected = _projected(exact, directions, limbs=2 if question.groups is None else 3)
-    step = question.pitch * 2.0 ** (LIMB - DIRECTION_BITS)
-    values = _told(question, projected, step, noise)
-    return SlicesRelease(question=question, values=values, directions=directions * 2.0**-DIRECTION_BITS)
+    return _told(question, projected, question.pitch * 2.0 ** (LIMB - DIRECTION_BITS), noise)
 
 
 def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> np.ndarray:
@@ -111,20 +137,34 @@ def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -
 
     Each row's group is drawn anew, uniformly, whatever the row and wherever it stands; it is never told.
     """
-    num_rows = length(rows)
-    total = np.zeros((num_rows if question.groups is None else question.groups, question.encoding.dim), dtype=np.int64)
-    whole = _whole(question)
+    groups = length(rows) if question.groups is None else question.groups
+    total = np.zeros((groups, question.encoding.dim), dtype=np.int64)
+    tables = _whole(question)
+    for part, held in _parts(question, rows, CHUNK):
+        group, first, last = _groups(question, part, noise)
+        _add_rows(question, tables, held, group, total[first:last])
+    return total
+
+
+def _parts(
+    question: Slices, rows: Mapping[str, np.ndarray], step: int
+) -> Iterator[tuple[slice, Mapping[str, np.ndarray]]]:
+    """At most ``step`` rows at a time, and where they stand."""
     start = 0
-    for held in parts(rows, {b.bins.column for b in question.encoding.blocks}, CHUNK):
+    for held in parts(rows, {b.bins.column for b in question.encoding.blocks}, step):
         part = slice(start, start + len(next(iter(held.values()))))
         start = part.stop
-        group, first, last = _groups(question, part, noise)
-        at = 0
-        for block, table in zip(question.encoding.blocks, whole, strict=True):
-            bins = codes(block.bins, held[block.bins.column])
-            _add(table, group, bins, total[first:last, at : at + block.width])
-            at += block.width
-    return total
+        yield part, held
+
+
+def _add_rows(
+    question: Slices, tables: list[np.ndarray], held: Mapping[str, np.ndarray], group: np.ndarray, total: np.ndarray
+) -> None:
+    """Adds one chunk of rows to the sums (K, dim) of their groups."""
+    at = 0
+    for block, table in zip(question.encoding.blocks, tables, strict=True):
+        _add(table, group, codes(block.bins, held[block.bins.column]), total[:, at : at + block.width])
+        at += block.width
 
 
 def _whole(question: Slices) -> list[np.ndarray]:

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from synth import codec
 from synth.schema import Column, Schema
-from synth.sources.frames import Digest, Table, Text
+from synth.sources.frames import Digest, Table
+from synth.sources.persons import Persons
 from synth.sources.spool import Spool
 from synth.sources.sql import ABOVE, BELOW, LOST
-from synth.sources.texts import encode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +35,8 @@ class Encoder:
         self.columns = schema.measured()
         self.spool = Spool({n: c.cells for n, c in self.columns.items()})
         self.digest = digest
+        self.persons = Persons(person) if person is not None else None
         self._draws, self._person = draws, person
-        self._persons: list[pa.Array] = []
         self._clamped = dict.fromkeys(self.columns, 0)
         self._unreadable = dict.fromkeys(self.columns, 0)
 
@@ -51,10 +51,8 @@ class Encoder:
             positions[name], clamped, unreadable = placed(self.columns[name], codes, self._draws)
             self._count(name, clamped, unreadable)
         self.spool.append(positions)
-        if self._person is not None:
-            text = batch.table.column(self._person)
-            indices = pa.array(text.codes, pa.int32())
-            self._persons.append(pa.DictionaryArray.from_arrays(indices, pa.array(text.values, pa.string())))
+        if self.persons is not None:
+            self.persons.append(batch.table.column(str(self._person)))
         if self.digest is not None and not batch.codes:
             self.digest.add(batch.table)
 
@@ -66,10 +64,6 @@ class Encoder:
     def encoded(self) -> codec.Encoded:
         """The rows so far with the counts of unknown cells, which are the steward's alone."""
         return codec.Encoded(self.spool, self._clamped, self._unreadable)
-
-    def persons(self) -> Text:
-        """The person of every row so far; all of them in memory, four bytes a row and each text once."""
-        return Text(*encode(pa.chunked_array(self._persons), name=self._person or ""))
 
 
 def placed(column: Column, codes: np.ndarray, draws: codec.Draws) -> tuple[np.ndarray, int, int]:

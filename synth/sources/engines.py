@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -92,7 +93,9 @@ class Engine:
         path = unquote(self._parts.path)
         if path and not os.path.exists(path):
             raise InputError(f"source {self.shown}: no such file; check the name")
-        return ibis.duckdb.connect(path or ":memory:", threads=len(os.sched_getaffinity(0)))
+        found = ibis.duckdb.connect(path or ":memory:", threads=len(os.sched_getaffinity(0)))
+        found.con.execute("SET disabled_optimizers = 'statistics_propagation'")  # as duck.py says
+        return found
 
     def _spark(self, ibis: Any) -> Any:
         from pyspark.sql import SparkSession
@@ -130,32 +133,63 @@ class Engine:
         with self._asked():
             if self.dialect.name == "duckdb":  # Ibis 12 asks DuckDB 2 for a method that is gone
                 yield from self.backend.con.sql(self.backend.compile(query)).to_arrow_reader(FETCH)
+            elif self.dialect.name == "spark":  # Ibis collects the whole table
+                yield from self._partitions(query)
             else:
                 yield from self.backend.to_pyarrow_batches(query, chunk_size=FETCH)
 
-    def tables(self) -> list[str]:
-        """Names of the tables and views that the user may read, sorted. Errors: as ``rows``."""
+    def _partitions(self, query: Any) -> Iterator[pa.RecordBatch]:
+        """Rows of an Ibis table on Spark, of which the driver holds one partition at a time."""
+        types = query.schema().to_pyarrow()
+        waiting = self.backend.raw_sql(self.backend.compile(query)).toLocalIterator(prefetchPartitions=False)
+        while rows := list(islice(waiting, FETCH)):
+            columns = zip(*rows, strict=True)
+            yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, types, strict=True)], schema=types)
+
+    def tables(self, schema: str | None = None) -> list[str]:
+        """Names of the tables and views of the user's own schema, or of another, sorted. Errors: as ``rows``."""
         if self.dialect.name == "spark":
             with self._asked():
-                return sorted(self.backend.list_tables())
-        listed = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+                return sorted(self.backend.list_tables(**({"database": schema} if schema else {})))
+        where = self.dialect.text(schema) if schema else "current_schema()"
+        listed = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
         return sorted(str(row[0]) for part in self.rows(listed) for row in part)
 
+    def split(self, name: str) -> tuple[str | None, str]:
+        """(schema, table) of a name such as ``public.people``; (None, name) where a table has it, point and all.
+
+        Errors: as ``rows``.
+        """
+        schema, _, table = name.partition(".")
+        return (None, name) if not (schema and table) or name in self.tables() else (schema, table)
+
+    def qualified(self, schema: str | None, table: str) -> str:
+        """The table's name in a query."""
+        return ".".join(self.dialect.identifier(part) for part in (schema, table) if part)
+
     def store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
-        """A new table with the parts' rows, each part sent as it comes. Errors: InputError, also where there is one."""
+        """A new table with the parts' rows, each part sent as it comes. Errors: InputError, also where there is one.
+
+        ``name``: as it is for a run, ``people`` or ``public.people``.
+        """
         with self._asked():
-            if name in self.tables():
+            schema, table = self.split(name)
+            there = {"database": schema} if schema else {}
+            if table in self.tables(schema):
                 raise InputError(f"source {self.shown}: a table {name!r} is there already; choose another name")
             for number, columns in enumerate(parts):
-                table = pa.table(dict(columns))
+                rows = pa.table(dict(columns))
                 if number == 0:
-                    self.backend.create_table(name, schema=_ibis_schema(table.schema))
-                self.backend.insert(name, table) if self.dialect.name != "postgres" else self._copy(name, table)
+                    self.backend.create_table(table, schema=_ibis_schema(rows.schema), **there)
+                if self.dialect.name == "postgres":
+                    self._copy(self.qualified(schema, table), rows)
+                else:
+                    self.backend.insert(table, rows, **there)
 
-    def _copy(self, name: str, table: pa.Table) -> None:
+    def _copy(self, relation: str, table: pa.Table) -> None:
         """PostgreSQL's bulk load, in one transaction for each part."""
         quoted = ", ".join(self.dialect.identifier(n) for n in table.column_names)
-        load = f"COPY {self.dialect.identifier(name)} ({quoted}) FROM STDIN"
+        load = f"COPY {relation} ({quoted}) FROM STDIN"
         with self.backend.con.cursor() as cursor, cursor.copy(load) as copy:
             for batch in table.to_batches(FETCH):
                 for row in zip(*(c.to_pylist() for c in batch.columns), strict=True):

@@ -14,7 +14,8 @@ from synth.errors import InputError
 from synth.schema import Schema
 from synth.sources import delimited, files
 from synth.sources.encoding import Batch, Encoder, plain, tables
-from synth.sources.frames import Digest, Table, Text, from_frame
+from synth.sources.frames import Digest, Table, from_frame
+from synth.sources.persons import Persons
 
 MOST_COMPARED = 1 << 21  # rows; a longer table is not compared with those charged before
 
@@ -24,7 +25,7 @@ class Opened:
     """An encoded table; ``persons``, of every row, where they were asked for; ``digest`` None where there is none."""
 
     encoded: Encoded
-    persons: Text | None
+    persons: Persons | None
     digest: bytes | None
 
 
@@ -58,8 +59,7 @@ class Place(ABC):
         for batch in self.batches(schema, names[len(schema.measured()) :]):
             encoder.add(batch)
         self.feed(digest, names)
-        persons = encoder.persons() if person else None
-        return Opened(encoder.encoded, persons, None if digest.full else digest.value())
+        return Opened(encoder.encoded, encoder.persons, None if digest.full else digest.value())
 
     def feed(self, digest: Digest, columns: Sequence[str]) -> None:  # noqa: B027
         """Gives the digest what the batches did not: nothing where they were text."""

@@ -16,7 +16,7 @@ import numpy as np
 from synth.errors import InputError
 
 BLOCK = 1 << 22  # bytes parsed at a time; also the longest row
-GATHERED = 1 << 24  # bytes read at a time
+GATHERED = 1 << 23  # bytes read at a time
 FOREIGN = {
     b"\xff\xfe": "it is UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "it is UTF-16 text; save it as UTF-8",

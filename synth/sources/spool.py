@@ -83,7 +83,7 @@ class Spool(EncodedRows):
                 self._flush()
 
     def keep(self, kept: np.ndarray) -> None:
-        """From now on only these rows count: indices, ascending, into all that were appended."""
+        """From now on only these rows count: indices into all that were appended, or a mark for each."""
         self._flush()
         self._kept = np.zeros(self._rows, dtype=bool)
         self._kept[kept] = True

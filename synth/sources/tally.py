@@ -6,6 +6,7 @@ numbers are exact, so that the counts do not depend on the blocks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations_with_replacement
 from math import prod
 
 import numpy as np
@@ -54,10 +55,10 @@ class Tally:
 
     def tables(self) -> list[np.ndarray]:
         """Each table's counts so far, int64 (cells,)."""
-        return [self._table(axes) for axes in self._axes]
+        found = zip(self._axes, holders(self._axes, self._blocks), strict=True)
+        return [self._table(axes, at) for axes, at in found]
 
-    def _table(self, axes: tuple[int, ...]) -> np.ndarray:
-        at = next(i for i, block in enumerate(self._blocks) if set(axes) <= set(block))
+    def _table(self, axes: tuple[int, ...], at: int) -> np.ndarray:
         return part(self._joint[at].reshape(self._shapes[at]), self._blocks[at], axes, self.groupings)
 
 
@@ -130,6 +131,26 @@ def cover(axes: Sequence[tuple[int, ...]], sizes: Sequence[int], *, most: int = 
         left[np.ix_(block, block)] = False
         blocks.append(tuple(sorted(block)))
     return blocks
+
+
+def holders(axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]]) -> list[int]:
+    """For each table the first block that it lies in; time grows with tables and pairs, not with their product.
+
+    >>> holders([(1, 0), (3,), (0, 1, 2)], [(3,), (0, 1, 2)])
+    [1, 0, 1]
+    """
+    first: dict[tuple[int, int], int] = {}
+    for at, block in enumerate(blocks):
+        for pair in combinations_with_replacement(sorted(block), 2):
+            first.setdefault(pair, at)
+    found = []
+    for table in axes:
+        members = sorted(set(table))
+        if len(members) <= 2:
+            found.append(first[members[0], members[-1]])
+        else:
+            found.append(next(at for at, block in enumerate(blocks) if set(members) <= set(block)))
+    return found
 
 
 def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -> list[int]:

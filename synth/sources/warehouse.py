@@ -25,8 +25,9 @@ from synth.sources.places import Opened, Place
 from synth.sources.rows import EncodedRows, Grouping, Tables
 from synth.sources.spool import Spool
 from synth.sources.sql import LOST, Kind, binned, position, settled, worded
-from synth.sources.tally import Binner, cover, distinct
+from synth.sources.tally import Binner, cover, distinct, holders
 
+OWN = {"postgres": "public", "duckdb": "main", "spark": "default"}  # schemas that need not be named
 MOST_TEXTS = 2_000  # distinct texts of a column that a query lists
 DRAWN = 1 << 20  # cells placed at random at a time
 
@@ -45,23 +46,35 @@ class WarehousePlace(Place):
 
     @property
     def name(self) -> str:
-        """Address and table, without user and password."""
+        """Address and table, without user and password; the schema that is a user's own by default is left out, so
+        that a table is charged under one name."""
         path = Path(self.table)
-        return f"{self.source.shown}/{path.resolve() if path.exists() else self.table}"
+        if path.exists():
+            return f"{self.source.shown}/{path.resolve()}"
+        return f"{self.source.shown}/{self.table.removeprefix(OWN[self.engine] + '.')}"
 
-    @cached_property
+    @property
     def expression(self) -> Any:
         """The table as Ibis sees it. Errors: InputError when there is none of this name."""
+        return self._found[0]
+
+    @cached_property
+    def _found(self) -> tuple[Any, str | None]:
+        """The table, and the schema (namespace) that its name tells: ``people``, or ``public.people``."""
         backend, path = self.source.backend, Path(self.table)
         try:
             if self.engine != "postgres" and path.exists():
                 files = str(path / "*.parquet") if path.is_dir() else str(path)
-                found = backend.read_parquet(files if self.engine == "duckdb" else str(path), table_name=self._view)
-            else:
-                found = backend.table(self.table)
-            return found
+                return backend.read_parquet(
+                    files if self.engine == "duckdb" else str(path), table_name=self._view
+                ), None
+            schema, table = self.source.split(self.table)
+            return backend.table(table, **({"database": schema} if schema else {})), schema
         except Exception:
-            raise InputError(f"source {self.source.shown}: no table {self.table!r} is there; check the name") from None
+            raise InputError(
+                f"source {self.source.shown}: no table {self.table!r} is there; check the name, SCHEMA.TABLE for one "
+                "that is not in the user's own schema"
+            ) from None
 
     @property
     def _view(self) -> str:
@@ -135,7 +148,8 @@ class WarehousePlace(Place):
     @property
     def relation(self) -> str:
         """The table's name in a query."""
-        return self.source.dialect.identifier(self.expression.get_name())
+        expression, schema = self._found
+        return self.source.qualified(schema, expression.op().name)  # a view of files has a name of its own
 
 
 def kind_of(kind: Any) -> Kind | None:
@@ -210,11 +224,10 @@ class WarehouseRows(EncodedRows):
         sizes = [b.size + 1 for b in binners]  # the last bin holds the cells that are to be placed
         blocks = cover(axes, sizes)
         joints = [self._joint(block, groupings, sizes) for block in blocks]
-        found = []
-        for table in axes:
-            at = next(i for i, block in enumerate(blocks) if set(table) <= set(block))
-            found.append(self._table(table, blocks[at], joints[at], groupings, binners))
-        return found
+        return [
+            self._table(table, blocks[at], joints[at], groupings, binners)
+            for table, at in zip(axes, holders(axes, blocks), strict=True)
+        ]
 
     def _joint(self, block: Sequence[int], groupings: Sequence[Grouping], sizes: Sequence[int]) -> np.ndarray:
         shape = tuple(sizes[i] for i in block)

@@ -3,18 +3,22 @@
 import os
 import shutil
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from synth.privacy.ledger import Ledger
 from tests.app.test_serve import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -80,6 +84,63 @@ def chromium(errors: list[str]) -> Iterator[Callable]:
 
         yield opened
         browser.close()
+
+
+class Relay(socketserver.ThreadingTCPServer):
+    """Hands bytes on between a browser and a server's port, or breaks every connection."""
+
+    daemon_threads, allow_reuse_address = True, True
+
+    def __init__(self, target: int) -> None:
+        self.open: set[socket.socket] = set()
+        self.working, self.target = True, target
+        super().__init__(("127.0.0.1", 0), _Hand)
+        self.port = self.server_address[1]
+
+    def off(self) -> None:
+        self.working = False
+        for end in list(self.open):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def on(self) -> None:
+        self.working = True
+
+
+class _Hand(socketserver.BaseRequestHandler):
+    server: Relay
+
+    def handle(self) -> None:
+        if not self.server.working:
+            return
+        with socket.create_connection(("127.0.0.1", self.server.target)) as far:
+            ends = (self.request, far)
+            self.server.open |= set(ends)
+            back = threading.Thread(target=self._pour, args=(far, self.request), daemon=True)
+            back.start()
+            self._pour(*ends)
+            back.join()
+            self.server.open -= set(ends)
+
+    @staticmethod
+    def _pour(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def relay(target: int) -> Iterator[Relay]:
+    """A relay to a port that runs meanwhile."""
+    with Relay(target) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        try:
+            yield found
+        finally:
+            found.off()
+            found.shutdown()
 
 
 @pytest.fixture
@@ -151,6 +212,21 @@ def test_a_run_goes_on_without_its_window_and_a_narrow_screen_finds_it(visit):
     assert wide <= 390, "nothing sticks out of a narrow screen"
 
 
+def test_a_page_that_lost_its_connection_in_mid_run_comes_back_to_it(served, home):
+    """The browser talks through a relay, which is cut while the run goes on; a cut is told on the console."""
+    with relay(int(served.rsplit(":", 1)[1])) as cut, chromium([]) as opened:
+        page = opened(f"http://127.0.0.1:{cut.port}", viewport={"width": 1280, "height": 900})
+        to_run(page)
+        page.get_by_role("button", name="Spend epsilon").click()
+        page.get_by_role("button", name="Cancel the run").wait_for()
+        cut.off()
+        page.get_by_text("Connection error").or_(page.get_by_text("Connecting")).first.wait_for()
+        cut.on()
+        page.get_by_role("button", name="Next: Review").click()
+        there(page, "Review")
+    assert [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == [1], "nothing was started twice"
+
+
 def test_a_run_is_cancelled_by_keyboard(visit):
     page = visit(viewport={"width": 1280, "height": 900})
     to_run(page)
@@ -159,6 +235,19 @@ def test_a_run_is_cancelled_by_keyboard(visit):
     page.get_by_role("button", name="Cancel the run").focus()
     page.keyboard.press("Enter")
     page.get_by_text("cancelled").or_(page.get_by_text("The synthetic table is ready")).first.wait_for()
+
+
+def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(home, monkeypatch):
+    monkeypatch.setenv("SYNTH_UPLOAD_MIB", "1")
+    (home / "large.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
+    port = free_port()
+    with server(home, port), chromium(errors := []) as opened:
+        page = opened(f"http://127.0.0.1:{port}", viewport={"width": 1280, "height": 900})
+        page.get_by_text("1MB per file").first.wait_for()
+        page.locator("input[type=file]").first.set_input_files(home / "large.csv")
+        page.get_by_text("must be 1.0MB or smaller").wait_for()
+        assert page.get_by_role("button", name="Load this table").is_disabled()
+    assert errors == []
 
 
 def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(home, people):
@@ -180,7 +269,7 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hom
         page.context.close()
     with server(home, port), chromium(errors) as opened:
         page = opened(url, viewport={"width": 1280, "height": 900})
-        page.get_by_text("Tables of earlier visits (1)").wait_for()
+        page.get_by_text("Tables of earlier visits (2)").wait_for()
         page.get_by_role("button", name="Watch it").or_(page.get_by_role("button", name="Open it")).click()
         page.get_by_role("button", name="Next: Review").or_(page.get_by_role("heading", name="Downloads")).wait_for()
         page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()

@@ -13,7 +13,7 @@ import synth
 from app import runs
 from app.state import view
 from synth import jobs
-from tests.app.test_pages import keys, said, upload
+from tests.app.test_pages import all_helped, keys, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 SCHEMA = {
@@ -51,9 +51,11 @@ def test_a_table_goes_from_upload_to_release(ready, start):
     assert "cancel" in keys(at)
     ended(at).button(key="to_result").click().run()
     assert at.title[0].value == "Review"
+    all_helped(at)
     at.button(key="onward").click().run()
 
     assert at.title[0].value == "Release"
+    all_helped(at)
     assert "73:27" in said(at)
     assert "in line 1 of the ledger" in said(at)
     assert synth.Ledger().summary("club")[0].epsilon == 1.0

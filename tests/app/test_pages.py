@@ -8,7 +8,8 @@ import synth
 from app import facts
 from app.state import STEPS, view
 
-CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader")
+CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",
+            "checkbox", "radio")  # fmt: skip
 pytestmark = pytest.mark.xdist_group("app")
 
 
@@ -51,13 +52,29 @@ def test_one_click_takes_the_sample_table_to_the_description(start):
     assert "onward" in keys(at)
 
 
+def all_helped(at) -> None:
+    """Every control of the page has help beside it."""
+    for kind in CONTROLS:
+        for control in getattr(at, kind):
+            assert control.help or control.proto.help, (at.title[0].value, control.label)
+
+
 def test_every_control_has_help_beside_it(start):
     at = sample(start)
     for name in ("describe", "budget", "method", "data", "ledger"):
         at.switch_page(view(name)).run()
-        for kind in CONTROLS:
-            for control in getattr(at, kind):
-                assert control.help or control.proto.help, (name, control.label)
+        all_helped(at)
+
+
+def test_the_tour_says_what_to_do_on_the_sample_until_it_is_ended(start, people):
+    at = sample(start)
+    assert "Tour, 1 of 6" in said(at)
+    at.switch_page(view("budget")).run()
+    assert "Tour, 2 of 6" in said(at)
+    at.button(key="end_tour").click().run()
+    at.switch_page(view("method")).run()
+    assert "Tour" not in said(at)
+    assert "Tour" not in said(upload(start(), people)), "nobody is led about on a table of one's own"
 
 
 def test_choices_survive_leaving_their_page(start):
@@ -251,6 +268,24 @@ def test_a_reload_finds_the_stored_table_with_what_was_vouched_for(start, people
     again.switch_page(view("data")).run()
     again.button(key="discard").click().run()
     assert "use_0" not in keys(again)
+
+
+def test_a_later_visit_goes_on_where_the_last_one_was_left_with_all_that_was_chosen(start):
+    at = sample(start)
+    for name in ("budget", "method"):
+        at.switch_page(view(name)).run()
+        if name == "budget":
+            at.number_input(key="epsilon_number").set_value(0.7).run()
+            at.selectbox(key="delta").set_value(1e-6).run()
+    at.selectbox(key="method").set_value("mst").run()
+    at.switch_page(view("ledger")).run()
+    again = start()
+    assert "Town survey (sample), 15 columns" in said(again)
+    again.button(key="use_0").click().run()
+    assert again.title[0].value == "Method"
+    assert again.selectbox(key="method").value == "mst"
+    again.switch_page(view("budget")).run()
+    assert (again.number_input(key="epsilon_number").value, again.selectbox(key="delta").value) == (0.7, 1e-6)
 
 
 def test_an_internal_error_is_one_line_without_its_text(start, monkeypatch):

@@ -111,7 +111,34 @@ def test_rules_of_a_dataset():
     assert not rules.needs_approval("club", 1.0)
 
 
+def test_the_file_of_roles_sets_the_budget_and_the_ledger_keeps_it(signed, start, people, home):
+    (home / "roles.toml").write_text(FILE + "[datasets.club]\nmax_epsilon = 0.4\n")
+    signed("ann@example.org")
+    at = upload(start(), people, SCHEMA)
+    at.button(key="onward").click().run()
+    assert "leaves epsilon 0.4" in said(at)
+    assert "set by the file of roles" in said(at)
+    assert not {"onward", "set_cap"} & keys(at), "neither the way on nor a cap of one's own"
+    assert synth.Ledger().policy("club").approved_by == "file of roles"
+    synth.Ledger().set_policy(
+        "club", max_epsilon=9.0
+    )  # beside the application: the file's holds again at the next spend
+    at.number_input(key="epsilon_number").set_value(0.3).run()
+    for _ in ("method", "run"):
+        at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    ended(at)
+    assert synth.Ledger().summary("club")[0].remaining_epsilon == pytest.approx(0.1)
+    at.switch_page(view("ledger")).run()
+    assert "cap_set" not in keys(at)
+
+
 @pytest.mark.parametrize(("text", "words"), [
+    ("[budget]\nmax_epsilon = 0", "above 0"),
+    ("[datasets.club]\nmax_delta = 1", "below 1"),
+    ("[datasets.club]\nmax_epsilons = 1", "datasets.club"),
+    ("[budgets]\nmax_epsilon = 1", "no table of known names"),
+    ("datasets = 3", "no table of known names"),
     ("roles = 3 = 4", "not a TOML file"),
     ("[roles]\nking = ['a']", "king"),
     ("[roles]\nsteward = 'ann'", "steward"),

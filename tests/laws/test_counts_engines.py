@@ -23,7 +23,7 @@ from synth.sources.places import CsvPlace, ParquetPlace, Place
 from synth.sources.rows import EncodedRows
 from synth.sources.spool import Spool
 from synth.sources.warehouse import WarehousePlace, WarehouseRows
-from synth.units import keep
+from synth.units import keep_parts
 from tests.engines import fill, postgres, spark
 
 TYPES = pa.schema([("i", pa.int64()), ("k", pa.int16()), ("x", pa.float64()), ("t", pa.string()), ("n", pa.string()),
@@ -192,8 +192,22 @@ def test_duckdb_through_ibis_counts_what_frames_count(tmp_path_factory, cells, s
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
 
 
+@pytest.mark.parametrize("others", [[3e22], [1.0, 2.0], []])
+def test_a_parquet_file_whose_statistics_hide_nan_is_read_as_the_codec_does(tmp_path, others):
+    """Minimum and maximum of a file leave NaN out; whoever believes them takes NaN for a number."""
+    table = pa.table({"x": [*others, float("nan"), float("nan")]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    schema = parse({"columns": {"x": {"type": "float", "min": 0, "max": 10, "resolution": 1, "missing": [""]}}})
+    here = in_frames(table, schema)["x"].tolist()
+    assert here[-2:] == [11, 11]
+    assert at(ParquetPlace(tmp_path / "t.parquet"), schema)["x"].tolist() == here
+    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    found = at(WarehousePlace(Engine("duckdb"), str(tmp_path / "t.parquet")), schema)
+    assert found.counts([[Bins.each("x", 12)]])[0].tolist() == np.bincount(here, minlength=12).tolist()
+
+
 @pytest.mark.xdist_group("spark")
-def test_spark_counts_what_frames_count(tmp_path):
+def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     """One table of many rows, drawn from the same cells: a query costs Spark too much for hundreds of tables."""
     engine, rng = spark(), np.random.default_rng(0)
     cells = hard_rows(rng)
@@ -203,6 +217,27 @@ def test_spark_counts_what_frames_count(tmp_path):
     found = at(WarehousePlace(engine, str(path)), schema)
     assert isinstance(found, WarehouseRows)
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=3))
+    assert WarehousePlace(engine, str(path)).engine == "spark"  # what the ledger line names
+    collected = collecting(monkeypatch)
+    fetched = [b.table for b in WarehousePlace(engine, str(path)).batches(schema, [])]
+    here = in_frames(arrow(cells), schema)
+    encoder = Encoder(schema, SeededNoise(1))
+    for table in fetched:
+        encoder.add(Batch(table=table))
+    assert {n: sorted(a.tolist()) for n, a in encoder.spool.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
+    assert max(t.num_rows for t in fetched) <= 64 < len(cells)
+    assert not collected  # the driver never asked for the table as a whole
+
+
+def collecting(monkeypatch) -> list[str]:
+    """Notes whoever asks Spark for all rows at once; batches of 64 rows."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    seen: list[str] = []
+    for name in ("collect", "toPandas", "toArrow"):
+        monkeypatch.setattr(DataFrame, name, lambda _, name=name: seen.append(name))
+    monkeypatch.setattr("synth.sources.engines.FETCH", 64)
+    return seen
 
 
 def hard_rows(rng: np.random.Generator) -> list[tuple]:
@@ -277,7 +312,7 @@ def test_rows_of_a_person_are_bounded_wherever_they_are(cluster):
     opened = WarehousePlace(cluster, "t").encoded(schema, SeededNoise(1), person="id", key=b"k" * 16)
     assert opened.persons is not None
     spool = opened.encoded.positions
-    spool.keep(keep(opened.persons, 2, SeededNoise(2)))
+    spool.keep(keep_parts(opened.persons.parts(), 2, SeededNoise(2), num_rows=opened.persons.num_rows))
     kept = sorted(spool["i"].tolist())
     assert sum(i < 5 for i in kept) == 2
     assert kept[2:] == [5, 6, 7, 8, 9, 10]

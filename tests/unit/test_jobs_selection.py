@@ -58,3 +58,32 @@ def test_an_unfinished_run_is_no_candidate(three):
 def test_an_unknown_reason_is_refused(three):
     with pytest.raises(UsageError, match="say one of"):
         selection.choose(three[0], "because")
+
+
+def test_a_paid_selection_frees_its_winner_while_it_was_among_all_that_were_compared(three):
+    first, second, _ = three
+    for job in three[:2]:
+        selection.look(job)
+    with pytest.raises(UsageError, match="took no part"):
+        selection.decide(first, [], line=3)
+    selection.decide(first, [second], line=3, by="ann")
+    assert selection.barrier(first) == ""
+    assert selection.how(first) == "private"
+    assert selection.barrier(second)
+    later = jobs.create({"dataset": "club", "epsilon": 1.0})
+    later.write(jobs.Status(state="done"))
+    assert selection.barrier(first) == ""
+    selection.look(later)
+    assert selection.barrier(first), "a run that was compared later took no part"
+    selection.decide(later, [first, second], line=4)
+    assert (selection.choice(first), selection.barrier(later)) == (None, "")
+
+
+def test_jobs_that_make_no_table_are_no_candidates(three):
+    elsewhere = three[2]
+    assert selection.how(elsewhere) == "only"
+    for kind in ("learns", "decides"):
+        jobs.create({"dataset": "other", kind: ["x"]}).write(jobs.Status(state="done"))
+    assert selection.how(elsewhere) == "only"
+    jobs.create({"dataset": "other", "epsilon": 1.0}).write(jobs.Status(state="done"))
+    assert selection.how(elsewhere) is None

@@ -11,6 +11,7 @@ from synth.generators.base import Progress
 from synth.generators.marginals import fit as fitting
 from synth.generators.marginals.mixture import rake
 from synth.questions import SlicesRelease
+from synth.questions.shelf import pieces
 
 FEWEST = 8  # groups below which second moments tell nothing
 LEAST_NOISE = 0.1  # of a column's mean cell variance
@@ -50,16 +51,21 @@ def moments(release: SlicesRelease, masses: Sequence[np.ndarray], *, total: floa
     mean = np.concatenate([e.T @ m for e, m in zip(tables, masses, strict=True)])
     left = np.zeros(len(mean)) if release.question.groups is None else _sizes(tables, sigma, size)
     # records' own mean: the one-ways are drawn to even shares, and what they are off would look like a relation
-    centred = values - (values.mean(0) if release.question.groups is None else size * mean)
-    centred = centred - np.outer(centred @ left, mean)
+    middle = sum(p.sum(0) for p in pieces(values)) / groups if release.question.groups is None else size * mean
     turn = np.eye(len(mean)) - np.outer(mean, left)
     spread = 0.0 if release.question.groups is None else size
     noise = turn @ (spread * np.outer(mean, mean) + sigma**2 * np.eye(len(mean))) @ turn.T
-    found = centred.T @ centred / groups - noise
+    found = sum(_products(p - middle, left, mean) for p in pieces(values)) / groups - noise
     ends = np.cumsum([0] + [e.shape[1] for e in tables])
     spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     parts = [_column(e, m, size, noise[s, s]) for e, m, s in zip(tables, masses, spans, strict=True)]
     return _assembled(found, spans, parts, groups)
+
+
+def _products(centred: np.ndarray, left: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Sums of products of coordinates (d, d), groups' estimated sizes regressed out."""
+    centred = centred - np.outer(centred @ left, mean)
+    return centred.T @ centred
 
 
 def _sizes(tables: Sequence[np.ndarray], sigma: float, size: float) -> np.ndarray:

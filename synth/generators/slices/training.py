@@ -11,12 +11,14 @@ from synth.generators import networks
 from synth.generators.base import Progress
 from synth.generators.networks import Network
 from synth.questions import SlicesRelease
+from synth.questions.shelf import HELD, pieces
 
 SLICES = 200  # directions drawn a step where the release is a full rotation and the number is not given
 MANY = 2000  # distributions that a trained network is evaluated at: the model's components
 LAST = 0.1  # of the learning rate at the end of a training against its start
 FREQUENCIES = 4096
 AT_ONCE = 256  # frequencies of one step
+AT_A_TIME = 1 << 12  # released rows whose waves are added together
 NEAREST, FURTHEST = 0.3, 1.5  # lengths of frequencies, in units of 1 / sigma
 
 Distance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -27,12 +29,42 @@ class Target:
     """A release on a device. ``values`` (K, m); ``directions`` (d, m) or None; ``table`` (G, d): coordinates of every
     bin of every column; ``size``: mean rows of a group, 0 where a value is one record."""
 
-    values: torch.Tensor
+    values: "Values"
     directions: torch.Tensor | None
     table: torch.Tensor
     sigma: float
     size: float
     rng: np.random.Generator
+
+
+class Values:
+    """Released values (K, m): on the device, or, where they are long, fetched from where they lie."""
+
+    def __init__(self, values: np.ndarray, *, device: str) -> None:
+        self.shape, self.device, self._values = values.shape, device, values
+        self._whole = self._real(values) if values.nbytes <= HELD else None
+
+    def __len__(self) -> int:
+        """K."""
+        return self.shape[0]
+
+    def rows(self, chosen: np.ndarray) -> torch.Tensor:
+        """Some of the rows, (n, m)."""
+        if self._whole is not None:
+            return self._whole.index_select(0, torch.as_tensor(chosen, device=self.device))
+        return self._real(self._values[chosen])
+
+    def wave(self, points: torch.Tensor) -> torch.Tensor:
+        """Mean over all rows of exp(i x'w) for each of ``points`` (m, n), (n,) complex."""
+        total = torch.zeros(points.shape[1], dtype=torch.complex128, device=self.device)
+        for piece in pieces(self._values):
+            for start in range(0, len(piece), AT_A_TIME):
+                angles = self._real(piece[start : start + AT_A_TIME]) @ points
+                total += torch.complex(torch.cos(angles).sum(0), torch.sin(angles).sum(0))
+        return (total / len(self)).to(torch.complex64)
+
+    def _real(self, x: np.ndarray) -> torch.Tensor:
+        return torch.as_tensor(np.ascontiguousarray(x, dtype=np.float32), device=self.device)
 
 
 def target(release: SlicesRelease, *, total: float, rng: np.random.Generator, device: str) -> Target:
@@ -42,7 +74,7 @@ def target(release: SlicesRelease, *, total: float, rng: np.random.Generator, de
         return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.float32, device=device)
 
     return Target(
-        values=real(release.values),
+        values=Values(release.values, device=device),
         directions=None if release.directions is None else real(release.directions),
         table=real(wide(release.question.tables)),
         sigma=release.question.sigma,
@@ -102,8 +134,7 @@ def sliced(made: Network, goal: Target, *, batch: int, k: int, num_slices: int) 
 
     Where a full rotation was released, fresh random directions are drawn each step, free of charge.
     """
-    chosen = torch.as_tensor(goal.rng.integers(0, len(goal.values), batch), device=goal.values.device)
-    values, rows = goal.values.index_select(0, chosen), _summed(made, goal, batch)
+    values, rows = goal.values.rows(goal.rng.integers(0, len(goal.values), batch)), _summed(made, goal, batch)
     noise = torch.empty((batch, values.shape[1]), device=values.device).normal_(generator=made.source) * goal.sigma
     if goal.directions is None:
         wanted = max((num_slices or SLICES) // k, 1) * k
@@ -134,8 +165,7 @@ def _characteristic(made: Network, goal: Target, batch: int) -> Callable[[], tor
     given the network's distributions, the noise in closed form."""
     points = _frequencies(made, goal)
     with torch.no_grad():
-        angles = goal.values @ points
-        seen = torch.complex(torch.cos(angles).mean(0), torch.sin(angles).mean(0))
+        seen = goal.values.wave(points)
     hushed = torch.exp(-0.5 * goal.sigma**2 * (points**2).sum(0))
     turned = goal.table @ (points if goal.directions is None else goal.directions @ points)
     waves = torch.complex(torch.cos(turned), torch.sin(turned))

@@ -12,6 +12,7 @@ import pytest
 from synth import drawing, pipeline
 from synth.errors import InputError, UsageError
 from synth.privacy.ledger import Ledger
+from synth.privacy.noise import SeededNoise
 from synth.schema import parse
 from synth.sources import delimited, files
 from synth.sources.engines import Engine
@@ -153,6 +154,43 @@ def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
     assert size == 2500
     with pytest.raises(InputError, match="is there already"):
         pipeline.sample_to(model, None, num_rows=5, source=cluster.address, out_table="made")
+
+
+def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
+    """Read, counted in the database, and written; a table whose own name has a point is found first."""
+    for name in ("elsewhere", "public"):
+        cluster.backend.con.execute(f'CREATE SCHEMA IF NOT EXISTS "{name}"')
+    fill(cluster, "club", rows(300), {"a": "bigint", "b": "text"})
+    cluster.backend.con.execute("CREATE TABLE elsewhere.club AS SELECT * FROM public.club LIMIT 200")
+    cluster.backend.con.execute('CREATE TABLE "elsewhere.odd" AS SELECT * FROM public.club LIMIT 100')
+    cluster.backend.con.commit()
+    place = {n: WarehousePlace(Engine(cluster.address), n) for n in ("elsewhere.club", "public.club", "elsewhere.odd")}
+    found = {n: p.encoded(parse(SCHEMA), SeededNoise(1), person=None, key=b"k" * 16) for n, p in place.items()}
+    assert [e.encoded.positions.num_rows for e in found.values()] == [200, 300, 100]
+    assert sum(b.table.num_rows for b in place["elsewhere.club"].batches(parse(SCHEMA), [])) == 200
+    run("elsewhere.club", tmp_path / "told", source=cluster.address)
+    line = [e for e in Ledger().entries() if e.kind == "spend"][-1]
+    assert line.dataset == f"{cluster.shown}/elsewhere.club"
+    assert place["public.club"].name == WarehousePlace(cluster, "club").name  # one table, one budget
+    with pytest.raises(InputError, match=r"no table 'elsewhere.absent'.*SCHEMA.TABLE"):
+        run("elsewhere.absent", tmp_path / "no", source=cluster.address)
+    pipeline.sample_to(model, None, num_rows=70, seed=1, source=cluster.address, out_table="elsewhere.made")
+    assert next(iter(cluster.rows("SELECT count(*) FROM elsewhere.made"))) == [(70,)]
+    with pytest.raises(InputError, match="is there already"):
+        pipeline.sample_to(model, None, num_rows=5, source=cluster.address, out_table="elsewhere.made")
+
+
+def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute("CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS a, 'x' AS b FROM range(50)")
+    place = WarehousePlace(Engine(f"duckdb://{path}"), "s.t")
+    found = place.encoded(parse(SCHEMA), SeededNoise(1), person=None, key=b"k" * 16).encoded.positions
+    assert found.num_rows == 50
+    place.source.store("s.made", [{"a": pa.array([1, 2])}])
+    assert next(iter(place.source.rows("SELECT count(*) FROM s.made"))) == [(2,)]
 
 
 @pytest.mark.parametrize("given", [{}, {"source": "duckdb"}, {"out_table": "t"}])

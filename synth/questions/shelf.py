@@ -1,0 +1,97 @@
+"""Answers of any length: arrays in memory while they are small, else in a file without a name, read piece by piece.
+
+The file lies in the folder for temporary files, is removed from it as soon as it is open, and goes with the process.
+"""
+
+import mmap
+import tempfile
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from synth.errors import InputError
+
+HELD = 1 << 28  # bytes of an array kept in memory; a longer one goes to the file
+PIECE = 1 << 24  # bytes of a long array that are looked at together
+FULL = "the folder for temporary files is full: a long release is kept there; set TMPDIR to one with more room"
+
+
+class Shelf:
+    """Rows of numbers, float64, put down one part after the other.
+
+    >>> shelf = Shelf((3, 2))
+    >>> shelf.add(np.zeros((1, 2)))
+    >>> shelf.add(np.ones((2, 2)))
+    >>> shelf.array().tolist()
+    [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
+    """
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        """``shape``: of the whole. Errors: InputError when the folder for temporary files cannot be written to."""
+        self._shape, self._rows = shape, 0
+        self._long = 8 * prod(shape) > HELD
+        self._memory = None if self._long else np.empty(shape)
+        try:
+            self._file = tempfile.TemporaryFile(prefix="synth-") if self._long else None  # noqa: SIM115
+        except OSError:
+            raise InputError(FULL) from None
+
+    def add(self, part: np.ndarray) -> None:
+        """The next rows, (n, columns). Errors: InputError when the disk is full."""
+        if self._memory is not None:
+            self._memory[self._rows : self._rows + len(part)] = part
+        else:
+            assert self._file is not None
+            try:
+                self._file.write(np.ascontiguousarray(part, dtype=np.float64).data)
+            except OSError:
+                raise InputError(FULL) from None
+        self._rows += len(part)
+
+    def array(self) -> np.ndarray:
+        """All rows; a long array is read-only, and its pages come from the file as they are looked at.
+
+        Errors: ValueError before the last row, InputError when the disk is full.
+        """
+        if self._rows != self._shape[0]:
+            raise ValueError("rows are lacking")
+        if self._memory is not None:
+            return self._memory
+        assert self._file is not None
+        try:
+            self._file.flush()
+        except OSError:
+            raise InputError(FULL) from None
+        return mapped(self._file.fileno(), 0, "<f8", self._shape)
+
+
+def mapped(descriptor: int, start: int, kind: str, shape: tuple[int, ...]) -> np.ndarray:
+    """A read-only array that is a part of an open file; it outlives the file's name and descriptor."""
+    whole = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(whole, dtype=kind, count=prod(shape), offset=start).reshape(shape)
+
+
+def pieces(array: np.ndarray) -> Iterator[np.ndarray]:
+    """The array, or if it is long its rows some at a time, each piece let go of before the next is read.
+
+    >>> [p.shape for p in pieces(np.zeros((3, 2)))]
+    [(3, 2)]
+    """
+    if array.nbytes <= HELD:
+        yield array
+        return
+    step = max(PIECE // max(array.nbytes // len(array), 1), 1)
+    file = _mapping(array)
+    for start in range(0, len(array), step):
+        yield array[start : start + step]
+        if file is not None:
+            file.madvise(mmap.MADV_DONTNEED)  # the pages stay in the file; a piece still held is read again
+
+
+def _mapping(array: np.ndarray) -> mmap.mmap | None:
+    """The file that an array is a part of."""
+    base: object = array
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    return base
