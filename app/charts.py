@@ -187,7 +187,7 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
     )  # fmt: skip
     rule = alt.Chart(pd.DataFrame({"epsilon": [chosen]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
     return alt.layer(lines, rule).properties(
-        height=330, title=alt.TitleParams("Expected error before anything is spent", anchor="start"),
+        height=330, title=alt.TitleParams("Expected error of the counts, at most", anchor="start"),
         description=f"Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.",
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ SCORES = ("contsim", "tv", "ks", "corrsim", "pair_tv_err", "max_pair_tv_err", "l
 REAL = ("logreg_f1_real", "trtr_auc")
 CELL = ("table", "epsilon", "method", "options", "seed")
 FLOOR = "bootstrap of the real rows"
+ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
 ALL = "independent,mixture,slicing,dp_kernel,dp_merf,dp_ctgan,pate_gan,aim,mst"
 
 
@@ -103,6 +104,10 @@ def markdown(rows: list[dict]) -> str:
     names = [*SCORES, "seconds"]
     lines = ["| table | epsilon | method | runs | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 4)]
     frame = pd.DataFrame([r for r in rows if "failed" not in r])
+    place = [frame["epsilon"].fillna(0.0), frame["method"].map({m: i for i, m in enumerate([FLOOR, *ORDER])})]
+    first = frame["table"].map({t: i for i, t in enumerate(frame["table"].unique())})
+    frame = frame.assign(table_at=first, epsilon_at=place[0], method_at=place[1].fillna(99.0))
+    frame = frame.sort_values(["table_at", "epsilon_at", "method_at", "options", "seed"], kind="stable")
     frame["epsilon"] = frame["epsilon"].map(lambda e: "-" if pd.isna(e) else f"{e:g}")
     for (table, epsilon, method, options), group in frame.groupby(list(CELL[:4]), sort=False):
         means = {n: group[n].astype(float).mean() if n in group else float("nan") for n in names}

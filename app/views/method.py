@@ -74,7 +74,11 @@ def _expected(w: Wizard) -> str:
         alike = pairs_alike(lines)
         st.altair_chart(charts.curve(lines, alike[0] if alike else [], w.epsilon), key="curve")
         st.caption(_in_words(lines, plan, alike))
-    st.caption("From a made-up table of the size you gave, without looking at yours. Uneven tables usually do better.")
+    st.caption(
+        "From a made-up table of the size you gave, without looking at yours: what noise alone does to the counts. The "
+        "synthetic table usually does much better, since a model fitted to all counts averages most of the noise out: "
+        "with mixture, pairs came out 4 to 29 times closer on four public tables."
+    )
     return ""
 
 
@@ -85,12 +89,16 @@ def _figures(plan: Any) -> None:
     two = f"{100 * plan.error_two_way:.2g} %" if plan.error_two_way is not None else "-"
     with st.container(horizontal=True):
         for label, value, explained in (
-            ("Error, columns", one, "Share of rows that noise alone misplaces, on average, at most."),
             (
-                "Error, pairs",
+                "Columns, at most",
+                one,
+                "Share of rows that noise alone misplaces in a column's counts, on average, at most.",
+            ),
+            (
+                "Pairs, at most",
                 two,
-                "The same for the tables of two columns that this run counts. They are finer the "
-                "larger epsilon is, so this figure need not fall; the curve below tells pairs in tables of one size.",
+                "The same for the tables of two columns that this run counts, before a model averages it out. They are "
+                "finer the larger epsilon is, so this figure need not fall; the curve is for tables of one size.",
             ),
             ("Noise, up to", noise, "Each count of rows (or sum) is first changed by about this much."),
             (
