@@ -12,6 +12,7 @@ from synth.rules import Rules
 from synth.schema import Schema
 
 BLOCK = 1 << 20  # rows drawn at a time, each block with even proportions of its own
+PIECE = 1 << 17  # rows of a block told as text at a time: text and what is written of it takes several times as much
 
 
 class Drawn:
@@ -35,12 +36,15 @@ class Drawn:
         self.kept: list[dict[str, Any]] = []
 
     def blocks(self) -> Iterator[dict[str, pa.Array]]:
-        """Text columns in schema order of at most ``BLOCK`` rows at a time; identifiers run on."""
+        """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
         for start in range(0, self._num_rows, BLOCK):
             size = min(BLOCK, self._num_rows - start)
             positions = self._model.sample(size, rng=self._rng, where=self._where, mend=self._rules.mend)
             self._note(start, size)
-            yield codec.decode(positions, self._schema, num_rows=size, first=start + 1)
+            for at in range(0, size, PIECE):
+                part = {n: p[at : at + PIECE] for n, p in positions.items()}
+                yield codec.decode(part, self._schema, num_rows=min(PIECE, size - at), first=start + at + 1)
+            positions = part = {}  # or they would be held while the next block is drawn
 
     def whole(self) -> dict[str, pa.Array]:
         """All rows in memory."""
@@ -54,3 +58,13 @@ class Drawn:
             return
         for all_, now in zip(self.kept, self._rules.kept, strict=True):
             all_["kept"] = (all_["kept"] * before + now["kept"] * size) / (before + size)
+
+
+def pieces(texts: Mapping[str, pa.Array], num_rows: int) -> Iterator[dict[str, pa.Array]]:
+    """A table in memory, ``PIECE`` rows at a time and without a copy, for whoever needs memory of his own for each row.
+
+    >>> [part["A"].to_pylist() for part in pieces({"A": pa.array(["x", "y"])}, 2)]
+    [['x', 'y']]
+    """
+    for at in range(0, num_rows, PIECE):
+        yield {n: a.slice(at, PIECE) for n, a in texts.items()}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from synth import bundle
-from synth.drawing import BLOCK, Drawn
+from synth.drawing import BLOCK, Drawn, pieces
 from synth.generators.base import Generator, Model, Setting
 from synth.generators.options import options_of
 from synth.paid import Reporter
@@ -69,7 +69,7 @@ def fit_and_sample(
     num_rows = request.num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     drawn = Drawn(model, setting.schema, num_rows, rng=rng)
     texts = drawn.whole() if held or num_rows <= BLOCK else {}
-    blocks = [texts] if texts else drawn.blocks()
+    blocks = pieces(texts, num_rows) if texts else drawn.blocks()
     return Made(
         generator=generator, model=model, texts=texts, blocks=blocks, num_rows=num_rows, seed=seed, kept=drawn.kept
     )

@@ -15,7 +15,7 @@ from synth import bundle
 from synth.errors import InputError, UsageError, reading
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
-from synth.jobs import PeakMemory
+from synth.jobs import PeakMemory, give_back
 from synth.learning import lacking
 from synth.making import fit_and_sample, write
 from synth.paid import Paid, Reporter
@@ -121,6 +121,7 @@ def run(
             started = time.perf_counter()
             paid.learn()
             releases, setting = paid.measure()
+            give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
             made = fit_and_sample(job.generator, releases, setting, request, job.device, reporter, held=out is None)
             seconds = time.perf_counter() - started
             about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
@@ -160,6 +161,7 @@ def _door(
     if paid.book.policy(job.dataset) is None:
         reporter.note(NO_POLICY.format(job.dataset))
     job.rows.check_form()
+    give_back()  # what the pass over the file used
     return paid
 
 

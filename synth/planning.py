@@ -7,7 +7,6 @@ and costs are close, and exact where nothing adapts.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from math import pi, prod, sqrt
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from synth.answering import mechanisms, setting
 from synth.card import meaning
 from synth.errors import UsageError
+from synth.forecast import Plan, Step
 from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.noise import SeededNoise
@@ -33,57 +33,6 @@ SECONDS_PER_CELL_FITTED = 6e-5
 BYTES_START = 450e6
 BYTES_PER_CELL_READ = 60
 FEW = 20_000  # rows of the stand-in for questions that are not tables of counts
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One question of the run: its tables, cells, and the noise (rows) of its most and least exact table."""
-
-    purpose: str
-    tables: int
-    cells: int
-    sigma_least: float
-    sigma_most: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most.
-
-    ``cells_two_way``: mean number of cells of the two-way tables, which are finer for a larger epsilon.
-    """
-
-    method: str
-    relation: str
-    epsilon: float
-    delta: float
-    rows: int
-    mu: float
-    sensitivity: float
-    meaning: str
-    steps: list[Step]
-    error_one_way: float
-    error_two_way: float | None
-    cells_two_way: float | None = None
-    seconds: float
-    peak_mib: float
-
-    def plain(self) -> dict:
-        """The forecast as JSON data."""
-        return asdict(self)
-
-    def in_words(self) -> str:
-        """The forecast as a few lines."""
-        lines = [f"{self.method} on {self.rows} rows, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}",
-                 f"meaning: {self.meaning}"]  # fmt: skip
-        for s in self.steps:
-            lines.append(f"  {s.purpose}: {s.tables} tables, {s.cells} cells, "
-                         f"noise of {s.sigma_least:.3g} to {s.sigma_most:.3g} rows a cell")  # fmt: skip
-        two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
-        lines.append(f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
-                     "(total variation, from noise alone)")  # fmt: skip
-        lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
-        return "\n".join(lines)
 
 
 def plan(

@@ -35,6 +35,7 @@ ALLOWED = {
     "store": {"questions", "tensors"},
     "tensors": {"questions"},
     "statistics_file": set(),
+    "forecast": set(),
     "card": {"schema", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "card_statements": set(),
     "card_model": set(),

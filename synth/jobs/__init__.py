@@ -3,7 +3,7 @@
 from synth.jobs import selection
 from synth.jobs.folder import Cancelled, Job, Status, create, home, listing
 from synth.jobs.line import QUEUED, ahead
-from synth.jobs.memory import PeakMemory
+from synth.jobs.memory import PeakMemory, give_back
 from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
 
@@ -16,6 +16,7 @@ __all__ = [
     "Status",
     "ahead",
     "create",
+    "give_back",
     "home",
     "listing",
     "selection",

@@ -16,7 +16,7 @@ from synth.sources.rows import EncodedRows, Tables
 from synth.sources.tally import Tally, count
 
 CHUNK = 1 << 18  # rows stored together, column after column
-HELD = 1 << 28  # bytes kept in memory; beyond, all rows go to the file
+HELD = 1 << 26  # bytes kept in memory; beyond, all rows go to the file, which the system holds in spare memory anyway
 FULL = "the folder for temporary files is full: encoded rows are kept there; set TMPDIR to one with more room"
 
 

@@ -1,13 +1,15 @@
 """The curve of expected error falls as epsilon grows, for columns and for pairs, in tables of one size."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import synth
 from app import charts, forecast, work
-from app.aside import Aside
+from app.aside import ROOT, Aside
 
 CURVE = forecast.CURVE
 
@@ -63,3 +65,18 @@ def test_the_chart_draws_what_is_told_and_no_pairs_where_none_are_asked(lines):
     assert told[(CURVE[-1], "pairs of columns")] == pytest.approx(pairs[-1])
     lone = synth.plan(synth.load(work.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
     assert forecast.pairs_alike([lone]) is None
+
+
+UNPACKED = """
+import sys, synth
+from app import work
+from app.aside import Aside
+asked = dict(rows=20_000, delta=1e-5, method="independent", relation="add_remove", options={})
+(found,) = Aside().ask("forecasts", work.SAMPLE_SCHEMA.read_text(), [1.0], seconds=120, within=1, **asked)
+print(found.epsilon, *(name in sys.modules for name in ("torch", "synth.generators")))
+"""
+
+
+def test_a_forecast_from_the_helper_does_not_load_what_made_it():
+    done = subprocess.run([sys.executable, "-c", UNPACKED], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1.0", "False", "False"], "the server would hold torch, 180 MiB, for nothing"

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from synth import pipeline
 from synth.mechanisms import counts
+from synth.privacy.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Counts, Marginal
 from synth.schema import Schema, parse
@@ -217,7 +219,11 @@ def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     found = at(WarehousePlace(engine, str(path)), schema)
     assert isinstance(found, WarehouseRows)
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=3))
-    assert WarehousePlace(engine, str(path)).engine == "spark"  # what the ledger line names
+    pipeline.run(str(path), schema=schema, epsilon=1.0, delta=1e-5, method="independent", source="spark", seed=1,
+                 num_rows=10, dataset="cells", ledger=tmp_path / "ledger.db")  # fmt: skip
+    with Ledger(tmp_path / "ledger.db") as book:
+        spent = [e for e in book.entries("cells") if e.kind == "spend"]
+    assert [e.engine for e in spent] == ["spark"]
     collected = collecting(monkeypatch)
     fetched = [b.table for b in WarehousePlace(engine, str(path)).batches(schema, [])]
     here = in_frames(arrow(cells), schema)

@@ -15,6 +15,7 @@ from synth.generators.marginals import oneway
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.merging import merge
 from synth.generators.marginals.mixture import SAFE, axis, rake
+from synth.generators.pieces import enough
 from synth.generators.product import Product
 from synth.questions import (
     Bins,
@@ -200,6 +201,7 @@ def alone(made: Columns) -> Product:
     return model(made, np.ones(1), [m[None, :] / m.sum() for m in made.mass])
 
 
+@enough("the fit to a mean embedding", fewer="frequencies, points or components (options of the method)")
 def fitted(
     made: Columns,
     loss: Loss,
@@ -211,7 +213,10 @@ def fitted(
     progress: Progress,
     after: Callable[[int], None] | None = None,
 ) -> Product:
-    """The mixture, or network, that comes closest by ``loss`` and the one-ways."""
+    """The mixture, or network, that comes closest by ``loss`` and the one-ways.
+
+    Errors: UsageError where the device's memory does not hold a single component's step.
+    """
     state = start(made, options, back_end=back_end, rng=rng, device=device)
     whole = Sum(loss, OneWays(made.mass, made.precision, device=device))
     descend(state, whole, state.options, progress=progress, after=after)

@@ -4,6 +4,7 @@ A feature map of these methods has a closed-form expectation under a product dis
 of them: the loss and its gradient are exact, no row is ever drawn for them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import cos, pi
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 
 from synth.generators.base import Progress, Share
+from synth.generators.pieces import BOUNDLESS, Pieces
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 CHECK = 10  # steps between looks at the stopping rule
@@ -27,9 +29,32 @@ class Loss(Protocol):
     @property
     def goal(self) -> float: ...
 
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """The model's embedding, (E, ...) each, of mixtures with component weights ``share`` (E, B).
+
+        A sum over components: those of some of them add up to that of all.
+        """
+        ...
+
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """The distance, mean over the ensemble, of these ``means``."""
+        ...
+
+
+class Distance(ABC):
+    """A ``Loss`` that can be called with a model."""
+
+    @abstractmethod
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """As ``Loss.means``."""
+
+    @abstractmethod
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """As ``Loss.misfit``."""
+
     def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
         """Mean over the ensemble, of mixtures with component weights ``share`` (E, B)."""
-        ...
+        return self.misfit(self.means(share, parts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,18 +118,19 @@ def descend(
 ) -> float:
     """Moves the parameters in place until the loss falls to its goal; the loss when last looked at.
 
+    Where the device's memory runs out, components are worked on in pieces (``slopes``).
+
     ``after``: called with each step's number, for losses that change as the fit goes on.
     """
     adam = [_Adam(v) for v in state.variables]
-    seen = 0.0
+    seen, pieces = 0.0, Pieces()
     for step in range(options.steps):
-        value = loss(*state())
+        value, gradients = _step(state, loss, pieces)
         if step % CHECK == 0:
-            seen = float(value.detach())
+            seen = float(value)
             progress(Share(step / options.steps, loss=seen))
             if seen < options.stop * loss.goal:
                 break
-        gradients = torch.autograd.grad(value, state.variables, allow_unused=True)
         fall = 0.5 * (1 + cos(pi * step / options.steps))
         rate = options.last_rate + (options.rate - options.last_rate) * fall
         with torch.no_grad():
@@ -114,6 +140,52 @@ def descend(
         if after is not None:
             after(step)
     return seen
+
+
+def _step(state: Movable, loss: Loss, pieces: Pieces) -> tuple[torch.Tensor, Sequence[torch.Tensor | None]]:
+    """The loss, and its gradients by what moves."""
+    share, parts = state()
+    if share.device.type in BOUNDLESS:
+        value = loss.misfit(loss.means(share, parts))
+        return value.detach(), torch.autograd.grad(value, state.variables, allow_unused=True)
+    value, pulls = slopes(loss, share, parts, pieces)
+    free = [(x, pull) for x, pull in zip((share, *parts), pulls, strict=True) if x.requires_grad]
+    made, pulled = zip(*free, strict=True)
+    return value, torch.autograd.grad(made, state.variables, pulled)
+
+
+def slopes(loss: Loss, share: torch.Tensor, parts: Parts, pieces: Pieces) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """The loss, and its gradients by ``share`` (E, B) and each of ``parts`` (E, B, G_j).
+
+    All components together where memory suffices. Where it does not, the embedding is summed over pieces of them, the
+    misfit taken of the sum, and its gradient carried back through each piece, computed again.
+    """
+    leaves = [x.detach().requires_grad_() for x in (share, *parts)]
+    whole: list[list[torch.Tensor]] = []  # the embedding with its graph, if it was made in one piece
+
+    def forth(part: slice) -> list[torch.Tensor]:
+        if part.stop - part.start == share.shape[1]:
+            whole.append(loss.means(leaves[0], leaves[1:]))
+            return [x.detach() for x in whole[-1]]
+        with torch.no_grad():
+            return loss.means(leaves[0][:, part], [x[:, part] for x in leaves[1:]])
+
+    done = pieces.run(share.shape[1], forth)
+    means = next(done)
+    for more in done:
+        means = [a + b for a, b in zip(means, more, strict=True)]
+    tops = [x.requires_grad_() for x in means]
+    value = loss.misfit(tops)
+    slope = torch.autograd.grad(value, tops)
+
+    def back(part: slice) -> list[torch.Tensor]:
+        own = leaves if whole else [x.detach()[:, part].requires_grad_() for x in leaves]
+        made = whole.pop() if whole else loss.means(own[0], own[1:])
+        found = torch.autograd.grad(made, own, slope, allow_unused=True)
+        return [torch.zeros_like(x) if g is None else g for x, g in zip(own, found, strict=True)]
+
+    found = list(pieces.run(share.shape[1], back))
+    return value.detach(), found[0] if len(found) == 1 else [torch.cat(x, 1) for x in zip(*found, strict=True)]
 
 
 class _Adam:
@@ -129,22 +201,26 @@ class _Adam:
         self.x.addcdiv_(self.mean, self.square.sqrt().add_(1e-12), value=-scale)
 
 
-class OneWays:
+class OneWays(Distance):
     """Misfit of the mixture's one-ways: squared errors by precision; added to every other loss."""
 
     def __init__(self, mass: Sequence[np.ndarray], precision: Sequence[np.ndarray], *, device: str):
         self.mass = [real(m, device) for m in mass]
         self.precision = [real(p, device) for p in precision]
 
-    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
-        total = share.new_zeros(())
-        for p, mass, precision in zip(parts, self.mass, self.precision, strict=True):
-            off = torch.einsum("eb,ebg->eg", share, p) - mass
-            total = total + (off.square() * precision).sum() / len(share)
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """Each column's one-way, (E, G_j)."""
+        return [torch.einsum("eb,ebg->eg", share, p) for p in parts]
+
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """Squared errors by precision."""
+        total = means[0].new_zeros(())
+        for mean, mass, precision in zip(means, self.mass, self.precision, strict=True):
+            total = total + ((mean - mass).square() * precision).sum() / len(mean)
         return total
 
 
-class Sum:
+class Sum(Distance):
     """A loss and the one-ways' misfit. The goal is the first one's: one-ways have fewer cells by far."""
 
     def __init__(self, loss: Loss, one_ways: OneWays):
@@ -154,8 +230,14 @@ class Sum:
     def goal(self) -> float:
         return self.loss.goal
 
-    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
-        return self.loss(share, parts) + self.one_ways(share, parts)
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """The one-ways', then the loss's own."""
+        return [*self.one_ways.means(share, parts), *self.loss.means(share, parts)]
+
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """The sum of both."""
+        columns = len(self.one_ways.mass)
+        return self.loss.misfit(means[columns:]) + self.one_ways.misfit(means[:columns])
 
 
 def real(x: np.ndarray, device: str) -> torch.Tensor:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from synth.generators.embeddings.fit import Parts, real
+from synth.generators.embeddings.fit import Distance, Parts, real
 
 
-class FourierLoss:
+class FourierLoss(Distance):
     """Squared distance of random Fourier features: means of cos and sin of a row's phase, apart for each label.
 
     A component's expectation is a product over columns of sums p_j(g) exp(i phase_j(g)): exact and noiseless. Only
@@ -59,13 +59,18 @@ class FourierLoss:
         whole = torch.cat([*means, none], -1)
         return [whole.index_select(-1, at) for at in self.slots]
 
-    def misfits(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """One: ``expected``."""
+        return [self.expected(share, parts)]
+
+    def misfits(self, means: list[torch.Tensor]) -> torch.Tensor:
         """Squared error over noise variance of each frequency, summed over its values, (E, D)."""
-        off = (self.expected(share, parts) - self.values) * self.scale
+        off = (means[0] - self.values) * self.scale
         return off.square().sum((1, 2))
 
-    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
-        return (self.misfits(share, parts) * self.weight).sum() / len(share)
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """Weighted squared errors of all frequencies."""
+        return (self.misfits(means) * self.weight).sum() / len(means[0])
 
 
 def _slots(active: np.ndarray) -> np.ndarray:

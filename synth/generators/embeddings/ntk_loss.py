@@ -6,11 +6,11 @@ import numpy as np
 import torch
 
 from synth.generators.embeddings.embedding import Columns, features_of
-from synth.generators.embeddings.fit import Parts, real
+from synth.generators.embeddings.fit import Distance, Parts, real
 from synth.questions import EmbeddingRelease, Gradients
 
 
-class GradientLoss:
+class GradientLoss(Distance):
     """Squared errors of the first layer's mean gradients over the noise's variance.
 
     A row's gradient at unit i is x 1[unit i active] over the constant norm. Given a component the columns are
@@ -43,17 +43,24 @@ class GradientLoss:
         """The number of released gradients."""
         return float(self.count)
 
-    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """For each column the units' expected gradients, (E, L, h, G_j), before their common norm."""
         chance = torch.stack([parts[j] @ yes for j, yes in zip(self.columns, self.yes, strict=True)])  # (J, E, B, h)
         votes = [torch.gather(chance, 0, at.expand(1, *chance.shape[1:]))[0] for at in self.at]
         alone = _majority(votes, 0, like=votes[0])
         joint = share[..., None] * (1.0 if self.label is None else parts[self.label])  # (E, B, L)
-        total = share.new_zeros(())
-        for place, (j, height, values) in enumerate(zip(self.columns, self.height, self.values, strict=True)):
+        found = []
+        for place, j in enumerate(self.columns):
             expected = torch.einsum("ebl,ebh,ebg->elhg", joint, alone, parts[j])
-            expected = self._own(expected, place, joint, votes, parts[j])
-            total = total + (expected * height - values).square().sum()
-        return total / len(share)
+            found.append(self._own(expected, place, joint, votes, parts[j]))
+        return found
+
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """Squared errors of all columns."""
+        total = means[0].new_zeros(())
+        for mean, height, values in zip(means, self.height, self.values, strict=True):
+            total = total + (mean * height - values).square().sum()
+        return total / len(means[0])
 
     def _own(
         self, expected: torch.Tensor, place: int, joint: torch.Tensor, votes: list[torch.Tensor], part: torch.Tensor

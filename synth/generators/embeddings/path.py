@@ -10,7 +10,7 @@ from synth.errors import UsageError
 from synth.generators.base import Ask, Progress
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import Columns, public_rng
-from synth.generators.embeddings.fit import Loss, Movable, OneWays, Options, Parts, Sum, descend, real
+from synth.generators.embeddings.fit import Distance, Loss, Movable, OneWays, Options, Parts, Sum, descend, real
 from synth.generators.product import Product
 from synth.questions import Path, PathRelease, ProductKernel
 
@@ -97,7 +97,7 @@ def kernel_of(releases: Sequence[PathRelease]) -> ProductKernel:
     return found
 
 
-class PathLoss:
+class PathLoss(Distance):
     """e' (K + nugget)^-1 e / sigma^2, e the model's expected kernel sum less the released path, at all points.
 
     The maximum mean discrepancy within the span of the points, in the metric of the noise. A component's expectation
@@ -120,9 +120,13 @@ class PathLoss:
         """The number of points: each whitened error has unit variance."""
         return float(len(self.goal_values))
 
-    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """One: the expected kernel at each point, (E, m)."""
         product = share.new_ones(())
         for j, table in zip(self.places, self.tables, strict=True):
             product = product * (parts[j] @ table)
-        expected = torch.einsum("eb,ebm->em", share, product)
-        return (expected @ self.whiten.T - self.goal_values).square().sum() / len(share)
+        return [torch.einsum("eb,ebm->em", share, product)]
+
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """Squared whitened errors."""
+        return (means[0] @ self.whiten.T - self.goal_values).square().sum() / len(means[0])

@@ -9,7 +9,7 @@ import torch
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.embeddings import embedding
-from synth.generators.embeddings.fit import Options, Parts
+from synth.generators.embeddings.fit import Distance, Options, Parts
 from synth.generators.embeddings.fourier import bins, fourier, loss
 from synth.generators.embeddings.loss import FourierLoss
 from synth.generators.marginals.histogram import Histogram, estimate
@@ -78,7 +78,7 @@ class Pearl:
         return embedding.fitted(made, game, options, back_end=self.back_end, rng=rng, device=device, progress=progress)
 
 
-class Game:
+class Game(Distance):
     """A Fourier distance whose weights an adversary moves, step by step, to where the misfit exceeds the noise.
 
     Multiplicative weights over frequencies: the adversary's best answers in the long run, within ``MOST`` times the
@@ -96,12 +96,17 @@ class Game:
         """Twice the sum of the weights: what noise alone makes."""
         return self.distance.goal
 
-    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
-        misfits = self.distance.misfits(share, parts)
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """Those of the Fourier distance."""
+        return self.distance.means(share, parts)
+
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """The weighted distance, after the adversary's move: called once a step."""
+        misfits = self.distance.misfits(means)
         if self.speed > 0:
             with torch.no_grad():
                 self.score += self.speed * ((misfits.mean(0) - 2.0) / 2.0).clamp(-1.0, MOST)
                 self.score.mul_(1 - self.speed)
                 grown = torch.exp(self.score.clamp(-MOST, MOST))
                 self.distance.weight = (grown * (len(grown) / grown.sum())).clamp_max(MOST)
-        return (misfits * self.distance.weight).sum() / len(share)
+        return (misfits * self.distance.weight).sum() / len(means[0])

@@ -4,11 +4,11 @@ import numpy as np
 import torch
 
 from synth.generators.embeddings.embedding import Columns, features_of
-from synth.generators.embeddings.fit import Parts, real
+from synth.generators.embeddings.fit import Distance, Parts, real
 from synth.questions import Block, EmbeddingRelease, Tensors, Term
 
 
-class TensorLoss:
+class TensorLoss(Distance):
     """Squared errors of all features over the noise's variance.
 
     A component's expected coordinates of a block are p_j @ table, those of a term the tensor product of its blocks'.
@@ -41,12 +41,17 @@ class TensorLoss:
         first = np.unique(groups, return_index=True)[1]
         self.tables[id(block)] = (self.made.at(name), real(block.table[block.bins.groups[first]], self.device))
 
-    def __call__(self, share: torch.Tensor, parts: Parts) -> torch.Tensor:
+    def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
+        """Each sheet's expected features, (E, rows, others' columns)."""
         views = {key: parts[at] @ table for key, (at, table) in self.tables.items()}
-        total = share.new_zeros(())
-        for sheet in self.sheets:
-            total = total + sheet.misfit(share, views)
-        return total / len(share)
+        return [sheet.mean(share, views) for sheet in self.sheets]
+
+    def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
+        """Squared errors of all sheets."""
+        total = means[0].new_zeros(())
+        for sheet, mean in zip(self.sheets, means, strict=True):
+            total = total + sheet.misfit(mean)
+        return total / len(means[0])
 
 
 class _Sheet:
@@ -60,10 +65,13 @@ class _Sheet:
         scale = [np.full(t.dim // tall, t.weight * total / sigma) for t, _ in terms]
         self.scale = real(np.concatenate(scale), device)
 
-    def misfit(self, share: torch.Tensor, views: dict[int, torch.Tensor]) -> torch.Tensor:
+    def mean(self, share: torch.Tensor, views: dict[int, torch.Tensor]) -> torch.Tensor:
         left = views[self.left] * share[..., None]
         right = torch.cat([_joint([views[k] for k in keys], share) for keys in self.rights], -1)
-        return (left.transpose(1, 2) @ right * self.scale - self.values).square().sum()
+        return left.transpose(1, 2) @ right
+
+    def misfit(self, mean: torch.Tensor) -> torch.Tensor:
+        return (mean * self.scale - self.values).square().sum()
 
 
 def _joint(factors: list[torch.Tensor], share: torch.Tensor) -> torch.Tensor:

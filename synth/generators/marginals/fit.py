@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from synth.generators.base import Progress, Share, part
+from synth.generators.pieces import Pieces, enough
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
@@ -94,6 +95,7 @@ class Options:
     second_stop: float = 0.9
 
 
+@enough("the fit of a mixture to its tables", fewer="columns or categories")
 def fit(
     problem: Problem, options: Options, *, rng: np.random.Generator, device: str, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -102,6 +104,7 @@ def fit(
     Minimises the sum of squared residuals of the measured tables, each divided by its noise variance. Where the
     mixtures are too poor for that, as the misfit left tells, they are joined to fewer and richer ones: four mixtures
     of 64 components are one of 256, at the same cost a step, that is a good start for a further descent.
+    Errors: UsageError where the device's memory does not hold a single mixture's step.
     **Source**: discrepancy principle (Morozov 1966) for the end of the fit.
     """
     surface = _Surface(problem, device)
@@ -178,9 +181,14 @@ class _Adam:
 
 
 class _Surface:
-    """The loss of a problem on a device. Logits are (E, G, B): ensembles, groups, components."""
+    """The loss of a problem on a device. Logits are (E, G, B): ensembles, groups, components.
+
+    ``pieces``: how many mixtures of the ensemble the device's memory holds at a time.
+    """
 
     def __init__(self, problem: Problem, device: str):
+        self.pieces = Pieces()
+
         def index(x: np.ndarray) -> torch.Tensor:
             return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.int64, device=device)
 
@@ -201,6 +209,18 @@ class _Surface:
 
     def gradient(self, logits: torch.Tensor, weights: torch.Tensor):
         """The mean loss of the ensemble's tables, and each mixture's own gradient by logits and weights."""
+
+        def some(part: slice) -> tuple[torch.Tensor, ...]:
+            loss, *own = self._gradient(logits[part], weights[part])
+            return loss * (len(own[1]) / len(logits)), *own
+
+        done = list(self.pieces.run(len(logits), some))
+        if len(done) == 1:
+            return done[0]
+        losses, by_logits, by_weights = zip(*done, strict=True)
+        return sum(losses), torch.cat(by_logits), torch.cat(by_weights)
+
+    def _gradient(self, logits: torch.Tensor, weights: torch.Tensor):
         share, probs = self.probabilities(logits, weights)
         w = share[:, None, :]
         off = ((probs * w).sum(-1, keepdim=True) - self.mass) * self.precision

@@ -10,6 +10,7 @@ import torch
 from synth.generators import networks
 from synth.generators.base import Progress
 from synth.generators.networks import Network
+from synth.generators.pieces import Pieces, enough, summed
 from synth.questions import SlicesRelease
 from synth.questions.shelf import HELD, pieces
 
@@ -97,6 +98,7 @@ def wide(tables: Sequence[np.ndarray]) -> np.ndarray:
     return out
 
 
+@enough("training on slices", fewer="rows a step (option batch) or groups")
 def network(
     release: SlicesRelease,
     masses: Sequence[np.ndarray],
@@ -112,21 +114,30 @@ def network(
     device: str,
     progress: Progress,
 ) -> list[np.ndarray]:
-    """Each column's probabilities (``MANY``, bins) of a network trained by ``loss``; None: characteristic functions."""
+    """Each column's probabilities (``MANY``, bins) of a network trained by ``loss``; None: characteristic functions.
+
+    ``loss``: a mean over slices, so that it can be taken of some slices at a time where memory runs out.
+    Errors: UsageError where the device's memory does not hold a single slice's step.
+    """
     made = networks.network([len(m) for m in masses], rng=rng, device=device, start=np.concatenate(masses))
     goal = target(release, total=total, rng=rng, device=device)
     if loss is None:
         step = _characteristic(made, goal, batch)
     else:
-        distance: Distance = loss
+        distance, held = loss, Pieces()
 
         def step() -> torch.Tensor:
-            return distance(*sliced(made, goal, batch=batch, k=k, num_slices=num_slices))
+            return apart(distance, held, *sliced(made, goal, batch=batch, k=k, num_slices=num_slices))
 
     if len(goal.values) >= 2:
         networks.train(made.parameters, step, steps=steps, rate=rate, last_rate=rate * LAST, progress=progress)
     probs = networks.components(made, MANY, rng=rng)
     return np.split(probs, np.cumsum([len(m) for m in masses])[:-1], axis=1)
+
+
+def apart(distance: Distance, held: Pieces, real: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
+    """The distance of slices (S, batch, k), a mean over slices: of as many at a time as memory holds."""
+    return summed(held, len(fake), fake, lambda x, some: distance(real[some], x[some]) * (len(x[some]) / len(x)))
 
 
 def sliced(made: Network, goal: Target, *, batch: int, k: int, num_slices: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -170,16 +181,22 @@ def _characteristic(made: Network, goal: Target, batch: int) -> Callable[[], tor
     turned = goal.table @ (points if goal.directions is None else goal.directions @ points)
     waves = torch.complex(torch.cos(turned), torch.sin(turned))
 
-    def step() -> torch.Tensor:
-        chosen = torch.as_tensor(goal.rng.integers(0, points.shape[1], AT_ONCE), device=points.device)
-        probs, wave = made.forward(made.hidden(batch)), waves.index_select(1, chosen)
+    def misfit(probs: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+        wave = waves.index_select(1, chosen)
         whole: torch.Tensor | float = 1.0
         for p, w in zip(probs.split(made.sizes, 1), wave.split(made.sizes, 0), strict=True):
             whole = whole * torch.complex(p @ w.real, p @ w.imag)
         law = torch.as_tensor(whole).mean(0)
         law = torch.exp(goal.size * (law - 1)) if goal.size else law
-        apart = law * hushed[chosen] - seen[chosen]
-        return (apart.real**2 + apart.imag**2).sum() * (len(goal.values) / AT_ONCE)
+        off = law * hushed[chosen] - seen[chosen]
+        return (off.real**2 + off.imag**2).sum() * (len(goal.values) / AT_ONCE)
+
+    held = Pieces()
+
+    def step() -> torch.Tensor:
+        chosen = torch.as_tensor(goal.rng.integers(0, points.shape[1], AT_ONCE), device=points.device)
+        probs = made.forward(made.hidden(batch))
+        return summed(held, AT_ONCE, probs, lambda x, some: misfit(x, chosen[some]))
 
     return step
 

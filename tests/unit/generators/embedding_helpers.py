@@ -42,13 +42,15 @@ def setting_of(schema: Schema, *, epsilon: float, relation: Relation = Relation.
                    public_rows=rows if relation.rows_are_public else None)  # fmt: skip
 
 
-def measured(generator, places, schema=CHAIN, *, epsilon: float = 2.0, relation: Relation = Relation.ADD_REMOVE):
+def measured(generator, places, schema=CHAIN, *, epsilon: float = 2.0, relation: Relation = Relation.ADD_REMOVE,
+             noise: SystemNoise | None = None):  # fmt: skip
     """(releases, setting, curator), the curator closed after the last release."""
     rows = len(next(iter(places.values())))
     setting = setting_of(schema, epsilon=epsilon, relation=relation, rows=rows)
     grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=setting.mu)
     mechanisms = {Counts: counts, Embedding: embeddings, Path: functional.Functional()}
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms, noise=SystemNoise())
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms,
+                      noise=noise or SystemNoise())  # fmt: skip
     releases = generator.measure(curator.ask, setting, progress=lambda _: None)
     curator.close()
     return releases, setting, curator

@@ -1,0 +1,54 @@
+"""What a forecast says. A module of its own, so that whoever only shows forecasts need not load what makes them."""
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One question of the run: its tables, cells, and the noise (rows) of its most and least exact table."""
+
+    purpose: str
+    tables: int
+    cells: int
+    sigma_least: float
+    sigma_most: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most.
+
+    ``cells_two_way``: mean number of cells of the two-way tables, which are finer for a larger epsilon.
+    """
+
+    method: str
+    relation: str
+    epsilon: float
+    delta: float
+    rows: int
+    mu: float
+    sensitivity: float
+    meaning: str
+    steps: list[Step]
+    error_one_way: float
+    error_two_way: float | None
+    cells_two_way: float | None = None
+    seconds: float
+    peak_mib: float
+
+    def plain(self) -> dict:
+        """The forecast as JSON data."""
+        return asdict(self)
+
+    def in_words(self) -> str:
+        """The forecast as a few lines."""
+        lines = [f"{self.method} on {self.rows} rows, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}",
+                 f"meaning: {self.meaning}"]  # fmt: skip
+        for s in self.steps:
+            lines.append(f"  {s.purpose}: {s.tables} tables, {s.cells} cells, "
+                         f"noise of {s.sigma_least:.3g} to {s.sigma_most:.3g} rows a cell")  # fmt: skip
+        two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
+        lines.append(f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
+                     "(total variation, from noise alone)")  # fmt: skip
+        lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
+        return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""A table told in pieces is the table told at once, and no piece is long."""
+
+import numpy as np
+import pytest
+
+from synth import bundle, drawing
+from synth.drawing import Drawn
+from synth.schema import parse
+
+ROWS = 1_000
+SCHEMA = parse({
+    "columns": {
+        "ID": {"type": "identifier"},
+        "AGE": {"type": "integer", "min": 0, "max": 99, "source": "declared"},
+        "SEX": {"type": "categorical", "categories": ["f", "m"], "missing": ["?"], "source": "declared"},
+    }
+})  # fmt: skip
+
+
+class Uniform:
+    """Positions drawn one by one and evenly."""
+
+    def sample(self, num_rows, *, rng, **_):
+        return {n: rng.integers(0, c.cells, num_rows) for n, c in SCHEMA.measured().items()}
+
+
+def told(monkeypatch, *, block: int, piece: int) -> list[dict[str, list[str]]]:
+    monkeypatch.setattr(drawing, "BLOCK", block)
+    monkeypatch.setattr(drawing, "PIECE", piece)
+    drawn = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5))
+    return [{n: a.to_pylist() for n, a in part.items()} for part in drawn.blocks()]
+
+
+@pytest.mark.parametrize(("block", "piece"), [(400, 400), (400, 70), (2_000, 128), (400, 1), (2_000, 1_000)])
+def test_pieces_are_short_and_join_to_the_same_rows(monkeypatch, block, piece):
+    whole = told(monkeypatch, block=block, piece=10**6)
+    parts = told(monkeypatch, block=block, piece=piece)
+    assert max(len(p["AGE"]) for p in parts) == piece
+    for name in SCHEMA.columns:
+        assert [x for p in parts for x in p[name]] == [x for p in whole for x in p[name]]
+    assert [x for p in parts for x in p["ID"]] == [str(i) for i in range(1, ROWS + 1)]
+
+
+def test_a_whole_table_has_the_rows_of_its_pieces(monkeypatch):
+    parts = told(monkeypatch, block=400, piece=70)
+    found = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).whole()
+    assert {n: a.to_pylist() for n, a in found.items()} == {n: [x for p in parts for x in p[n]] for n in found}
+
+
+def test_a_table_in_memory_is_cut_into_the_same_rows(monkeypatch, tmp_path):
+    texts = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).whole()
+    bundle.write_table(tmp_path / "at_once.csv", texts, SCHEMA)
+    monkeypatch.setattr(drawing, "PIECE", 70)
+    parts = list(drawing.pieces(texts, ROWS))
+    assert len(parts) == 15
+    bundle.write_blocks(tmp_path / "cut.csv", parts, SCHEMA)
+    assert (tmp_path / "cut.csv").read_bytes() == (tmp_path / "at_once.csv").read_bytes()
