@@ -18,13 +18,17 @@ def section(job: jobs.Job, others: list[jobs.Job]) -> None:
     with st.expander("Or let noisy counts decide, for a charge"):
         st.caption("Some tables of counts are asked of the real rows under noise. The application chooses the run that "
                    "comes nearest to them, and that one may leave: epsilon covers such a choice, since it rests on "
-                   "the noisy counts alone.", help="In the terms of the field: a paid private selection.")  # fmt: skip
+                   "the noisy counts alone. Choose the columns by what the table is for, not by what the comparison "
+                   "showed; the decision is made once.",
+                   help="In the terms of the field: a paid private selection.")  # fmt: skip
         running = _latest(job)
         if running is not None and not running.status().final:
             _watch(str(running.path))
             return
         if running is not None:
             _outcome(running)
+        if selection.decided(job, others):
+            return
         if job.request().get("source") or not real.there(job):
             st.info("This needs the real table as a file on this computer.", icon=":material/info:")
             return

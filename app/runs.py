@@ -9,6 +9,7 @@ import synth
 from app import access
 from app.state import Wizard, dataset, effective
 from synth import jobs
+from synth.jobs import selection
 
 HELD = "held.json"
 SLACK = 5.0  # seconds between a worker's last word and a charge that it did not live to tell
@@ -99,6 +100,8 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     """Puts noisy counts that decide between runs in line; they are charged to the runs' dataset."""
     request = job.request()
     name = str(request["dataset"])
+    if selection.decided(job, [c for c in candidates if c.path != job.path]):
+        raise synth.UsageError("these runs were decided between already; that decision holds")
     _may_spend(name, epsilon)
     new = jobs.create({"decides": [c.path.name for c in candidates], "dataset": name, "epsilon": epsilon,
                        "owner": access.me().name})  # fmt: skip

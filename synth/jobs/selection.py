@@ -44,8 +44,11 @@ def choose(job: Job, how: str, *, by: str = "") -> None:
 def decide(job: Job, losers: list[Job], *, line: int, by: str = "") -> None:
     """Records that a paid private selection, charged in the ledger's ``line``, took this run before ``losers``.
 
-    Errors: UsageError where a run that was compared with the real rows did not take part.
+    Errors: UsageError where a run that was compared with the real rows did not take part, or where the same runs were
+    decided between before: whoever asks again until his favourite wins chooses by what he saw.
     """
+    if decided(job, losers):
+        raise UsageError("these runs were decided between already; that decision holds")
     part = {job.path.name, *(one.path.name for one in losers)}
     if left_out := [one.path.name for one in rivals(job) if one.path.name not in part]:
         raise UsageError(f"{len(left_out)} compared runs took no part in the choice; let it decide among all of them")
@@ -53,6 +56,12 @@ def decide(job: Job, losers: list[Job], *, line: int, by: str = "") -> None:
     for one in losers:
         if (choice(one) or {}).get("how") == "private":
             (one.path / CHOICE).unlink()  # a later decision holds instead of an earlier one
+
+
+def decided(job: Job, others: list[Job]) -> bool:
+    """Whether a paid private selection among exactly these runs was recorded."""
+    part = sorted({job.path.name, *(one.path.name for one in others)})
+    return any((choice(one) or {}).get("among") == part for one in (job, *others))
 
 
 def choice(job: Job) -> dict[str, Any] | None:

@@ -70,6 +70,9 @@ def test_a_paid_selection_frees_its_winner_while_it_was_among_all_that_were_comp
     assert selection.barrier(first) == ""
     assert selection.how(first) == "private"
     assert selection.barrier(second)
+    with pytest.raises(UsageError, match="decided between already"):
+        selection.decide(second, [first], line=4)
+    assert selection.barrier(first) == ""
     later = jobs.create({"dataset": "club", "epsilon": 1.0})
     later.write(jobs.Status(state="done"))
     assert selection.barrier(first) == ""
