@@ -7,7 +7,8 @@ and costs are close, and exact where nothing adapts.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from math import pi, prod, sqrt
+from dataclasses import replace
+from math import inf, pi, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,9 @@ def plan(
     asked: list[tuple[Any, int]] = []
     with suppress(_Enough):
         generator.measure(_stand_in(facts, rows, asked), circumstances, progress=lambda _: None)
+    asked = _averaged(asked)
     tables = [q for q, _ in asked if isinstance(q, Counts)]
-    marginals = [m for q in tables for m in q.marginals]
+    marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
     # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
     one = _error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
     two = _error([m for m in marginals if len(m.bins) == 2], rows)
@@ -136,6 +138,25 @@ def _uniform(marginal: Marginal, rows: int) -> np.ndarray:
 def _shares(bins: Bins) -> np.ndarray:
     kept = bins.groups >= 0
     return np.bincount(bins.groups[kept], bins.widths[kept], minlength=bins.size) / bins.cells
+
+
+def _bins(marginal: Marginal) -> tuple[int, ...]:
+    return tuple(id(b) for b in marginal.bins)
+
+
+def _averaged(asked: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """The questions, a table that was asked before on the same bins with the noise of the average that it completes."""
+    known: dict[tuple[int, ...], float] = {}
+    out = []
+    for question, cells in asked:
+        if isinstance(question, Counts):
+            told = []
+            for m in question.marginals:
+                known[_bins(m)] = sqrt(1 / (m.sigma**-2 + known.get(_bins(m), inf) ** -2))
+                told.append(replace(m, sigma=known[_bins(m)]))
+            question = replace(question, marginals=tuple(told))
+        out.append((question, cells))
+    return out
 
 
 def _step(question: Any, cells: int) -> Step:
