@@ -280,13 +280,14 @@ def test_on_a_terminal_ctrl_c_ends_the_bar_and_shows_the_cursor_again():
     import pty
 
     code = """if True:
-        import time
+        import signal, time
         from synth.jobs import Reporter
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
         try:
             with Reporter(None, stages={"train": 1}, bar=True) as report:
                 report.stage("train")
                 report.note("a [note] " + "z" * 100 + " of one line")
-                while True:
+                for _ in range(6000):
                     report.progress(0.5)
                     time.sleep(0.01)
         except KeyboardInterrupt:
