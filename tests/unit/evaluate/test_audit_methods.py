@@ -44,14 +44,18 @@ def test_the_likelihood_ratio_is_the_gaussians():
 
 
 @pytest.mark.parametrize("name", ["independent", "slicing"])
-def test_a_method_of_ours_is_not_contradicted_and_the_attack_sees_most_of_it(name):
-    found = audit(name, epsilon=5.0, draws=1600 if name == "independent" else 300, table_draws=40,
+def test_a_method_of_ours_is_not_contradicted(name):
+    found = audit(name, epsilon=5.0, draws=300, table_draws=40,
                   confidence=SURE)  # fmt: skip
     assert not found.violated
     assert found.tables is not None
-    if name == "independent":
-        assert found.outputs.mu > 0.1  # of 1.12 that are claimed; 0.64 expected, which has a deviation of 0.07
     assert found.plain()["outputs"]["claim"]["epsilon"] == 5.0
+
+
+def test_the_attack_sees_much_of_what_is_claimed():
+    """The bound's median is 0.49 of the 1.12 claimed; of 150 runs two were below 0.1, so all of four hardly ever are."""
+    found = [audit("independent", epsilon=5.0, draws=1600, table_draws=0, confidence=SURE) for _ in range(4)]
+    assert max(f.outputs.mu for f in found) > 0.1
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
