@@ -53,7 +53,7 @@ def test_a_method_of_ours_is_not_contradicted(name):
 
 
 def test_the_attack_sees_much_of_what_is_claimed():
-    """The bound's median is 0.49 of the 1.12 claimed; of 150 runs two were below 0.1, so all of four hardly ever are."""
+    """The bound's median is 0.49 of the 1.12 claimed; of 150 runs two were below 0.1: all of four hardly ever."""
     found = [audit("independent", epsilon=5.0, draws=1600, table_draws=0, confidence=SURE) for _ in range(4)]
     assert max(f.outputs.mu for f in found) > 0.1
 
