@@ -100,7 +100,8 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     """Puts noisy counts that decide between runs in line; they are charged to the runs' dataset."""
     request = job.request()
     name = str(request["dataset"])
-    if selection.decided(job, [c for c in candidates if c.path != job.path]):
+    others = [c for c in candidates if c.path != job.path]
+    if selection.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
         raise synth.UsageError("these runs were decided between already; that decision holds")
     _may_spend(name, epsilon)
     new = jobs.create({"decides": [c.path.name for c in candidates], "dataset": name, "epsilon": epsilon,
@@ -111,6 +112,15 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     }  # fmt: skip
     new.start(["--plain", "statistics", str(request["table"]), *_flat(options), "--json"], program=jobs.QUEUED)
     return new
+
+
+def _decides(job: jobs.Job, candidates: list[jobs.Job]) -> bool:
+    """Whether this job's counts decide, or are to decide, between exactly these runs."""
+    try:
+        asked = sorted(job.request().get("decides", ())) == sorted(c.path.name for c in candidates)
+        return asked and job.status().state not in ("failed", "cancelled")
+    except synth.SynthError:
+        return False
 
 
 def counted(job: jobs.Job) -> Path:
