@@ -1,11 +1,13 @@
 """Counts and rows drawn in even proportion: what a mixture of products is sampled with."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from synth.generators.evening import MOST_GROUPS, even_out
 
+TOGETHER = 4096  # groups of several axes that are drawn at once
 TILT = 1.0  # how strongly counts are drawn towards groups that came short
 
 
@@ -37,26 +39,58 @@ def cumulative(weights: np.ndarray) -> np.ndarray:
     return total
 
 
-def even_counts(rows: np.ndarray, probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Integer counts (B, G) near rows * probs: row sums exact, column sums within a few of theirs.
+def even_codes(rows: np.ndarray, probs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    """Groups (sum of rows, J) of each axis, components one after the other; each axis' groups in random order in them.
+
+    ``rows`` (B,): of each component; ``probs``: of each axis its groups' probabilities (B, G).
+    """
+    component = np.repeat(np.arange(len(rows)), rows)
+    codes = np.empty((len(component), len(probs)), dtype=np.int64)
+    for part in _parts([p.shape[1] for p in probs]):
+        counts = even_counts(rows, probs[part], rng)
+        for j, own in zip(range(part.start, part.stop), counts, strict=True):
+            groups = np.repeat(np.tile(np.arange(own.shape[1]), len(rows)), own.ravel())
+            codes[:, j] = groups[np.argsort(component + rng.random(len(component)))]
+    return codes
+
+
+def _parts(sizes: Sequence[int]) -> Iterator[slice]:
+    """Runs of axes that have at most ``TOGETHER`` groups in all, or are one axis."""
+    start, held = 0, 0
+    for j, size in enumerate(sizes):
+        if held and held + size > TOGETHER:
+            yield slice(start, j)
+            start, held = j, 0
+        held += size
+    yield slice(start, len(sizes))
+
+
+def even_counts(rows: np.ndarray, probs: Sequence[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
+    """Of each axis integer counts (B, G) near rows * probs: row sums exact, column sums within a few of theirs.
 
     Components take turns in random order. Each draws what its whole parts leave by systematic sampling, with
     probabilities tilted towards groups that earlier components have left short.
     """
-    expected = rows[:, None] * probs
+    sizes = np.array([p.shape[1] for p in probs])
+    axis, ends = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes)
+    expected = rows[:, None] * np.concatenate(probs, axis=1)
     counts = np.floor(expected).astype(np.int64)
     fraction = expected - counts
-    missing = rows - counts.sum(1)
-    short = np.zeros(probs.shape[1])
-    for b in rng.permutation(np.flatnonzero(missing > 0)):
+    missing = rows[:, None] - np.add.reduceat(counts, ends - sizes, axis=1)
+    short = np.zeros(len(axis))
+    for b in rng.permutation(np.flatnonzero(missing.any(1))):
         run = np.cumsum(fraction[b] * np.exp(np.clip(TILT * short, -3.0, 3.0)))
-        edges = np.floor(run * (missing[b] / run[-1]) + rng.random()).astype(np.int64)
-        edges = np.minimum(edges, missing[b])
-        edges[np.searchsorted(run, run[-1]) :] = missing[b]
+        last = run[ends - 1]
+        before = np.append(0.0, last[:-1])
+        most = missing[b][axis]
+        step = missing[b] / np.maximum(last - before, 1e-300)
+        edges = np.floor((run - before[axis]) * step[axis] + rng.random(len(sizes))[axis])
+        edges = np.where(run >= last[axis], most, np.minimum(edges, most)).astype(np.int64)
         drawn = np.diff(edges, prepend=0)
+        drawn[ends[:-1]] = edges[ends[:-1]]
         counts[b] += drawn
         short += fraction[b] - drawn
-    return counts
+    return np.split(counts, ends[:-1], axis=1)
 
 
 def even_pairs(codes, component, rows, probs: list[np.ndarray], rng: np.random.Generator) -> None:

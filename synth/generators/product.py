@@ -8,8 +8,9 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators import bulk
+from synth.generators.axis import Axis, View, condition, rows_to_one
 from synth.generators.base import Mend, Positions
-from synth.generators.drawing import Inside, cumulative, even_counts, even_pairs, spread
+from synth.generators.drawing import Inside, cumulative, even_codes, even_pairs
 from synth.generators.head import Head, draw_in_turn
 from synth.generators.redraw import redraw
 from synth.intervals import Intervals
@@ -17,43 +18,6 @@ from synth.intervals import Intervals
 RARE = 0.01  # of the rows meet a condition on the heads' columns: below, the mixture alone answers
 CANDIDATES = 1 << 18  # most rows drawn at a time of which a condition keeps some
 PROBES = 20_000  # rows by which the probability of a condition on a head's column is estimated
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Axis:
-    """One column of the model: which positions form a leaf, which leaves a group.
-
-    ``starts`` (L,) int64: first position of each leaf; positions inside a leaf are equally likely.
-    ``groups`` (L,) int64: the group of a leaf. ``within`` (L,) float32: the leaf's share of its group, the
-    same in every component. ``probs`` (B, G) float32: probability of each group in each component.
-    """
-
-    column: str
-    cells: int
-    starts: np.ndarray
-    groups: np.ndarray
-    within: np.ndarray
-    probs: np.ndarray
-
-    @cached_property
-    def widths(self) -> np.ndarray:
-        """Positions in each leaf, (L,)."""
-        return np.diff(np.append(self.starts, self.cells))
-
-    def draw(self, groups: np.ndarray, within: np.ndarray, inside: Inside, rng: np.random.Generator) -> np.ndarray:
-        """Positions for rows whose groups are given: leaves in even proportion, then evenly inside a leaf."""
-        if len(groups) >= bulk.LEAST:
-            return inside.pick(bulk.leaves(groups, within, self.groups, rng), rng)
-        size = self.probs.shape[1]
-        order = np.argsort(self.groups, kind="stable")
-        rows = np.bincount(groups, minlength=size)
-        counts = spread(rows, within[order], self.groups[order], rng)
-        leaves = np.empty(len(groups), dtype=np.int64)
-        leaves[np.argsort(groups + rng.random(len(groups)))] = np.repeat(order, counts)
-        return inside.pick(leaves, rng)
-
-
-View = tuple[np.ndarray, np.ndarray, Inside]  # probabilities (by group), shares within groups, what to draw
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,21 +78,26 @@ class Product:
         return dict(zip(names, bulk.side_by_side(lambda j: draw(j, own[j]), range(len(names))), strict=True))
 
     def codes(
-        self, num_rows: int, *, rng: np.random.Generator, where: Mapping[str, np.ndarray] | None = None
+        self,
+        num_rows: int,
+        *,
+        rng: np.random.Generator,
+        where: Mapping[str, np.ndarray] | None = None,
+        evened: bool = True,
     ) -> tuple[np.ndarray, np.ndarray, list[View]]:
-        """Components (num_rows,), groups (num_rows, J) that the mixture draws in them, and each axis' view."""
+        """Components (num_rows,), groups (num_rows, J) that the mixture draws in them, and each axis' view.
+
+        ``evened``: rows are then rearranged towards the model's tables of pairs.
+        """
         weights, views = self._restrict(where or {})
+        probs = [p for p, _, _ in views]
         if num_rows >= bulk.LEAST:
-            return *bulk.codes(num_rows, weights, [probs for probs, _, _ in views], rng), views
+            return *bulk.codes(num_rows, weights, probs, rng), views
         edges = np.floor(np.append(0.0, cumulative(weights)) * num_rows + rng.random())
         rows: np.ndarray = np.diff(edges.astype(np.int64))
-        component = np.repeat(np.arange(len(rows)), rows)
-        codes = np.empty((num_rows, len(self.axes)), dtype=np.int64)
-        for j, (probs, _, _) in enumerate(views):
-            counts = even_counts(rows, probs, rng)
-            groups = np.repeat(np.tile(np.arange(probs.shape[1]), len(rows)), counts.ravel())
-            codes[:, j] = groups[np.argsort(component + rng.random(num_rows))]
-        even_pairs(codes, component, rows, [probs for probs, _, _ in views], rng)
+        component, codes = np.repeat(np.arange(len(rows)), rows), even_codes(rows, probs, rng)
+        if evened:
+            even_pairs(codes, component, rows, probs, rng)
         return component, codes, views
 
     @cached_property
@@ -248,13 +217,13 @@ class Product:
         return next(a for a in self.axes if a.column == column)
 
     def _masses(self, where: Mapping[str, np.ndarray]) -> dict[str, View]:
-        """The condition on each column it names; see ``_condition``."""
+        """The condition on each column it names; see ``condition``."""
         known = {a.column: a for a in self.axes}
         out = {}
         for column, positions in where.items():
             if column not in known:
                 raise UsageError(f"condition on {column!r}: the model has no such column; choose a modelled one")
-            out[column] = _condition(known[column], np.unique(np.asarray(positions, dtype=np.int64)))
+            out[column] = condition(known[column], np.unique(np.asarray(positions, dtype=np.int64)))
         return out
 
     def _restrict(self, where: Mapping[str, np.ndarray]) -> tuple[np.ndarray, list[View]]:
@@ -271,32 +240,7 @@ class Product:
             if not self.weights @ met > 0:  # ruled out: every allowed position alike, components as they were
                 mass = np.bincount(axis.groups, weights=inside.counts.astype(float))
                 met, probs = np.ones(len(probs)), np.ones_like(probs)
-            views.append((_rows_to_one(probs * mass, spare=mass), within, inside))
+            views.append((rows_to_one(probs * mass, spare=mass), within, inside))
             weights = weights * met
         weights = weights if weights.sum() > 0 else self.weights.astype(float)
         return weights / weights.sum(), views
-
-
-def within_groups(mass: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mass of each group, and each leaf's share of its group (zero where the group has none)."""
-    sums = np.bincount(groups, weights=mass, minlength=int(groups.max()) + 1)
-    return sums, mass / np.where(sums > 0, sums, 1.0)[groups]
-
-
-def _rows_to_one(table: np.ndarray, *, spare: np.ndarray) -> np.ndarray:
-    """Rows scaled to sum to one; a row of zeros becomes ``spare``."""
-    table = np.where(table.sum(1, keepdims=True) > 0, table, spare)
-    return table / table.sum(1, keepdims=True)
-
-
-def _condition(axis: Axis, allowed: np.ndarray) -> View:
-    """Allowed share of each group (G,), leaves' shares of what is allowed of a group (L,), what to draw."""
-    if len(allowed) == 0 or allowed[0] < 0 or allowed[-1] >= axis.cells:
-        raise UsageError(f"condition on {axis.column!r}: needs at least one value, all of them in the schema")
-    ends = np.searchsorted(allowed, np.append(axis.starts[1:], axis.cells))
-    first = np.append(0, ends[:-1])
-    counts = ends - first
-    mass, within = within_groups(axis.within * (counts / axis.widths), axis.groups)
-    blind = within_groups(counts.astype(float), axis.groups)[1]
-    within = np.where(mass[axis.groups] > 0, within, blind)
-    return mass, within, Inside(starts=first, counts=counts, allowed=allowed)

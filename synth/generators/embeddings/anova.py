@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from synth.generators.axis import within_groups
 from synth.generators.base import Progress, Setting
 from synth.generators.embeddings.embedding import Columns, balanced, features_of, public_rng
 from synth.generators.marginals import fit as fitting
@@ -14,7 +15,7 @@ from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.denoise import project
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import axis, rake
-from synth.generators.product import Product, within_groups
+from synth.generators.product import Product
 from synth.questions import Block, Counts, CountsRelease, EmbeddingRelease, Marginal, Tensors, Term
 
 LEAST = 1.5  # a bin holds this many times the noise of the cells that it adds to a table

@@ -1,11 +1,12 @@
 """Which columns of a mixture are drawn again by a logit: the target, and those whose tables the mixture misses."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from synth.generators import head as heads
+from synth.generators.marginals import logit
 from synth.generators.product import Product
 from synth.questions import CountsRelease, Marginal
 
@@ -38,14 +39,16 @@ def headed(
     them than noise lets it learn. A logit needs none. And where components are few rows each, a mixture's own
     conditional of the target follows noise; the logit adds up what each column tells of the target.
     """
-    answers = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True) if len(a[0].bins) == 2]
+    answers = averaged(
+        a for r in tables for a in zip(r.question.marginals, r.values, strict=True) if len(a[0].bins) == 2
+    )
     goal = target if target is not None and _suits(target, groups, answers) else None
     turns = _turns(misses(model, groups, answers), groups, goal)
     if goal is not None:
         turns[goal] = []
     if not turns:
         return model
-    component, codes, _ = model.codes(LEARNT, rng=rng)
+    component, codes, _ = model.codes(LEARNT, rng=rng, evened=False)
     sizes = [a.probs.shape[1] for a in model.axes]
     for column, partners in turns.items():
         _, probs = model.probs[column]
@@ -53,10 +56,24 @@ def headed(
         seen = [s for n, s in _seen(column, groups, answers, model.total) if final or n in partners]
         own = probs[component].astype(float)
         base, learnt = (heads.BASE, ROUNDS) if final else (1.0, 0)
-        head = heads.fit(column, seen, codes, own, sizes, total=model.total, base=base, learnt=learnt)
+        head = logit.fit(column, seen, codes, own, sizes, total=model.total, base=base, learnt=learnt)
         heads.draw_in_turn([head], model.probs, component, codes, rng=rng)
         model = replace(model, heads=(*model.heads, head))
     return model
+
+
+def averaged(answers: Iterable[Answer]) -> list[Answer]:
+    """Tables that were asked twice on the same bins as one, averaged by precision."""
+    met: dict[tuple, tuple[Marginal, np.ndarray]] = {}
+    for marginal, values in answers:
+        key = tuple((b.column, b.groups.tobytes()) for b in marginal.bins)
+        if key in met:
+            first, before = met[key]
+            part = marginal.sigma**2 / (first.sigma**2 + marginal.sigma**2)  # weight of the first
+            values = part * before + (1 - part) * values
+            marginal = replace(marginal, sigma=first.sigma * part**0.5)
+        met[key] = marginal, values
+    return list(met.values())
 
 
 def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:
@@ -68,12 +85,14 @@ def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:
 
 
 def misses(model: Product, groups: Groups, answers: Sequence[Answer]) -> list[Miss]:
-    """The tables whose mean square error, in units of their noise, no chance explains; the largest excess first."""
+    """The tables whose mean square error no chance explains, that of their noise and that of the rows a logit is
+    fitted on, which could do no better; the largest excess first."""
     out = []
     for marginal, values in answers:
         left, right = (_binned(model, groups, b.column, b.groups) for b in marginal.bins)
         made = (left * model.weights[:, None]).T @ right
-        error = float((((made * model.total - values) / marginal.sigma) ** 2).sum())
+        noise = marginal.sigma**2 + made * model.total**2 / LEARNT
+        error = float(((made * model.total - values) ** 2 / noise).sum())
         if error > values.size + SURE * np.sqrt(2 * values.size):
             out.append(Miss(columns=marginal.columns, excess=error - values.size))
     return sorted(out, key=lambda m: -m.excess)
@@ -105,7 +124,7 @@ def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str
     return {n: partners[n] for n in order if n in partners}
 
 
-def _seen(column: str, groups: Groups, answers: Sequence[Answer], total: float) -> Iterator[tuple[str, heads.Seen]]:
+def _seen(column: str, groups: Groups, answers: Sequence[Answer], total: float) -> Iterator[tuple[str, logit.Seen]]:
     """(other column, table) of each table of a column, in groups of both."""
     names = list(groups)
     for marginal, values in answers:
@@ -115,7 +134,7 @@ def _seen(column: str, groups: Groups, answers: Sequence[Answer], total: float) 
         other, mine = marginal.bins if last else marginal.bins[::-1]
         yield (
             other.column,
-            heads.Seen(
+            logit.Seen(
                 axis=names.index(other.column),
                 bins=_bins_of(groups[other.column], other.groups),
                 mine=_bins_of(groups[column], mine.groups),

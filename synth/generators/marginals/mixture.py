@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from synth.generators import calendar
+from synth.generators.axis import Axis, within_groups
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import finer, layout, oneway, pairs
 from synth.generators.marginals import fit as fitting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.heading import headed
 from synth.generators.marginals.histogram import Histogram, estimate
-from synth.generators.product import Axis, Product, within_groups
+from synth.generators.product import Product
 from synth.questions import CountsRelease
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.generators.axis import Axis
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.product import Axis, Product
+from synth.generators.product import Product
 from synth.questions import Bins, Choice, ChoiceRelease
 from synth.schema import Column, Schema
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from synth.generators import bulk
+from synth.generators.axis import Axis
 from synth.generators.drawing import steps
-from synth.generators.product import Axis, Product
+from synth.generators.product import Product
 
 ROWS = 300_000
 

@@ -7,8 +7,10 @@ import pytest
 from scipy.optimize import brentq
 
 from synth.generators import head as heads
-from synth.generators.head import Head, Seen, draw, fit
-from synth.generators.product import Axis, Product
+from synth.generators.axis import Axis
+from synth.generators.head import Head, draw
+from synth.generators.marginals.logit import Seen, fit
+from synth.generators.product import Product
 
 ROWS = 20_000
 
@@ -169,10 +171,30 @@ def test_the_fit_has_the_tables_it_was_given():
 
 
 def test_classes_are_drawn_in_even_proportion():
-    """Of rows alike in probability every class gets its share to within a few rows."""
-    probs = np.repeat([[0.2, 0.5, 0.3]], 1000, axis=0)
-    counts = np.bincount(draw(probs, np.random.default_rng(5)), minlength=3)
-    assert np.abs(counts - [200, 500, 300]).max() <= 4
+    """Every class gets its share to within a row, and to within a few of each run of the order."""
+    probs = np.repeat([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]], 1000, axis=0)
+    order = np.random.default_rng(4).permutation(1000)
+    drawn = draw(probs, np.random.default_rng(5), order=np.append(order, 1000 + order))
+    assert np.abs(np.bincount(drawn) - [800, 600, 600]).max() <= 2
+    assert np.abs(np.bincount(drawn[:1000]) - [200, 500, 300]).max() <= 4
+    free = draw(probs, np.random.default_rng(5))
+    assert np.abs(np.bincount(free) - [800, 600, 600]).max() > 4
+
+
+def test_each_row_alone_follows_its_chances_in_an_order_too():
+    """A thousand draws of four rows: each class of each row as often as it should be, within five deviations."""
+    probs = np.array([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05], [0.0, 0.0, 1.0], [0.1, 0.1, 0.8]])
+    rng, times = np.random.default_rng(6), 1000
+    drawn = np.stack([draw(probs, rng, order=np.arange(4)) for _ in range(times)])
+    found = np.stack([(drawn == c).mean(0) for c in range(3)], axis=1)
+    assert (np.abs(found - probs) <= 5 * np.sqrt(probs * (1 - probs) / times)).all()
+
+
+def test_rows_are_ordered_by_what_tells_most():
+    """The axis whose pulls vary most comes first, the other within it."""
+    codes = np.array([[0, 0, 1], [2, 0, 0], [1, 0, 0], [0, 0, 0]])
+    assert codes[headed().heads[0].order(codes)][:, 2].tolist() == [0, 0, 0, 1]
+    assert codes[headed().heads[0].order(codes)][:3, 0].tolist() == [0, 1, 2]
 
 
 def test_no_pull_leaves_the_component_s_own_choice_tempered():

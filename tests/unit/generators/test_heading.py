@@ -1,5 +1,7 @@
 """Columns whose tables the mixture misses are drawn again; those it has are left alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,18 +79,40 @@ def test_no_more_columns_than_stated_and_none_of_many_groups(monkeypatch):
     assert "region" not in [h.column for h in fitted().heads]
 
 
+def measured(sigma=40.0):
+    """A model, its groups, and a table of two of its columns with noise."""
+    model = fitted(twins=False, options=Options())
+    groups = {a.column: a.groups for a in model.axes}
+    bins = [Bins(column=n, cells=24, starts=np.arange(24), groups=groups[n]) for n in ("place", "region")]
+    left, right = model.probs["place"][1], model.probs["region"][1]
+    exact = (left * model.weights[:, None]).T @ right * model.total
+    return model, groups, Marginal(bins=tuple(bins), sigma=sigma), exact
+
+
 @pytest.mark.parametrize("shift", [0.0, 12.0])
 def test_a_miss_is_what_noise_does_not_explain(shift):
     """Tables made from the model itself, with their noise, are no misses; one moved by many deviations is."""
-    model = fitted(twins=False, options=Options())
-    groups = {a.column: a.groups for a in model.axes}
-    rng, total, sigma = np.random.default_rng(3), model.total, 40.0
-    bins = [Bins(column=n, cells=24, starts=np.arange(24), groups=groups[n]) for n in ("place", "region")]
-    left, right = model.probs["place"][1], model.probs["region"][1]
-    exact = (left * model.weights[:, None]).T @ right * total
-    noisy = exact + rng.normal(0, sigma, exact.shape)
-    noisy[0] += shift * sigma
-    found = heading.misses(model, groups, [(Marginal(bins=tuple(bins), sigma=sigma), noisy)])
+    model, groups, marginal, exact = measured()
+    noisy = exact + np.random.default_rng(3).normal(0, marginal.sigma, exact.shape)
+    noisy[0] += shift * marginal.sigma
+    found = heading.misses(model, groups, [(marginal, noisy)])
     assert len(found) == (1 if shift else 0)
     if shift:
-        assert found[0].excess > 0.5 * shift**2 * noisy.shape[1]
+        assert found[0].excess > 0.25 * shift**2 * noisy.shape[1]
+
+
+def test_what_a_logit_could_not_mend_is_no_miss():
+    """With hardly any noise an error as large as that of the rows that a logit is fitted on is left alone."""
+    model, groups, marginal, exact = measured(sigma=0.01)
+    chance = np.sqrt(exact * model.total / heading.LEARNT)
+    near, far = (exact + times * chance * np.random.default_rng(4).choice([-1, 1], exact.shape) for times in (0.9, 2.0))
+    assert not heading.misses(model, groups, [(marginal, near)])
+    assert heading.misses(model, groups, [(marginal, far)])
+
+
+def test_a_table_asked_twice_counts_once_by_its_precision():
+    _, _, marginal, exact = measured(sigma=1.0)
+    again = replace(marginal, sigma=2.0)
+    (one,) = heading.averaged([(marginal, exact), (again, exact + 5)])
+    assert np.allclose(one[1], exact + 1)
+    assert one[0].sigma == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from synth.errors import UsageError
-from synth.generators.product import Axis, Product
+from synth.generators.axis import Axis
+from synth.generators.product import Product
 
 
 def axis(column, probs, *, starts, groups, within, cells):
