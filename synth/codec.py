@@ -22,6 +22,7 @@ from synth.schema import CATEGORICAL, Column, Schema, canonical
 EPOCH = np.datetime64("1970-01-01T00:00:00", "s")
 MOST_PLACES = 2**24
 FEW_CELLS = 1 << 16  # positions of a column that are listed even for a few rows
+LISTED = 16  # positions of a column for each row up to which a list of them is shorter work than a sort
 HUGE = r"[+-]?[0-9]+[.]?[0-9]*[eE][+]?[0-9]{3,}|[+-]?[0-9]{300,}[.]?[0-9]*"
 DATE = (
     r"^(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})"
@@ -174,20 +175,33 @@ def _texts(column: Column, places: np.ndarray) -> pa.Array:
     """Text of each position. Only distinct positions are formatted."""
     distinct, index = _distinct(places, column.cells)
     valid = distinct[distinct < column.size]
-    written = _written(column, valid) + [column.missing_codes[p - column.size] for p in distinct[len(valid) :]]
-    return pa.array(written, type=pa.string()).take(pa.array(index))
+    codes = [column.missing_codes[p - column.size] for p in distinct[len(valid) :]]
+    written = pa.concat_arrays([_written(column, valid), pa.array(codes, type=pa.string())])
+    return written.take(pa.array(index))
 
 
 def _distinct(places: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
     """As ``np.unique`` with the inverse; by a list of all positions, without sorting, where there are few of them."""
-    if cells > max(FEW_CELLS, len(places)):
+    if cells > max(FEW_CELLS, LISTED * len(places)):
         return np.unique(places, return_inverse=True)
     seen = np.zeros(cells, dtype=bool)
     seen[places] = True
     return np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1)[places]
 
 
-def _written(column: Column, places: np.ndarray) -> list[str]:
+def _written(column: Column, places: np.ndarray) -> pa.Array:
+    """Text of each position of a valid value."""
+    if column.type == "integer" and _is_whole(column):
+        return pa.array(int(column.bounds[0]) + int(column.step) * places).cast(pa.string())
+    return pa.array(_formatted(column, places), type=pa.string())
+
+
+def _is_whole(column: Column) -> bool:
+    """Whether all values are whole numbers that fit into 64 bits."""
+    return all(v == int(v) and abs(v) < 1 << 62 for v in (*column.bounds, column.step))
+
+
+def _formatted(column: Column, places: np.ndarray) -> list[str]:
     if column.type in CATEGORICAL:
         return [(column.categories or ())[p] for p in places]
     low, step = column.bounds[0], column.step

@@ -34,7 +34,7 @@ class Axis:
     def draw(self, groups: np.ndarray, within: np.ndarray, inside: Inside, rng: np.random.Generator) -> np.ndarray:
         """Positions for rows whose groups are given: leaves in even proportion, then evenly inside a leaf."""
         if len(groups) >= bulk.LEAST:
-            return inside.pick(bulk.leaves(groups, within, self.groups, rng), rng)
+            return bulk.positions(groups, within, self.groups, inside, rng)
         size = self.probs.shape[1]
         order = np.argsort(self.groups, kind="stable")
         rows = np.bincount(groups, minlength=size)

@@ -55,7 +55,7 @@ class Product:
         if self._headed & where.keys():
             component, codes, views = self._kept(num_rows, where, rng)
         else:
-            component, codes, views = self.codes(num_rows, rng=rng, where=where)
+            component, codes, views = self.codes(num_rows, rng=rng, where=where, later=self._later)
             draw_in_turn(self.heads, self.probs, component, codes, rng=rng)
         rows_of = self._positions(codes, views, rng)
         if mend is not None:
@@ -84,15 +84,17 @@ class Product:
         rng: np.random.Generator,
         where: Mapping[str, np.ndarray] | None = None,
         evened: bool = True,
+        later: frozenset[int] = frozenset(),
     ) -> tuple[np.ndarray, np.ndarray, list[View]]:
         """Components (num_rows,), groups (num_rows, J) that the mixture draws in them, and each axis' view.
 
-        ``evened``: rows are then rearranged towards the model's tables of pairs.
+        ``evened``: rows are then rearranged towards the model's tables of pairs. ``later``: axes that are drawn anew
+        before anything reads them, left 0 where rows are many.
         """
         weights, views = self._restrict(where or {})
         probs = [p for p, _, _ in views]
         if num_rows >= bulk.LEAST:
-            return *bulk.codes(num_rows, weights, probs, rng), views
+            return *bulk.codes(num_rows, weights, probs, rng, later=later), views
         edges = np.floor(np.append(0.0, cumulative(weights)) * num_rows + rng.random())
         rows: np.ndarray = np.diff(edges.astype(np.int64))
         component, codes = np.repeat(np.arange(len(rows)), rows), even_codes(rows, probs, rng)
@@ -109,6 +111,16 @@ class Product:
     def _headed(self) -> frozenset[str]:
         """Columns that heads draw."""
         return frozenset(h.column for h in self.heads)
+
+    @cached_property
+    def _later(self) -> frozenset[int]:
+        """Axes that heads draw and that no head reads before."""
+        read: set[int] = set()
+        out = set()
+        for head in self.heads:
+            read |= head.pulls.keys()
+            out |= {self.probs[head.column][0]} - read
+        return frozenset(out)
 
     def _met(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
         """Rows under the condition: components, groups, and the chance (n,) of what it asks of the heads' columns."""

@@ -5,7 +5,8 @@ import pytest
 
 from synth.generators import bulk
 from synth.generators.axis import Axis
-from synth.generators.drawing import steps
+from synth.generators.drawing import Inside, steps
+from synth.generators.head import Head
 from synth.generators.product import Product
 
 ROWS = 300_000
@@ -63,6 +64,19 @@ def test_a_single_row_follows_the_mixture():
     assert seen[~held].sum() == 0
 
 
+@pytest.mark.parametrize("weights", [[1.0], [0.5, 0.0, 0.5], [0.0, 0.999, 0.001]])
+def test_how_many_rows_are_laid_out_at_a_time_changes_nothing(weights, monkeypatch):
+    """Blocks that end inside a component, hold several or none: the rows are those of one block."""
+    probs, found = [a.probs[: len(weights)] for a in model().axes], []
+    for block in (1 << 16, 1000, 17):
+        monkeypatch.setattr(bulk, "BLOCK", block)
+        found.append(bulk.codes(5000, np.array(weights), probs, np.random.default_rng(7)))
+    for component, codes in found[1:]:
+        assert np.array_equal(component, found[0][0])
+        assert np.array_equal(codes, found[0][1])
+    assert np.abs(np.bincount(found[0][0], minlength=len(weights)) - 5000 * np.array(weights)).max() <= 1
+
+
 def test_neighbouring_rows_tell_nothing_of_each_other():
     """Rows come in random order: the share of equal neighbours is that of independent draws within five deviations."""
     a = model().sample(ROWS, rng=np.random.default_rng(2))["a"]
@@ -73,6 +87,51 @@ def test_neighbouring_rows_tell_nothing_of_each_other():
 def test_the_same_seed_gives_the_same_rows():
     one, two = (model().sample(ROWS, rng=np.random.default_rng(3)) for _ in range(2))
     assert all(np.array_equal(one[c], two[c]) for c in one)
+
+
+def headed(heads):
+    """``model`` with `b` in one leaf a group and ``heads``."""
+    a, b = model().axes
+    plain = Axis(column="b", cells=2, starts=np.arange(2), groups=np.arange(2), within=np.ones(2, np.float32),
+                 probs=b.probs)  # fmt: skip
+    return Product(total=100.0, weights=model().weights, axes=(a, plain), heads=heads)
+
+
+def test_rows_do_not_depend_on_how_many_processors_draw_them(monkeypatch):
+    head = Head(column="b", start=np.array([0.3, -0.3]), pulls={0: np.array([[0, 0], [0, 1], [0, 2], [0, -1.0]])})
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr(bulk.os, "cpu_count", lambda cores=cores: cores)
+        found.append(headed((head,)).sample(ROWS, rng=np.random.default_rng(8)))
+    assert all(np.array_equal(found[0][c], found[1][c]) for c in found[0])
+
+
+def test_a_head_may_read_a_column_that_a_later_head_draws():
+    """First a given the mixture's b, then b given a: 5.5 deviations; without the mixture's b, a is far off."""
+    to_a, to_b = np.array([[0, 0, 0, 0], [2.0, -1, 1, 0]]), np.array([[0, 0], [0, 1.5], [0, -2], [0, 3.0]])
+    first = Head(column="a", start=np.zeros(4), pulls={1: to_a})
+    m = headed((first, Head(column="b", start=np.zeros(2), pulls={0: to_b})))
+    want = np.zeros((4, 2))
+    for weight, a, b in zip(m.weights, m.axes[0].probs.astype(float), m.axes[1].probs.astype(float), strict=True):
+        before = np.column_stack([np.zeros(2, dtype=int), [0, 1]])
+        drawn = b @ first.probabilities(before, np.stack([a, a]))
+        after = np.column_stack([np.arange(4), np.zeros(4, dtype=int)])
+        want += weight * drawn[:, None] * m.heads[1].probabilities(after, np.stack([b] * 4))
+    rows = m.sample(ROWS, rng=np.random.default_rng(9))
+    seen = np.bincount(rows["a"] * 2 + rows["b"], minlength=8).reshape(4, 2) / ROWS
+    assert np.abs((seen - want) / np.sqrt(want / ROWS)).max() < 5.5
+    assert m._later == {0}
+    assert headed(m.heads[1:])._later == {1}
+
+
+def test_a_condition_that_leaves_part_of_a_wide_leaf_is_drawn_evenly_from_it():
+    """Of the leaf of positions 1 to 5 four, of that of 6 to 9 one: no cell beyond 5.5 deviations."""
+    kept = np.array([1, 2, 4, 5, 7])
+    rows = model().sample(ROWS, rng=np.random.default_rng(10), where={"b": kept})
+    want = law()[:, kept] / law()[:, kept].sum()
+    seen = joint(rows)
+    assert seen[:, np.setdiff1d(np.arange(10), kept)].sum() == 0
+    assert np.abs((seen[:, kept] - want) / np.sqrt(want / ROWS + 1e-30)).max() < 5.5
 
 
 def test_conditions_hold_in_bulk_as_well():
@@ -87,10 +146,38 @@ def test_conditions_hold_in_bulk_as_well():
 def test_leaves_follow_their_shares_within_a_group():
     groups = np.repeat([0, 1, 2], 100_000)
     within, owner = np.array([0.5, 1.0, 0.5, 0.2, 0.8]), np.array([0, 1, 0, 2, 2])
-    found = bulk.leaves(groups, within, owner, np.random.default_rng(5))
+    search = bulk.Search(within, owner)
+    found = search.order[search.draw(groups, np.random.default_rng(5))]
     assert np.array_equal(owner[found], groups)
     share = np.bincount(found, minlength=5) / 100_000
     assert np.abs(share - [0.5, 1.0, 0.5, 0.2, 0.8]).max() < 0.01
+
+
+def test_leaves_far_smaller_than_a_part_of_their_group_are_drawn_as_often_as_they_should_be():
+    """A thousand leaves of which most share a part: 9 deviations (few rows have a long tail); one of no share never."""
+    within = np.append(np.geomspace(1e-6, 1e-2, 999), 0.0)
+    within = np.append(within / within.sum() / 2, [0.5, 1.0])
+    owner = np.append(np.zeros(1001, dtype=np.int64), 1)
+    groups = np.zeros(1 << 20, dtype=np.int16)
+    search = bulk.Search(within, owner)
+    assert search._parts <= 4096
+    seen = np.bincount(search.order[search.draw(groups, np.random.default_rng(11))], minlength=1002)
+    want = within[:-1] * len(groups)
+    assert seen[999] == seen[1001] == 0
+    assert (seen[:-1][want < 1] < 20).all()
+    often = want >= 1
+    assert (np.abs(seen[:-1] - want)[often] / np.sqrt(want[often])).max() < 9
+
+
+def test_positions_of_a_leaf_of_two_to_the_53_stay_inside_it():
+    wide = Inside(starts=np.array([7]), counts=np.array([2**53]))
+    groups = np.zeros(200_000, dtype=np.int16)
+    found = bulk.positions(groups, np.ones(1, np.float32), np.zeros(1, np.int64), wide, np.random.default_rng(12))
+    assert found.min() >= 7
+    assert found.max() < 7 + 2**53
+    assert abs(found.mean() / 2**52 - 1) < 6 / np.sqrt(3 * len(groups))
+    even = np.bincount((found - 7) >> 50, minlength=8)
+    assert np.abs(even - len(groups) / 8).max() < 6 * np.sqrt(len(groups) / 8)
 
 
 def test_steps_stay_below_their_counts():

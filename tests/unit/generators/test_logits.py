@@ -1,32 +1,41 @@
 """Classes of many rows drawn by sums of tables follow the head's own probabilities."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+from synth.generators import logits
 from synth.generators.head import LEAST, Head
-from synth.generators.logits import TAME, Logits, draw_many
+from synth.generators.logits import TAME, Listed, Odds, Sums, draw_many, lay
 
-SIZES = (3, 2, 4)  # groups of each axis; the heads are on the axes 2 and 0
+SIZES = (3, 2, 4)  # groups of each axis; the heads are on the axes 2, 0 and 1
 ROWS = 120_000
 
 
 def heads(scale):
-    """A head of four classes that reads axes 0 and 1, and one of three that reads the first one's, drawn before."""
+    """A head of four classes, one of three that reads the first one's, drawn before, and one of two that reads both."""
     rng = np.random.default_rng(3)
 
     def head(column, classes, axes):
         pulls = {j: scale * rng.normal(size=(SIZES[j], classes)).astype(np.float32) for j in axes}
         return Head(column=column, start=rng.normal(size=classes), pulls=pulls)
 
-    return [head("c", 4, (0, 1)), head("a", 3, (2, 1))]
+    return [head("c", 4, (0, 1)), head("a", 3, (2, 1)), head("b", 2, (0, 2))]
 
 
-def drawn(made, table, own):
+def tables():
+    """Each head's axis and the components' probabilities."""
+    rng = np.random.default_rng(1)
+    return {column: (axis, rng.dirichlet(np.ones(SIZES[axis]), 2)) for column, axis in (("c", 2), ("a", 0), ("b", 1))}
+
+
+def drawn(made, probs):
     """Rows before and after all heads; their components."""
     rng = np.random.default_rng(5)
     before = np.column_stack([rng.integers(0, size, ROWS) for size in SIZES])
     component, after = rng.integers(0, 2, ROWS), before.copy()
-    draw_many(made, {"c": (2, table), "a": (0, own)}, component, after, rng=rng, least=LEAST)
+    draw_many(made, probs, component, after, rng=rng, least=LEAST)
     return before, after, component
 
 
@@ -46,28 +55,60 @@ def worst(head, codes, classes, table, component) -> float:
     return out
 
 
+@pytest.mark.parametrize(("joined", "kinds"), [(1 << 16, [Listed, Listed, Odds]), (8, [Sums, Sums, Odds])])
 @pytest.mark.parametrize("scale", [0.7, 40.0], ids=["tame", "beyond"])
-def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale):
-    """Within 5.5 deviations in each of at most 96 groups' classes; logits of 40 and more would overflow as they are."""
-    rng = np.random.default_rng(1)
-    table, own = rng.dirichlet(np.ones(4), 2), rng.dirichlet(np.ones(3), 2)
-    made = heads(scale)
-    laid = Logits(made, {"c": (2, table), "a": (0, own)}, axes=3, least=LEAST)
-    assert {tame for *_, tame in laid._heads} == {scale < 1}
-    before, after, component = drawn(made, table, own)
-    assert np.array_equal(after[:, 1], before[:, 1])  # a column that no head draws
-    first = np.column_stack([before[:, :2], np.zeros(ROWS, dtype=np.int64)])  # its own old class tells nothing
-    assert worst(made[0], first, after[:, 2], table, component) < 5.5
-    second = np.column_stack([np.zeros(ROWS, dtype=np.int64), after[:, 1:]])
-    assert worst(made[1], second, after[:, 0], own, component) < 5.5
+def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined, kinds, monkeypatch):
+    """Within 5.5 deviations in each of at most 96 groups' classes; logits of 40 and more would overflow as they are.
+
+    Whether one table tells a head's law or the sum of several does: the same law.
+    """
+    monkeypatch.setattr(logits, "JOINED", joined)
+    made, probs = heads(scale), tables()
+    laid = [lay(head, probs[head.column][1], least=LEAST) for head in made]
+    assert [type(law) for law in laid] == kinds
+    assert all(law.tame == (scale < 1) for law in laid if isinstance(law, Sums))
+    assert [len(law.parts) for law in laid if isinstance(law, Odds)] == [1 if joined > 8 else 2]
+    before, after, component = drawn(made, probs)
+    none = np.zeros(ROWS, dtype=np.int64)  # its own old class tells nothing
+    read = ([*before.T[:2], none], [none, before[:, 1], after[:, 2]], [after[:, 0], none, after[:, 2]])
+    for head, seen in zip(made, read, strict=True):
+        axis, own = probs[head.column]
+        assert worst(head, np.column_stack(seen), after[:, axis], own, component) < 5.5
 
 
-def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_right():
-    """Three thousand: the class that is pulled there is drawn always, never a NaN's or the last one."""
-    pull = np.array([[3000.0, 0.0, -3000.0], [-3000.0, 3000.0, 0.0]], dtype=np.float32)
+def test_tables_joined_hold_the_sum_of_theirs_at_each_combination():
+    """Of axes of 5, 3, 2 and 4 groups, at most 20 combinations a table: each row's places lead to its numbers' sum."""
+    rng = np.random.default_rng(2)
+    own = {axis: rng.normal(size=size) for axis, size in ((logits.COMPONENT, 5), (0, 3), (1, 2), (2, 4))}
+    parts, joined = logits._joined(own, 20)
+    assert sorted(axis for part in parts for axis in part.axes) == [-1, 0, 1, 2]
+    assert [len(table) for table in joined] == [20, 6]
+    rows = np.array(list(itertools.product(range(5), range(3), range(2), range(4))))
+    component, codes = rows[:, 0], rows[:, 1:]
+    total = sum(table[part.places(component, codes)] for part, table in zip(parts, joined, strict=True))
+    assert np.allclose(total, own[-1][component] + sum(own[j][codes[:, j]] for j in range(3)))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("classes", "joined", "kind"), [(3, 1 << 16, Listed), (3, 1, Sums), (2, 1 << 16, Odds)])
+def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_right(
+    classes, joined, kind, monkeypatch
+):
+    """Three thousand: the class that is pulled there is drawn always, never a NaN's or the last one.
+
+    Where all are pulled as far up or down, each is drawn as often, within six deviations.
+    """
+    monkeypatch.setattr(logits, "JOINED", joined)
+    far = [[3000.0, 0.0, -3000.0], [-3000.0, 3000.0, 0.0], [3000.0] * 3, [-3000.0] * 3]
+    pull, each = np.array(far, dtype=np.float32)[:, :classes], 3000
     assert np.abs(pull).max() > TAME
-    head = Head(column="a", start=np.zeros(3), pulls={1: pull})
-    codes = np.column_stack([np.zeros(1000, dtype=np.int64), np.arange(1000) % 2])
-    draw_many([head], {"a": (0, np.full((1, 3), 1 / 3))}, np.zeros(1000, dtype=np.int64), codes,
+    head, own = Head(column="a", start=np.zeros(classes), pulls={1: pull}), np.full((1, classes), 1 / classes)
+    assert isinstance(lay(head, own, least=LEAST), kind)
+    codes = np.column_stack([np.zeros(4 * each, dtype=np.int64), np.arange(4 * each) % 4])
+    draw_many([head], {"a": (0, own)}, np.zeros(4 * each, dtype=np.int64), codes,
               rng=np.random.default_rng(0), least=LEAST)  # fmt: skip
-    assert np.array_equal(codes[:, 0], codes[:, 1])
+    for group in (0, 1):
+        assert (codes[codes[:, 1] == group, 0] == group).all()
+    for group in (2, 3):
+        seen = np.bincount(codes[codes[:, 1] == group, 0], minlength=classes)
+        assert np.abs(seen - each / classes).max() < 6 * np.sqrt(each / classes)
