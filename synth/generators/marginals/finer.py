@@ -39,7 +39,7 @@ def tables(
         return _again(asked.question, setting, share)
     names = sorted({n for p in chosen for n in p})
     base = setting.sigma(first) * np.sqrt(len(pairs))
-    ladders = ladders_of(found, names, total, base, plan, more=plan.finer)
+    ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
     sharper = replace(plan, least=plan.least * plan.closer)
     marginals = spread(chosen, np.ones(len(chosen)), ladders, found, setting, share, sharper)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))

@@ -8,7 +8,7 @@ import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.merging import merge, merge_bins
+from synth.generators.marginals.merging import merge, merge_bins, split
 from synth.questions import Bins, Counts, Marginal
 
 PURPOSE = "tables"
@@ -32,6 +32,8 @@ class Plan:
     ``hides`` of its rows in merged bins, nothing is kept back. A wide table's columns have one grouping each, of at
     most ``most`` bins a column on average and ``widest`` in all, so that the fit's steps are products of one matrix.
     ``finest``: most bins of a column in any table; reached by millions of rows, whose fit it keeps within memory.
+    ``ordered``: the same of a number or date, beside values that are as heavy: inside a bin its distribution is smooth,
+    so that finer ones cost noise and time and tell nothing.
     """
 
     target: float = 8.0
@@ -55,6 +57,7 @@ class Plan:
     most: int = 16
     widest: int = 3000
     finest: int = 256
+    ordered: int = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ def question(
     boost = np.array([plan.target if target in p else 1.0 for p in pairs])
     wide = len(pairs) > plan.wide
     base = setting.sigma(share) * np.sqrt(len(pairs))
-    ladders = ladders_of(found, names, total, base, plan, more=plan.finer if wide else 0)
+    ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
     kept, hides = (plan.second, plan.hides) if wide else (plan.spare, plan.hidden)
     small = target in names and found[target].cells <= plan.target_cells
     triples = [(*p, target) for p in pairs if small and target not in p]
@@ -101,18 +104,30 @@ def merged(marginal: Marginal, found: Mapping[str, Histogram]) -> float:
     return 1 - alone
 
 
-def ladders_of(found, names, total: float, base: float, plan: Plan, *, more: int) -> dict[str, Ladder]:
-    """Groupings of every column around ``base``, the noise of a cell were all tables alike; ``more`` on each side."""
-    steps = np.arange(-1.0 - more, plan.levels - 1 + more)
-    least = np.minimum(base * plan.least * plan.ratio**steps, total)
+def ladders_of(found, setting: Setting, total: float, base: float, plan: Plan, *, wide: bool) -> dict[str, Ladder]:
+    """Groupings of every column around ``base``, the noise of a cell were all tables alike: as many for each.
+
+    Those of a column are nested, and the same for the same ``base``, so that tables asked later fit the earlier ones.
+    """
+    steps = np.arange(-1.0 - plan.finer, plan.levels - 1 + (plan.finer if wide else 0))
+    by_noise = np.clip(base * plan.least * plan.ratio**steps, total / plan.finest, total)
+    by_halves = np.minimum(total / plan.ordered * 2.0 ** np.arange(len(steps)), total / 2)
     out = {}
-    for name in names:
-        floor = found[name].mass.sum() / plan.finest  # a bin that holds so much leaves room for so many
-        groups = [merge(found[name].mass, least=max(least[0], floor))]
-        for bound in np.maximum(least[1:], floor):
-            groups.append(merge_bins(found[name].mass, groups[-1], least=bound))
-        out[name] = Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
+    for name, histogram in found.items():
+        numeric = setting.schema.columns[name].is_numeric
+        least, middle = (by_halves, 0) if numeric else (by_noise, plan.finer)
+        out[name] = _ladder(histogram.mass, least, middle=middle)
     return out
+
+
+def _ladder(mass: np.ndarray, least: np.ndarray, *, middle: int) -> Ladder:
+    """From the ``middle`` on a grouping's bins are merged of those before; the earlier ones split those after them."""
+    groups = [merge(mass, least=least[middle])]
+    for bound in least[middle + 1 :]:
+        groups.append(merge_bins(mass, groups[-1], least=bound))
+    for bound in least[:middle][::-1]:
+        groups.insert(0, split(groups[0], merge(mass, least=bound)))
+    return Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
 
 
 def spread(
@@ -129,7 +144,7 @@ def spread(
     place = {n: i for i, n in enumerate(ladders)}
     axes = np.array([[place[n] for n in t] for t in tables])
     sizes = np.stack([[ladders[n].sizes for n in t] for t in tables])  # (tables, axes, levels)
-    least = np.log(next(iter(ladders.values())).least)
+    least = np.log([[ladders[n].least for n in t] for t in tables])
     level = np.full(sizes.shape[:2], sizes.shape[2] // 2)
     bound = np.zeros(0)
     for _ in range(plan.rounds):
@@ -141,7 +156,9 @@ def spread(
         bound = want if len(bound) == 0 else (bound + want) / 2
         level = np.abs(bound[..., None] - least).argmin(-1)
     while (
-        shared and level.min() < len(least) - 1 and _side(axes, sizes, level) > min(plan.most * len(place), plan.widest)
+        shared
+        and level.min() < least.shape[-1] - 1
+        and _side(axes, sizes, level) > min(plan.most * len(place), plan.widest)
     ):
         bound = bound + 0.2
         level = np.abs(bound[..., None] - least).argmin(-1)

@@ -44,16 +44,34 @@ def test_the_dependent_pair_is_seen_again_and_finer():
     assert seen["c2", "c5"].sigma < before.sigma
 
 
-def test_groupings_of_both_steps_nest():
-    """A coarser bin is a union of finer ones, for every two groupings of a column."""
-    releases, _, _ = measured(Plan(wide=10, chosen=4))
+@pytest.mark.parametrize(("wide", "made"), [(10, lambda: dependent()), (400, lambda: twins(1.0))])
+def test_groupings_of_both_steps_nest(wide, made):
+    """A coarser bin is a union of finer ones, for every two groupings of a column, in wide and other tables."""
+    setting = wide_setting()
+    releases = Mixture(plan=Plan(wide=wide)).measure(OpenDoor(made(), setting), setting, progress=quiet)
     groupings: dict[str, dict[bytes, np.ndarray]] = {}
     for release in releases[-2:]:
         for bins in (b for m in release.question.marginals for b in m.bins):
             groupings.setdefault(bins.column, {})[bins.groups.tobytes()] = bins.groups
+    assert len(groupings["c2"]) > 1
     for found in groupings.values():
         for fine, coarse in combinations(sorted(found.values(), key=lambda g: -g.max()), 2):
             assert len(np.unique(np.stack([fine, coarse]), axis=1).T) == fine.max() + 1
+
+
+@pytest.mark.parametrize("mu", [0.002, 50.0])
+def test_a_number_has_few_bins_of_even_weight_however_little_noise_there_is(mu):
+    """A thousand values, hardly any noise: 32 bins, none twice as heavy as another; with much noise fewer."""
+    facts = {"type": "integer", "min": 0, "max": 999}
+    setting = Setting(schema=Schema.model_validate({"columns": {"a": facts, "b": facts}}), mu=mu, sensitivity=1.0)
+    rng = np.random.default_rng(2)
+    door = OpenDoor({"a": rng.integers(0, 1000, 50_000), "b": rng.integers(0, 1000, 50_000)}, setting)
+    (table,) = Mixture().measure(door, setting, progress=quiet)[-1].question.marginals
+    bins = table.bins[0]
+    assert bins.size == 32 if mu > 1 else bins.size < 16
+    if mu > 1:
+        weights = np.bincount(bins.groups[np.searchsorted(bins.starts, door.positions["a"], side="right") - 1])
+        assert weights.max() < 2 * weights.min()
 
 
 @pytest.mark.parametrize("plan", [Plan(wide=10), Plan(wide=10, second=0.9, chosen=30), Plan(wide=99)])
