@@ -45,3 +45,17 @@ def _scaled(mass: np.ndarray, total: float) -> np.ndarray:
     """Counts rescaled to the sum; even where all are zero."""
     whole = mass.sum()
     return mass * (total / whole) if whole > 0 else np.full(len(mass), total / len(mass))
+
+
+def nearest(values: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """The non-negative table nearest to ``values`` (R, C) whose rows have these ``sums`` (R,).
+
+    What is taken from every cell of a row makes an end of small ones, which are noise: clipped, they would add up.
+
+    >>> nearest(np.array([[9.0, 1.0, -1.0]]), np.array([7.0])).tolist()
+    [[7.0, 0.0, 0.0]]
+    """
+    falling = -np.sort(-values, axis=1)
+    excess = (np.cumsum(falling, axis=1) - sums[:, None]) / np.arange(1, values.shape[1] + 1)
+    kept = np.maximum((falling > excess).sum(1), 1)
+    return np.maximum(values - excess[np.arange(len(values)), kept - 1][:, None], 0.0)

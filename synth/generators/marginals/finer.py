@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from synth.generators.base import Setting
+from synth.generators.marginals.denoise import nearest
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.pairs import PURPOSE, Plan, ladders_of, merged, spread
 from synth.questions import Counts, CountsRelease, Marginal
@@ -34,7 +35,7 @@ def tables(
         return None
     pairs = [m.columns for m in asked.question.marginals]
     wide = len(pairs) > plan.wide
-    chosen = _hiding(asked, found, total, plan) if wide else _determined(asked, found, total, plan)
+    chosen = _hiding(asked, found, total, plan) if wide else _determined(asked, found, plan)
     if not chosen:
         return _again(asked.question, setting, share)
     names = sorted({n for p in chosen for n in p})
@@ -55,15 +56,15 @@ def _hiding(asked: CountsRelease, found: Mapping[str, Histogram], total: float, 
     return [answers[i][0].columns for i in best if scores[i] > 0]
 
 
-def _determined(asked: CountsRelease, found: Mapping[str, Histogram], total: float, plan: Plan) -> Sequence[Pair]:
+def _determined(asked: CountsRelease, found: Mapping[str, Histogram], plan: Plan) -> Sequence[Pair]:
     """The pair that nearly determines each other and hides most, if it hides much."""
     best, pair = plan.hidden, None
     for marginal, values in zip(asked.question.marginals, asked.values, strict=True):
         hidden = merged(marginal, found)
         if len(marginal.bins) != 2 or hidden <= best:
             continue
-        depends = dependence(marginal, values, total)
-        if depends >= plan.sure * most_dependence(values) and depends * hidden > best:
+        depends = denoised_dependence(values)
+        if depends >= max(plan.sure * most_dependence(values), plan.plain) and depends * hidden > best:
             best, pair = depends * hidden, marginal.columns
     return [] if pair is None else [pair]
 
@@ -82,6 +83,22 @@ def dependence(marginal: Marginal, values: np.ndarray, total: float) -> float:
     alone = np.outer(table.sum(1), table.sum(0)) / max(table.sum(), 1e-9)
     noise = marginal.sigma / total * np.sqrt(2 / np.pi) * table.size
     return float(0.5 * (np.abs(table - alone).sum() - noise))
+
+
+def denoised_dependence(values: np.ndarray) -> float:
+    """Total variation to independence of the non-negative table that is nearest to a noisy one and has its margins.
+
+    Of rows alone and of columns alone, the less: of two columns that determine each other hardly any noise is left.
+
+    >>> denoised_dependence(np.array([[50, 1, -2], [-1, 30, 1], [2, -1, 20]]))
+    0.59755
+    """
+    depends = []
+    for table in (values, values.T):
+        table = nearest(table, np.maximum(table.sum(1), 0.0))
+        table = table / max(table.sum(), 1e-9)
+        depends.append(0.5 * np.abs(table - np.outer(table.sum(1), table.sum(0))).sum())
+    return float(round(min(depends), 12))
 
 
 def most_dependence(values: np.ndarray) -> float:

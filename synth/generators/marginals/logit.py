@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from synth.generators.head import BASE, LEAST, Head
+from synth.generators.marginals.denoise import nearest
 
 PRIOR = 0.04  # strength of the pull to that start, against the rows' own entropy
 ITERATIONS = 25
@@ -124,7 +125,7 @@ def _ridge_of_size(tables: Sequence[Seen], pulls: np.ndarray) -> np.ndarray:
 
 def _goal(table: Seen, mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """The table's cells, flat, with the rows' own masses (bins,) of its bins and ``prior`` (C,) of the classes."""
-    values = np.maximum(table.values, 0.0)
+    values = nearest(table.values, mass)
     whole = np.bincount(table.mine, weights=prior, minlength=values.shape[1])
     for _ in range(RAKES):
         values = values * (whole / np.maximum(values.sum(0), 1e-300))

@@ -25,7 +25,7 @@ class Plan:
     budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
     target has at most ``target_cells``, so that a triple costs little more than a pair. ``spare``: share kept for a
     finer table of a pair that hides more than the part ``hidden`` of the rows and depends by ``sure`` of the most
-    that is possible. ``wide``: with more
+    that is possible, and by ``plain`` at least. ``wide``: with more
     pairs than this the share ``second`` is kept for finer tables of the ``chosen`` pairs that depend most,
     with groupings ``finer`` levels below and bins that hold ``closer`` times as much, if these pairs hold at
     least the part ``worth`` of all that hides; else all tables are asked again. Where no table hides more than the part
@@ -44,9 +44,10 @@ class Plan:
     ratio: float = 2.5
     levels: int = 5
     rounds: int = 12
-    spare: float = 0.012
+    spare: float = 0.02
     hidden: float = 0.15
-    sure: float = 0.9
+    sure: float = 0.85
+    plain: float = 0.1
     wide: int = 400
     second: float = 0.4
     chosen: int = 4

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.generators.marginals.denoise import project, shrink
+from synth.generators.marginals.denoise import nearest, project, shrink
 from synth.generators.marginals.merging import merge, merge_bins
 
 
@@ -24,6 +24,13 @@ def test_projection_is_the_nearest_point():
     best = np.sum((project(noisy, total=10.0) - noisy) ** 2)
     others = 10 * rng.dirichlet(np.ones(6), 20_000)
     assert best <= ((others - noisy) ** 2).sum(1).min()
+
+
+def test_the_nearest_table_is_the_projection_of_each_row():
+    rng = np.random.default_rng(2)
+    values, sums = rng.normal(3, 5, (30, 8)), rng.exponential(20, 30)
+    found = nearest(values, sums)
+    assert np.allclose(found, [project(v, total=s) for v, s in zip(values, sums, strict=True)])
 
 
 def test_shrinkage_beats_projection_on_many_rare_categories():
