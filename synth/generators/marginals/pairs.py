@@ -19,8 +19,9 @@ POWER = 2 / 3
 class Plan:
     """How the tables' budget is spread and how fine their bins are; nothing depends on a particular table.
 
-    ``target``: weight of the tables that hold the target, against 1. ``least``: a bin holds this many times
-    the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the nested groupings
+    ``target``: weight of the tables that hold the target, against 1; ``named``: of those without a number or date,
+    since what neighbouring bins tell each other makes up for some of the noise in the others. ``least``: a bin
+    holds this many times the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the nested groupings
     tried for each column; ``rounds``: of the search for bins that fit the noise. ``triples``: share of the
     budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
     target has at most ``target_cells``, so that a triple costs little more than a pair. ``spare``: share kept for a
@@ -37,6 +38,7 @@ class Plan:
     """
 
     target: float = 8.0
+    named: float = 2.0
     triples: float = 0.0
     most_triples: int = 120
     target_cells: int = 3
@@ -79,7 +81,8 @@ def question(
         return None
     pairs = list(combinations(names, 2))
     target = setting.schema.target
-    boost = np.array([plan.target if target in p else 1.0 for p in pairs])
+    numeric = {n for n in names if setting.schema.columns[n].is_numeric}
+    boost = np.array([(plan.target if target in p else 1.0) * (1.0 if numeric & set(p) else plan.named) for p in pairs])
     wide = len(pairs) > plan.wide
     base = setting.sigma(share) * np.sqrt(len(pairs))
     ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)

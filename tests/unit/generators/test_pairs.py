@@ -156,3 +156,15 @@ def test_noise_does_not_hide_that_columns_determine_each_other():
     assert denoised_dependence(noisy) > Plan().sure * most_dependence(noisy)
     loose = np.full((20, 20), 2.5) + np.diag(np.full(20, 50.0)) + rng.normal(0, 6, (20, 20))
     assert denoised_dependence(loose) < 0.75 * most_dependence(loose)
+
+
+def test_tables_of_categories_alone_get_twice_the_budget_of_others():
+    """Two categories and two numbers of four values each: equal tables but for what they hold."""
+    number, name = {"type": "integer", "min": 0, "max": 3}, {"type": "categorical", "categories": list("abcd")}
+    schema = Schema.model_validate({"columns": {"a": number, "b": number, "c": name, "d": name}})
+    setting, rng = Setting(schema=schema, mu=5.0, sensitivity=1.0), np.random.default_rng(5)
+    door = OpenDoor({n: rng.integers(0, 4, 50_000) for n in schema.columns}, setting)
+    tables = Mixture().measure(door, setting, progress=quiet)[1].question.marginals
+    spent = {m.columns: 1 / m.sigma**2 for m in tables}
+    assert spent["c", "d"] == pytest.approx(2 * spent["a", "b"], rel=1e-6)
+    assert spent["a", "c"] == pytest.approx(spent["a", "b"], rel=1e-6)
