@@ -21,9 +21,9 @@ class Plan:
 
     ``target``: weight of the tables that hold the target, against 1; ``named``: of those without a number or date,
     since what neighbouring bins tell each other makes up for some of the noise in the others. ``least``: a bin
-    holds this many times the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the nested groupings
-    tried for each column; ``rounds``: of the search for bins that fit the noise. ``triples``: share of the
-    budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
+    holds this many times the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the
+    nested groupings tried for each column; ``rounds``: of the search for bins that fit the noise. ``triples``: share
+    of the budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
     target has at most ``target_cells``, so that a triple costs little more than a pair. ``spare``: share kept for a
     finer table of a pair that hides more than the part ``hidden`` of the rows and depends by ``sure`` of the most
     that is possible, and by ``plain`` at least. ``wide``: with more
