@@ -8,7 +8,8 @@ Needs the public tables and score.py in ../shared; says so and stops without the
 options, seed) is a run through the command line with a ledger of its own; cells that the JSON (default
 benchmarks/results/peers.json) holds already are passed over, so that a run that was stopped goes on; ``--fresh``
 starts again. Methods named by ``--once`` get one seed. A cell that fails or takes too long is kept with its reason.
-Prints Markdown, the real rows' own noise (a bootstrap) in every table, and draws docs/pictures/peers-*.svg.
+Prints Markdown, the real rows' own noise (a bootstrap) in every table, and draws docs/pictures/peers-*.svg
+(results of another ``--json`` into build/pictures).
 """
 
 import argparse
@@ -119,16 +120,17 @@ def markdown(rows: list[dict]) -> str:
     return "\n".join([*lines, *([""] if failed else []), *failed])
 
 
-def picture(rows: list[dict], table: str) -> None:
-    """Quality against epsilon, and against seconds."""
+def picture(rows: list[dict], table: str, results: Path) -> None:
+    """Quality against epsilon, and against seconds; in the docs only from the docs' own results."""
+    folder = PICTURES if results.resolve() == RESULTS else ROOT / "build" / "pictures"
     frame = pd.DataFrame([r for r in rows if "failed" not in r and r["table"] == table])
     methods = frame[frame["epsilon"].notna()].copy()
     if methods.empty:
         return
     methods["method"] = (methods["method"] + " " + methods["options"]).str.strip()
     floors = frame[frame["method"] == FLOOR]
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    figures.quality(methods, floors, PICTURES / f"peers-{table}.svg", title=table)
+    folder.mkdir(parents=True, exist_ok=True)
+    figures.quality(methods, floors, folder / f"{results.stem}-{table}.svg", title=table)
 
 
 def cells_of(given: argparse.Namespace, table: str) -> list[dict]:
@@ -178,7 +180,7 @@ def main() -> None:
                 rows.append(one(folder, cell, given.most_seconds))
                 path.write_text(json.dumps(rows, indent=1) + "\n")
                 print({k: round(v, 4) if isinstance(v, float) else v for k, v in rows[-1].items()}, file=sys.stderr)
-        picture(rows, table)
+        picture(rows, table, path)
     print(markdown(rows))
 
 
