@@ -26,7 +26,15 @@ def test_the_errors_shown_fall_as_epsilon_grows(lines):
     assert cells == min(p.cells_two_way for p in lines)
     assert (np.diff([p.error_one_way for p in lines]) < 0).all()
     assert (np.diff(pairs) < 0).all()
-    assert (np.diff([p.error_two_way for p in lines]) > 0).any(), "without that, tables of one size are not needed"
+
+
+def test_tables_of_one_size_are_needed_where_categories_are_many():
+    """Six columns of twenty categories: the tables' own errors rise with epsilon somewhere, as tables get finer."""
+    facts = {"type": "categorical", "categories": [str(i) for i in range(20)]}
+    schema = synth.parse({"columns": {f"c{j}": facts for j in range(6)}})
+    own = [synth.plan(schema, rows=3000, epsilon=e, delta=1e-5) for e in CURVE]
+    assert (np.diff([p.error_two_way for p in own]) > 0).any()
+    assert (np.diff(forecast.pairs_alike(own)[0]) < 0).all()
 
 
 def test_a_curve_cut_short_still_spans_the_epsilons():
