@@ -161,7 +161,7 @@ def spread(
         level = np.abs(bound[..., None] - least).argmin(-1)
     while (
         shared
-        and level.min() < least.shape[-1] - 1
+        and (bound < least[..., -1]).any()
         and _side(axes, sizes, level) > min(plan.most * len(place), plan.widest)
     ):
         bound = bound + 0.2

@@ -168,3 +168,16 @@ def test_tables_of_categories_alone_get_twice_the_budget_of_others():
     spent = {m.columns: 1 / m.sigma**2 for m in tables}
     assert spent["c", "d"] == pytest.approx(2 * spent["a", "b"], rel=1e-6)
     assert spent["a", "c"] == pytest.approx(spent["a", "b"], rel=1e-6)
+
+
+def test_bins_that_cannot_get_fewer_are_left_as_they_are():
+    """A bound on all columns' bins below two a column cannot be met by numbers: the coarsest are taken, and it ends."""
+    facts = {"type": "integer", "min": 0, "max": 99}
+    setting = Setting(
+        schema=Schema.model_validate({"columns": {f"c{j}": facts for j in range(6)}}), mu=9.0, sensitivity=1.0
+    )
+    rng = np.random.default_rng(6)
+    door = OpenDoor({n: rng.integers(0, 100, 5_000) for n in setting.schema.columns}, setting)
+    releases = Mixture(plan=Plan(wide=5, widest=3)).measure(door, setting, progress=quiet)
+    tables = releases[1].question.marginals
+    assert max(m.cells for m in tables) <= 9
