@@ -17,6 +17,13 @@ WAYS = {
 }  # in the order shown
 
 
+ASKED = "composition of"
+
+
+def _remember(name: str) -> None:
+    st.session_state[ASKED] = name
+
+
 def section(names: list[str]) -> None:
     """A chart for one dataset, worked out when asked for."""
     with st.expander("What all runs on a dataset cost together"):
@@ -26,7 +33,9 @@ def section(names: list[str]) -> None:
                    "coarse for a few.", help="In the terms of the field: composition theorems. “Exact” follows all "
                    "noise together through the privacy profile.")  # fmt: skip
         name = st.selectbox("Dataset", names, key="composed", help="The dataset whose runs are added up.")
-        if not st.button("Work it out", key="compose", icon=":material/functions:"):
+        # remembered, so that a page drawn again meanwhile (a run that ends, say) does not lose what was asked
+        st.button("Work it out", key="compose", icon=":material/functions:", on_click=_remember, args=(name,))
+        if st.session_state.get(ASKED) != name:
             return
         with st.spinner("Adding up"):
             totals = _totals(name)
