@@ -52,6 +52,7 @@ def start(
         "server.headless": str(headless).lower(),
         "server.maxUploadSize": upload_limit(os.environ.get("SYNTH_UPLOAD_MIB")),
         "server.showEmailPrompt": "false",  # a first start must ask nothing
+        "logger.hideWelcomeMessage": "true",  # nor advertise tools for programmers, on the terminal or in the page
         "browser.gatherUsageStats": "false",
         "server.fileWatcherType": "none",
     }
