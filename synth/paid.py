@@ -3,14 +3,14 @@
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from synth import bundle, codec
+from synth import bundle, codec, rehearsal
 from synth.answering import mechanisms, setting
 from synth.card import card, together
 from synth.errors import SpentError, SynthError
@@ -136,15 +136,8 @@ class Paid:
 
     def _door(self, share: float, read: Any, *, failures: bool) -> Curator:
         """A curator that may spend this share of the job's mu**2, and the thresholds' part of delta if ``failures``."""
-        whole = self.job.grant
-        grant = replace(
-            whole,
-            mu=whole.mu * sqrt(share),
-            beside=whole.mu * sqrt(max(1 - share, 0.0)),
-            delta=whole.delta if failures else whole.left_delta,
-            failure_delta=whole.failure_delta if failures else 0.0,
-            reserve=1.0 if self.job.learn_share in (0, 1) else 0.5,
-        )
+        alone = self.job.learn_share in (0, 1)
+        grant = rehearsal.share(self.job.grant, share, failures=failures, alone=alone)
         door = Curator(grant=grant, commit=self._commit, read=read, mechanisms=mechanisms(), noise=self.noise)
         self._doors.append(door)
         return door

@@ -158,6 +158,7 @@ def _door(
     """The last checks before a spend: what the dataset's budget allows, and the form of the file."""
     paid = Paid(job, Ledger(ledger), noise or SystemNoise(), reporter, steward_log)
     paid.book.check(paid.spend)
+    job.check()
     if paid.book.policy(job.dataset) is None:
         reporter.note(NO_POLICY.format(job.dataset))
     job.rows.check_form()

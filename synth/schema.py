@@ -116,6 +116,19 @@ def load(path: str | Path, *, complete: bool = True) -> Schema:
         raise InputError(f"schema {path}: nested too deep to be a schema") from None
 
 
+def is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8: JSON can name halves of characters, which no file can hold.
+
+    >>> is_text("a"), is_text(chr(0xD800))
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
