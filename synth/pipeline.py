@@ -28,6 +28,7 @@ from synth.request import (
     Request,
     Source,
     check_num_rows,
+    check_seed,
     generator_named,
     kinds_of,
     located,
@@ -116,6 +117,8 @@ def run(
         reporter.stage("check")
         bundle.check_out(Path(out) if out is not None else None)
         job = prepare(located(table, source), schema, request, note=reporter.note)
+        if out is not None:
+            bundle.check_room(Path(out), job.schema, num_rows)
         paid = _door(job, ledger, noise, reporter, steward_log)
         with paid.charged():
             started = time.perf_counter()
@@ -226,6 +229,8 @@ def refit(
     with PeakMemory() as peak, reading(release, "release"):
         reporter.stage("check")
         check_num_rows(num_rows)
+        check_seed(seed)
+        bundle.check_out(Path(out) if out is not None else None)
         stored = bundle.load_release(release)
         relation = relation_named(str(stored.card["relation"]))
         kept = stored.options if method in (None, stored.method) else {}

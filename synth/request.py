@@ -115,9 +115,9 @@ class Job:
 def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> Job:
     """A job, or the reason why not. Opens no table. Errors: UsageError, InputError."""
     accounting.check(request.epsilon, request.delta)
-    place = table if isinstance(table, Place) else place_of(table)
     relation = relation_named(request.relation)
     generator = generator_named(request.method, relation, request.options)
+    place = table if isinstance(table, Place) else place_of(table)
     check_num_rows(request.num_rows)
     check_seed(request.seed)
     check_texts(request)

@@ -41,7 +41,8 @@ def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
     """The schema with its unit of privacy replaced. Errors: UsageError when unit and max_rows do not fit."""
     if unit is None and max_rows is None:
         return schema
-    named = schema.model_copy(update={"unit": unit or schema.unit, "max_rows": max_rows or schema.max_rows})
+    rows = schema.max_rows if max_rows is None else max_rows
+    named = schema.model_copy(update={"unit": unit or schema.unit, "max_rows": rows})
     try:
         return parse(named.model_dump(exclude_none=True), name="--unit, --max-rows", complete=False)
     except InputError as error:

@@ -51,4 +51,4 @@ SHARE = Between(0.01, 0.99)  # a part of the budget, which leaves some for what 
 STEPS = Between(1, 1_000_000)
 COMPONENTS, ENSEMBLES = Between(1, 2000), Between(1, 32)
 FREQUENCIES, ORDER = Between(1, 100_000), Between(1, 16)
-RATE = Between(1e-8, 1.0)  # of Adam
+RATE = Between(1e-12, 1.0)  # of Adam
