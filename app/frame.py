@@ -3,12 +3,16 @@
 import streamlit as st
 
 import synth
-from app import tour, words
+from app import access, tour, words
 from app.state import STEPS, TITLES, ready, view, wizard
 
 
 def head(name: str, lead: str) -> None:
-    """Title, the steps with where one is, and one sentence on what the page is for."""
+    """Title, the steps with where one is, and one sentence on what the page is for.
+
+    Every page begins here, so that none is drawn for somebody who may not open it. Errors: UsageError.
+    """
+    access.allow(f"open_{name}")
     st.title(TITLES[name], anchor=False)
     if name in STEPS:
         st.caption(_steps(name))

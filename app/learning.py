@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 import synth
-from app import frame, runs, words
+from app import access, frame, runs, words
 from app.forecast import budget
 from app.state import dataset, effective, wizard
 from synth import jobs
@@ -48,8 +48,8 @@ def section() -> None:
 
 @st.fragment(run_every=1.0)
 def _watch(path: str) -> None:
-    job = jobs.Job(path)
     try:
+        job = access.job("watch", path)
         status = job.status()
         if status.final:
             _taken(job, status)

@@ -43,7 +43,8 @@ ALLOWED = {
     "card_page": {"card", "card_check", "card_statements", "reporting"},
     "reporting": {"schema", "questions", "evaluate", "reporting"},
     "serve": {"roles"},
-    "roles": set(),
+    "roles": {"role_actions"},
+    "role_actions": set(),
     "databases": {"sources"},
     "fetching": {"schema", "column"},
 }  # fmt: skip

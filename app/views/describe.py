@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import constraints, facts, frame, intake, learning, words, work
+from app import access, constraints, facts, frame, intake, learning, owning, words, work
 from app.state import Wizard, dataset, effective, schema, wizard
 
 HEIGHT = 35
@@ -249,7 +249,7 @@ def _again() -> None:
         }  # fmt: skip
         if st.button("Draft again", key="draft_again") and w.table is not None and w.place is not None:
             with st.spinner("Reading the table"):
-                plain, w.suggestions = work.draft(w.table, w.place, hints=hints, books={}, source=w.source)
+                plain, w.suggestions = intake.redraft(w, hints)
             plain["dataset"] = dataset(w)
             w.left_out = []
             _replace(plain, "A new draft is made. Nobody has vouched for it yet.")
@@ -257,6 +257,8 @@ def _again() -> None:
 
 def _replace(plain: dict, notice: str) -> None:
     w = wizard()
+    owning.allow("use_table", w.table, w.source)
+    access.allow("describe")
     w.plain, w.notice = plain, notice
     w.edition += 1
     st.rerun()

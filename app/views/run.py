@@ -18,7 +18,7 @@ def page() -> None:
     """What will be charged, or how the run goes."""
     frame.head("run", "Charges the budget, reads the table once, and makes the synthetic one. It can be cancelled.")
     w = wizard()
-    if w.job is not None and not jobs.Job(w.job).status().final:
+    if w.job is not None and not access.job("watch", w.job).status().final:
         _progress(str(w.job))
         if st.button("Leave it running and prepare another run", key="another", icon=":material/add:",
                      help="This run goes on; another one waits in line until it is done."):  # fmt: skip
@@ -27,7 +27,7 @@ def page() -> None:
         recent.table()
         return
     if w.job is not None:
-        _ended(jobs.Job(w.job))
+        _ended(access.job("watch", w.job))
     if not ready(w)["run"]:
         if w.job is None:
             frame.needs("run", "Choose and describe a table and a budget first.", "describe" if w.table else "data")
@@ -130,8 +130,8 @@ def _after(total: Any) -> str:
 @st.fragment(run_every=POLL)
 def _progress(path: str) -> None:
     """Looks at the job's folder each second; the page is built anew when the run has ended."""
-    job = jobs.Job(path)
     try:
+        job = access.job("watch", path)
         status = job.status()
         if status.final:
             st.rerun()
@@ -152,7 +152,7 @@ def _bar(job: jobs.Job, status: jobs.Status) -> None:
         st.altair_chart(charts.losses(status.losses), key="losses")
         st.caption(f"Training loss, now {status.losses[-1][1]:.4g}. It is computed from the release alone.")
     if st.button("Cancel the run", key="cancel", disabled=asked, icon=":material/stop_circle:"):
-        job.cancel()
+        runs.cancel(job)
         st.rerun(scope="fragment")
 
 
