@@ -1,5 +1,7 @@
 """What every page shares: its head with the steps, its way on, and how faults are told."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 import synth
@@ -39,8 +41,8 @@ def needs(name: str, what: str, back: str) -> bool:
     return False
 
 
-def onward(name: str, *, blocked: str = "") -> None:
-    """Buttons to the steps before and after, or why there is no way on yet."""
+def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[], None] | None = None) -> None:
+    """Buttons to the steps before and after, or why there is no way on yet. ``first``: done on the way on."""
     place = STEPS.index(name)
     following = STEPS[place + 1] if place + 1 < len(STEPS) else ""
     st.divider()
@@ -49,8 +51,10 @@ def onward(name: str, *, blocked: str = "") -> None:
     with st.container(horizontal=True):
         if place and st.button(f"Back: {TITLES[STEPS[place - 1]]}", key="back", icon=":material/arrow_back:"):
             st.switch_page(view(STEPS[place - 1]))
-        if following and not blocked and st.button(f"Next: {TITLES[following]}", type="primary", key="onward",
-                                     icon=":material/arrow_forward:"):  # fmt: skip
+        if following and not blocked and st.button(f"Next: {TITLES[following]}{label}", type="primary",
+                                                   key="onward", icon=":material/arrow_forward:"):  # fmt: skip
+            if first is not None:
+                first()
             st.switch_page(view(following))
 
 

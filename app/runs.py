@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import synth
-from app import access, owning
+from app import access, caps, owning
 from app.state import Wizard, dataset, effective
 from synth import jobs
 from synth.jobs import selection
@@ -26,6 +26,7 @@ def start(w: Wizard) -> jobs.Job:
     rules = access.rules()
     _may_spend(owning.allow("spend", w.table, w.source), dataset(w))
     rules.put_down(synth.Ledger(), dataset(w))
+    caps.first(dataset(w))
     job = jobs.create(_request(w))
     facts = job.path / "description.json"
     facts.write_text(json.dumps(effective(w), ensure_ascii=False), encoding="utf-8")
@@ -159,6 +160,7 @@ def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
     if rules.needs_approval(name, epsilon):
         raise synth.UsageError(f"epsilon {epsilon:g} of {name} needs a reviewer, who approves runs alone; choose less")
     rules.put_down(synth.Ledger(), name)
+    caps.first(name)
 
 
 def learnt(job: jobs.Job) -> Path:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import access, composition, frame, words
+from app import access, caps, composition, frame, words
 
 KINDS = {
     "spend": "charged",
@@ -34,7 +34,7 @@ def page() -> None:
     for total in totals:
         _total(total)
     names = [t.dataset for t in totals]
-    _cap(book, names)
+    _cap(names)
     composition.section(names)
     _lines(book, names)
     _verify(book)
@@ -54,7 +54,7 @@ def _total(total: Any) -> None:
     st.progress(min(1.0, total.epsilon / cap), text=text)
 
 
-def _cap(book: synth.Ledger, names: list[str]) -> None:
+def _cap(names: list[str]) -> None:
     who = access.me()
     names = [n for n in names if access.rules().may_cap(who, n)]
     if not names:
@@ -66,8 +66,7 @@ def _cap(book: synth.Ledger, names: list[str]) -> None:
         approved = st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written "
                                  "down.") if who.alone else ""  # fmt: skip
         if st.button("Set this cap", key="cap_set"):
-            book.set_policy(name, max_epsilon=float(cap), actor=who.name or None,
-                            approved_by=approved.strip() or None)  # fmt: skip
+            caps.put(name, float(cap), approved_by=approved.strip() or None)
             st.rerun()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, charts, frame, recent, runs, words
+from app import access, caps, charts, frame, recent, runs, words
 from app.aside import planner
 from app.forecast import budget, forecast, short_by, timed
 from app.state import dataset, ready, view, wizard
@@ -66,7 +66,7 @@ def _confirm() -> None:
             "you dislike the result. Running again is charged again, and choosing the best of several results adds "
             "up all of them."
         )
-    if reason := short_by(w) or _barred():
+    if reason := short_by(w) or _barred() or _uncapped():
         st.error(frame.escape(reason), icon=":material/block:")
     elif st.button(_label(), key="spend", type="primary" if w.job is None else "secondary",
                    icon=":material/play_arrow:"):  # fmt: skip
@@ -88,6 +88,14 @@ def _barred() -> str:
     if access.rules().may_spend(who, name):
         return ""
     return f"{who.name} may not spend of {name}. Ask whoever keeps the file of roles."
+
+
+def _uncapped() -> str:
+    """Before the first spend somebody chooses a cap, or none: on the page Budget."""
+    name = dataset(wizard())
+    if caps.decided(name):
+        return ""
+    return f"Nobody has chosen a cap on {name} yet. Choose one, or none, on the page Budget and go on from there."
 
 
 def _line() -> str:
@@ -123,7 +131,9 @@ def _span(least: str, most: str) -> str:
 
 def _after(total: Any) -> str:
     if total is None or total.remaining_epsilon is None:
-        return "which has no cap"
+        return (
+            "which has no cap, as was decided" if caps.decided(dataset(wizard())) else "whose cap is still to be chosen"
+        )
     return f"which has epsilon {total.remaining_epsilon:g} left"
 
 
