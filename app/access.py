@@ -1,7 +1,9 @@
 """Who the visitor is: the only user, or somebody signed in through the organisation's provider (OIDC)."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -30,10 +32,18 @@ def visitor() -> Visitor | None:
 
 
 def signed_in() -> str:
-    """The address that the provider vouches for; empty for nobody. Where it does not say so, it does not vouch."""
-    if getattr(st.user, "is_logged_in", False) is not True or st.user.get("email_verified") is not True:
-        return ""
-    return str(st.user.get("email") or "")
+    """The address of whoever signed in; empty for nobody."""
+    return vouched(st.user)
+
+
+def vouched(told: Mapping[str, Any]) -> str:
+    """The address that the provider vouches for; empty where it does not say that it verified it.
+
+    >>> vouched({"is_logged_in": True, "email": "ann@x.org"})
+    ''
+    """
+    sure = told.get("is_logged_in") is True and told.get("email_verified") is True
+    return str(told.get("email") or "").lower() if sure else ""
 
 
 def me() -> Visitor:

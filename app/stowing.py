@@ -61,7 +61,9 @@ def sweep() -> int:
     left = [place for place in folder().iterdir() if not _stored(place) and not _in_use(place)]
     for place in left:
         if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=True)
+            gone = place.with_name(f".gone-{secrets.token_hex(8)}")  # a worker that outlived its server finds nothing
+            place.rename(gone)
+            shutil.rmtree(gone)
         else:
             place.unlink(missing_ok=True)
     return len(left)

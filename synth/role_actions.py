@@ -59,7 +59,7 @@ ACTIONS: dict[str, Action] = {
     "draft": Action("draft a description from the rows", ("draft_again",), OWNERS),
     "learn": Action("learn facts with budget", ("learn",), OWNERS),
     "forecast": Action("forecast a run", (), STEWARDS),
-    "set_cap": Action("set a dataset's cap, or state that there is none", ("set_cap", "cap_set"), STEWARDS),
+    "set_cap": Action("set a dataset's cap, or state that there is none", ("cap_set",), STEWARDS),
     "spend": Action("start a run, or ask a reviewer to", ("spend",), OWNERS),
     "watch": Action("watch a run and open its result", ("watch", "open_latest", "open_"), OWNERS),
     "cancel": Action("cancel a run", ("cancel",), OWNERS),
@@ -76,6 +76,7 @@ ACTIONS: dict[str, Action] = {
     "refuse_spend": Action("refuse a spend", ("refuse_",), DECIDING),
     "take_released": Action("download any released bundle", ("take_",), (ANY, NO, ANY, ANY)),
     "read_ledger": Action("read lines of the ledger", ("export_ledger",), READING),
+    "read_any_dataset": Action("read lines of a dataset that one does not use", (), (ANY, NO, ANY, NO)),
     "compose": Action("add up the runs on a dataset", ("compose",), READING),
     "verify_ledger": Action("check the ledger's seals", ("verify",), READING),
 }  # fmt: skip

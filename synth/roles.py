@@ -96,6 +96,14 @@ class Roles:
         named = self.datasets.get(dataset, {}).get("may_spend")
         return named is None or any(fnmatchcase(visitor.name, p.lower()) for p in named)
 
+    def named(self, visitor: Visitor, dataset: str) -> bool:
+        """Whether the rules name this visitor as one who may spend of this dataset.
+
+        >>> Roles({}, None, {"d": {"may_spend": ["ann@x.org"]}}).named(Visitor(name="ann@x.org", role="steward"), "d")
+        True
+        """
+        return "may_spend" in self.datasets.get(dataset, {}) and self.may_spend(visitor, dataset)
+
     def needs_approval(self, dataset: str, epsilon: float) -> bool:
         """Whether a spend waits for a reviewer.
 
