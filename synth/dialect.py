@@ -126,7 +126,7 @@ def dates(text: str) -> Dates:
     letters = [p for p in parts if p in LETTERS]
     day = [p for p in letters if p in ("dd", "mm", "yyyy", "yy")]
     clock = letters[letters.index(day[-1]) + 1 :] if day else []
-    known = (["HH", "MM"], ["HH", "MM", "SS"], ["hh", "MM", "AM"], ["hh", "MM", "SS", "AM"], [])
+    known: tuple[list[str], ...] = (["HH", "MM"], ["HH", "MM", "SS"], ["hh", "MM", "AM"], ["hh", "MM", "SS", "AM"], [])
     years = [p for p in day if p.startswith("y")]
     between = [p for p in parts if p not in LETTERS]
     whole = sorted(p[0] for p in day) == ["d", "m", "y"] and len(years) == 1 and letters[:3] == day
