@@ -107,11 +107,9 @@ class Dates:
     def pattern(self) -> str:
         """A regular expression (RE2) with a group for each part of letters; the clock may be absent, as in ISO."""
         out, clock = "^", False
-        for part in self.parts:
-            if part in ("HH", "hh") and not clock:
-                clock, gap = True, re.search(r"[ T,]+$", out)
-                at = gap.start() if gap else len(out)
-                out = f"{out[:at]}(?:{out[at:]}"
+        for part, after in zip(self.parts, [*self.parts[1:], ""], strict=True):
+            if not clock and "hh" in (part.lower(), after.lower()):
+                clock, out = True, f"{out}(?:"
             out += f"(?P<{part}>{LETTERS[part]})" if part in LETTERS else _quoted(part)
         return out + (")?$" if clock else "$")
 
@@ -150,4 +148,4 @@ def format_problem(kind: str, text: str) -> str | None:
 
 
 def _quoted(between: str) -> str:
-    return "".join(rf"\{c}" if c in "./-" else " ?" if c == " " else c for c in between)
+    return "".join(rf"\{c}" if c in "./-" else c for c in between)
