@@ -26,7 +26,7 @@ def canonical(text: str) -> str:
     >>> canonical(" 3.0"), canonical("3"), canonical("03"), canonical("a.0")
     ('3', '3', '03', 'a.0')
     """
-    return re.sub(r"^(-?\d+)\.0+$", r"\1", text.strip())
+    return re.sub(r"^(-?[0-9]+)\.0+$", r"\1", text.strip())
 
 
 class Column(BaseModel):

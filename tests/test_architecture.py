@@ -20,7 +20,8 @@ ALLOWED = {
     "column": {"dialect"},
     "schema": {"constraints", "column", "dialect"},
     "questions": {"schema"},
-    "codec": {"schema", "intervals", "formulas"},
+    "cells": set(),
+    "codec": {"schema", "intervals", "formulas", "cells"},
     "numerals": set(),
     "drafting": {"schema", "sources", "numerals"},
     "exchange": {"schema"},
@@ -52,7 +53,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest",
+    "auditing", "statistics", "closest", "sameness",
 }  # fmt: skip
 
 
