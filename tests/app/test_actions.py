@@ -313,3 +313,14 @@ def test_a_steward_reads_his_own_datasets_in_the_ledger(signed, start):
         assert set(at.selectbox(key="lines_of").options) == {"all datasets", *shown[person[:3]]}
     everything = {"eves-clinic", "anns-club", "no-ones", "club"}
     assert shown == {"ann": {"anns-club", "club"}, "eve": {"eves-clinic"}, "bob": everything}
+
+
+@pytest.mark.parametrize("told", [
+    {}, {"email_verified": None}, {"email_verified": False}, {"email_verified": "true"}, {"email_verified": 1},
+    {"email_verified": True, "is_logged_in": "yes"}, {"email_verified": True, "email": None},
+])  # fmt: skip
+def test_an_address_counts_where_the_provider_says_that_it_verified_it(told):
+    assert access.vouched({"is_logged_in": True, "email": "ann@example.org", **told}) == ""
+    assert access.vouched({"is_logged_in": True, "email": "Ann@example.org", "email_verified": True}) == (
+        "ann@example.org"
+    )

@@ -105,6 +105,7 @@ CAUTIONS = [(0.1, "info", ""), (2.0, "info", "weaker"), (8.0, "warning", "Carefu
 def test_caution_grows_with_epsilon_in_words(start, epsilon, kind, words):
     at = sample(start)
     at.switch_page(view("budget")).run()
+    at.radio(key="cap_kind").set_value("none")
     at.number_input(key="epsilon_number").set_value(epsilon).run()
     told = [e.value for e in getattr(at, kind) if "What epsilon" in e.value]
     assert told

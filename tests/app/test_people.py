@@ -98,16 +98,16 @@ def enter(shared, person: str, heading: str = "Data"):
 def send(page, url: str, name: str = "x.csv") -> int:
     """The status of a file sent to an address in this browser's name, by whatever it knows."""
     token = next((c["value"] for c in page.context.cookies() if "xsrf" in c["name"]), "")
-    sent = page.context.request.put(url, headers={"X-Xsrftoken": token},
-                                    multipart={"file": {"name": name, "mimeType": "text/csv", "buffer": b"a\n1\n"}})  # fmt: skip
-    return sent.status
+    file = {"name": name, "mimeType": "text/csv", "buffer": b"a\n1\n"}
+    return page.context.request.put(url, headers={"X-Xsrftoken": token}, multipart={"file": file}).status
 
 
 def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
     url, _, _, home = shared
     monkeypatch.setenv("SYNTH_HOME", str(home / "state"))
     job = jobs.create({"table": f"{SECRET}.csv", "label": f"{SECRET}.csv", "dataset": SECRET, "epsilon": 1.0,
-                       "delta": 1e-5, "method": "mixture", "relation": "add_remove", "owner": "ann@example.org"})  # fmt: skip
+                       "delta": 1e-5, "method": "mixture", "relation": "add_remove",
+                       "owner": "ann@example.org"})  # fmt: skip
     job.write(jobs.Status(state="running", stage="fit", fraction=0.3, pid=os.getpid(), pid_started=jobs.identity()))
     sent, ann = [], enter(shared, "ann@example.org")
     ann.get_by_text("A run is under way").wait_for()  # the control: she sees it herself
@@ -123,11 +123,10 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
     with ann.expect_download() as download:
         ann.get_by_role("button", name="Save this description").click()
     media = download.value.url
-    if media.startswith("blob:"):
-        media = ann.evaluate("[...document.querySelectorAll('a')].map(a => a.href).find(h => h.includes('/media/'))")
+    assert "/media/" in media
 
     carl = enter(shared, "carl@example.org")
-    for page in ("", "describe", "budget", "method", "run", "review", "release", "ledger"):
+    for page in ("run", "release", "ledger", "data"):
         carl.goto(f"{url}/{page}")
         carl.wait_for_function(IDLE)
         carl.get_by_role("heading", level=1).wait_for()
@@ -136,20 +135,17 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
         assert job.path.name not in told
         assert "A run is under way" not in told
     bob = enter(shared, "bob@example.org", "Approve")
-    for page in ("run", "review", "describe", "budget"):
+    for page in ("run", "review"):
         bob.goto(f"{url}/{page}")
         bob.get_by_role("heading", name="Approve", exact=True).wait_for()  # the page is not there for him
         assert SECRET not in bob.content()
 
-    if media:
-        assert "/media/" in media
-        assert ann.context.request.get(media).status == 200
-        assert [p.context.request.get(media).status for p in (carl, bob)] == [403, 403]
+    assert ann.context.request.get(media).status == 200
+    assert [p.context.request.get(media).status for p in (carl, bob)] == [403, 403]
     stranger = shared[2].new_context().new_page()
     stranger.goto(url)
     stranger.get_by_role("button", name="Sign in").wait_for()
-    if media:
-        assert stranger.context.request.get(media).status == 403
+    assert stranger.context.request.get(media).status == 403
     assert sent, "the upload's address is known"
     assert send(ann, sent[0]) == 204
     assert [send(p, sent[0]) for p in (carl, bob, stranger)] == [403] * 3
@@ -158,7 +154,7 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
         page.context.close()
 
 
-@pytest.mark.parametrize("verified", [None, False, "true"], ids=["says nothing", "says no", "says a text"])
+@pytest.mark.parametrize("verified", [None], ids=["says nothing"])  # what it says otherwise: test_actions.py
 def test_an_address_that_the_provider_does_not_vouch_for_stays_outside(shared, verified):
     url, issuer, browser, _ = shared
     issuer.verified = verified
