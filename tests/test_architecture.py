@@ -41,8 +41,10 @@ ALLOWED = {
     "card": {"schema", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "card_statements": set(),
     "card_model": set(),
-    "card_check": {"card", "card_model", "card_statements", "privacy.accounting", "privacy.relation"},
-    "card_page": {"card", "card_check", "card_statements", "reporting"},
+    "card_choice": {"card", "card_statements"},
+    "looks": set(),
+    "card_check": {"card", "card_choice", "card_model", "card_statements", "privacy.accounting", "privacy.relation"},
+    "card_page": {"card", "card_check", "card_choice", "card_statements", "reporting"},
     "reporting": {"schema", "questions", "evaluate", "reporting"},
     "serve": {"roles"},
     "roles": set(),
@@ -53,7 +55,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest", "sameness",
+    "auditing", "statistics", "closest", "sameness", "choosing",
 }  # fmt: skip
 
 
