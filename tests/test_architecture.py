@@ -11,6 +11,7 @@ PUBLIC = {"errors"}  # anything may raise the house's errors
 # module (or package) -> packages of synth that it may import
 ALLOWED = {
     "errors": set(),
+    "names": set(),
     "intervals": set(),
     "formulas": set(),
     "fields": set(),
@@ -25,7 +26,7 @@ ALLOWED = {
     "exchange": {"schema"},
     "codebook": {"schema", "exchange"},
     "sources": {"formulas", "schema", "codec"},
-    "privacy": {"questions", "privacy"},
+    "privacy": {"questions", "privacy", "names"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
                    "privacy.noise", "fields", "perceptrons"},
     "generators": {"schema", "questions", "generators", "intervals", "fields", "perceptrons"},
@@ -43,8 +44,8 @@ ALLOWED = {
     "card_page": {"card", "card_check", "card_statements", "reporting"},
     "reporting": {"schema", "questions", "evaluate", "reporting"},
     "serve": {"roles"},
-    "roles": set(),
-    "databases": {"sources"},
+    "roles": {"names"},
+    "databases": {"sources", "names"},
     "fetching": {"schema", "column"},
 }  # fmt: skip
 # may import all of the above and each other
