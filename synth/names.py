@@ -30,6 +30,8 @@ def canonical(text: str) -> str:
     >>> canonical("Cafe\\u0301  ＳＵＲＶＥＹ") == canonical("café survey")
     True
     """
+    if text.isascii():
+        return " ".join(text.lower().split())
     for _ in range(2):  # folding may undo composition, and composing may bring out a letter to fold
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(text.split())

@@ -208,15 +208,16 @@ class Ledger:
             raise UsageError("page: its number and size must be from 1, and no more than a ledger can hold")
         with ledger_store.reading(self.path) as db:
             where = _where(db, dataset, kind)
-            return ledger_store.page(db, where, size=size, skip=size * (number - 1)), ledger_store.count(db, **where)
+            found = ledger_store.page(db, where, size=size, skip=size * (number - 1))
+            if dataset is not None and kind is None:
+                return found, ledger_accounts.of(db, dataset).lines
+            return found, ledger_store.count(db, **where)
 
     def summary(self, dataset: str | None = None) -> list[Total]:
         """Totals of every dataset that has a spend or a policy, by name; or of one."""
         with ledger_store.reading(self.path) as db:
-            if dataset is None:
-                found = ledger_accounts.every(db)
-            else:
-                found = [ledger_accounts.of(db, name(dataset, "dataset"))]
+            one = None if dataset is None else name(dataset, "dataset")
+            found = ledger_accounts.every(db) if one is None else [ledger_accounts.of(db, one)]
             return [ledger_policy.total(db, account) for account in found if account.known]
 
     def verify(self, head: str | None = None) -> Verification:

@@ -1,19 +1,21 @@
 """Every dataset's account: what its lines add up to, kept beside the lines so that a check need not read them all.
 
-The lines are the truth. An account is used only where it agrees with what the index over the spends counts and adds
-up, line count and last line included; else it is derived again from every line. So no account, altered or lost, can
-make a dataset's spend smaller than its lines say; ``verify`` derives all of them and compares.
+The lines are the truth. An account carries a seal over its figures and the hash of its dataset's last line; it is used
+only where the seal holds, that line is still the dataset's last one and no account is missing. Else all are derived
+again from every line. So no account that was damaged, lost or left behind makes a dataset's spend smaller than its
+lines say; ``verify`` derives all of them and compares.
 
 An account is found by the canonical form of its name (names.py). Ledgers made before there was one form may hold
 several spellings of a name: they are one account, and their spends add up.
 """
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from math import isclose, isfinite
+from math import isfinite
 from typing import Any
 
 from synth import names
@@ -24,19 +26,25 @@ DAMAGED = "ledger: a line was damaged or altered; check it with `synth ledger ve
 TABLES = {
     "account": "CREATE TABLE account (name TEXT PRIMARY KEY, spellings TEXT NOT NULL, lines INTEGER NOT NULL,"
     " runs INTEGER NOT NULL, policies INTEGER NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, mu2 REAL,"
-    " relation TEXT, unit TEXT)",
-    "account_end": "CREATE TABLE account_end (number INTEGER NOT NULL, hash TEXT NOT NULL)",
+    " relation TEXT, unit TEXT, last INTEGER NOT NULL, seal TEXT NOT NULL)",
+    "account_end": "CREATE TABLE account_end (number INTEGER NOT NULL, hash TEXT NOT NULL, accounts INTEGER NOT NULL)",
 }
 INDEXES = {
     "ledger_by_dataset": "CREATE INDEX ledger_by_dataset ON ledger (dataset)",
     "ledger_by_kind": "CREATE INDEX ledger_by_kind ON ledger (kind, dataset)",
     "ledger_by_run": "CREATE INDEX ledger_by_run ON ledger (run)",
-    "ledger_spends": "CREATE INDEX ledger_spends ON ledger (dataset, epsilon, delta) WHERE kind = 'spend'",
     "ledger_prints": "CREATE INDEX ledger_prints ON ledger (question) WHERE kind = 'fingerprint'",
 }
-COLUMNS = ("name", "spellings", "lines", "runs", "policies", "epsilon", "delta", "mu2", "relation", "unit")
-LINES = "SELECT dataset, kind, epsilon, delta, relation, unit, question FROM ledger WHERE number > ? ORDER BY number"
-CLOSE = 1e-9  # relative error of SQLite's sum of so many floats, and far more
+COLUMNS = ("name", "spellings", "lines", "runs", "policies", "epsilon", "delta", "mu2", "relation", "unit",
+           "last")  # fmt: skip
+LINES = (
+    "SELECT number, dataset, kind, epsilon, delta, relation, unit, question FROM ledger NOT INDEXED WHERE number > ?"
+    " ORDER BY number"
+)
+# Every dataset's name, by as many looks into the index as there are names.
+DATASETS = """WITH RECURSIVE known (name) AS (SELECT min(dataset) FROM ledger
+    UNION ALL SELECT (SELECT min(dataset) FROM ledger WHERE dataset > name) FROM known WHERE name IS NOT NULL)
+    SELECT name FROM known WHERE name IS NOT NULL"""
 
 
 @dataclass(kw_only=True)
@@ -56,6 +64,7 @@ class Account:
     mu2: float | None = 0.0
     relation: str | None = None
     unit: str | None = None
+    last: int = 0
 
     @property
     def known(self) -> bool:
@@ -67,6 +76,7 @@ class Account:
         if line["dataset"] not in self.spellings:
             self.spellings = (*self.spellings, line["dataset"])
         self.lines += 1
+        self.last = line["number"]
         self.policies += line["kind"] == "policy"
         if line["kind"] == "spend":
             self.epsilon = EXACT.add(self.epsilon, decimal(line["epsilon"]))
@@ -94,9 +104,14 @@ def _mu(question: object) -> float | None:
     return float(mu) if isinstance(mu, int | float) and isfinite(mu) else None
 
 
-def derive(db: sqlite3.Connection, *, since: int = 0, accounts: dict[str, Account] | None = None) -> dict[str, Account]:
-    """All accounts from the lines after number ``since``, added to those given. Errors: InputError."""
-    found = {} if accounts is None else accounts
+def derive(
+    db: sqlite3.Connection, *, since: int = 0, before: Callable[[str], Account | None] | None = None
+) -> dict[str, Account]:
+    """The accounts of all datasets with a line after number ``since``, added to what each was ``before``.
+
+    Errors: InputError for altered lines; LookupError where what was before cannot be trusted.
+    """
+    found: dict[str, Account] = {}
     forms: dict[str, str] = {}
     for line in db.execute(LINES, (since,)):
         spelling = line["dataset"]
@@ -106,7 +121,10 @@ def derive(db: sqlite3.Connection, *, since: int = 0, accounts: dict[str, Accoun
             forms[spelling] = names.canonical(spelling)
         form = forms[spelling]
         if form not in found:
-            found[form] = _kept(db, form) if accounts is not None else Account(name=form)
+            begun = Account(name=form) if before is None else before(form)
+            if begun is None:
+                raise LookupError
+            found[form] = begun
         found[form].take(line)
     return found
 
@@ -118,14 +136,19 @@ def follow(db: sqlite3.Connection) -> None:
     """
     if not _there(db):
         rebuild(db)
-    else:
-        end, last = _end(db), _last(db)
-        if end == last:
-            return
-        if end is None or last is None or not _holds(db, end):
-            raise LedgerLostError(CUT)
-        _save(db, derive(db, since=end[0], accounts={}).values())
-    _mark_end(db)
+        return
+    end, last = _end(db), _last(db)
+    if end == last:
+        return
+    if end is None or not _holds(db, end):
+        raise LedgerLostError(CUT)
+    try:
+        if not _complete(db):
+            raise LookupError
+        _save(db, derive(db, since=end[0], before=lambda form: _kept(db, form, end=end[0])).values())
+        _mark_end(db)
+    except LookupError:  # what was kept is damaged: from the lines again
+        rebuild(db)
 
 
 def rebuild(db: sqlite3.Connection) -> None:
@@ -148,8 +171,8 @@ def problem(db: sqlite3.Connection) -> str | None:
     end = _end(db)
     if end is None or not _holds(db, end):
         return "the last lines were removed: the accounts tell of more"
-    kept = {row["name"]: _row(row) for row in db.execute("SELECT * FROM account")}
-    if end == _last(db) and kept != derive(db):
+    kept = {row["name"]: _row(db, row) for row in db.execute("SELECT * FROM account").fetchall()}
+    if not _complete(db) or (end == _last(db) and kept != derive(db)):
         return "the accounts do not agree with the lines; `synth ledger verify --rebuild` derives them again"
     present = {row["name"]: row["sql"] for row in db.execute("SELECT name, sql FROM sqlite_master")}
     for name, sql in {**TABLES, **INDEXES}.items():
@@ -163,77 +186,76 @@ def problem(db: sqlite3.Connection) -> str | None:
 def of(db: sqlite3.Connection, dataset: str) -> Account:
     """The dataset's account, an empty one where it has no line. Errors: InputError for altered lines."""
     form = names.canonical(dataset)
-    if _current(db):
-        kept = _kept(db, form)
-        sums = {"": (0, 0.0, 0.0)} if not kept.spellings else _sums(db, kept.spellings)
-        if _agrees(kept, sums.values()):
-            return kept
+    if _current(db) and (kept := _kept(db, form)) is not None:
+        return kept
     return derive(db).get(form, Account(name=form))
 
 
 def every(db: sqlite3.Connection) -> list[Account]:
     """All accounts, by name. Errors: InputError for altered lines."""
-    if _current(db):
-        kept = [_row(row) for row in db.execute("SELECT * FROM account")]
-        sums = _sums(db)
-        if all(_agrees(a, [sums[s] for s in a.spellings if s in sums]) for a in kept):
-            return sorted(kept, key=lambda a: a.name)
-    return sorted(derive(db).values(), key=lambda a: a.name)
+    kept = [_row(db, row) for row in db.execute("SELECT * FROM account").fetchall()] if _current(db) else [None]
+    sound = [account for account in kept if account is not None]
+    return sorted(sound if len(sound) == len(kept) else derive(db).values(), key=lambda a: a.name)
 
 
 def spellings(db: sqlite3.Connection) -> list[str]:
     """The first spelling of every name in the ledger."""
-    if _current(db):
-        return [json.loads(row["spellings"])[0] for row in db.execute("SELECT spellings FROM account")]
-    return [a.spellings[0] for a in derive(db).values()]
+    return [account.spellings[0] for account in every(db)]
 
 
 def _there(db: sqlite3.Connection) -> bool:
-    return db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'account_end'").fetchone()[0] == 1
+    sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('account', 'account_end')"
+    return bool(db.execute(sql).fetchone()[0] == len(TABLES))
 
 
 def _current(db: sqlite3.Connection) -> bool:
-    """Whether the accounts hold every line: the last one, and as many spends as there are."""
+    """Whether the accounts were brought up to the last line, and none is missing."""
     try:
-        if not _there(db) or _end(db) != _last(db):
+        if not _there(db) or (end := _end(db)) is None or end != _last(db):
             return False
-        runs = db.execute("SELECT total(runs) FROM account").fetchone()[0]
-        return bool(runs == db.execute("SELECT count(*) FROM ledger WHERE kind = 'spend'").fetchone()[0])
-    except sqlite3.OperationalError:  # a table of the accounts was removed or changed
+        return _complete(db)
+    except (sqlite3.OperationalError, IndexError):  # a table of the accounts was removed or changed
         return False
 
 
-def _sums(db: sqlite3.Connection, only: tuple[str, ...] | None = None) -> dict[str, tuple[int, float, float]]:
-    """Number of spends and float sums by spelling, from the index alone."""
-    test = "" if only is None else f" AND dataset IN ({', '.join('?' * len(only))})"
-    found = db.execute(
-        "SELECT dataset, count(*), total(epsilon), total(delta) FROM ledger WHERE kind = 'spend'"
-        f"{test} GROUP BY dataset", only or (),
-    )  # fmt: skip
-    return {row[0]: (row[1], row[2], row[3]) for row in found}
+def _complete(db: sqlite3.Connection) -> bool:
+    """Whether no account was removed or put in."""
+    told = db.execute("SELECT accounts FROM account_end").fetchone()[0]
+    return bool(told == db.execute("SELECT count(*) FROM account").fetchone()[0])
 
 
-def _agrees(account: Account, sums: Iterable[tuple[int, float, float]]) -> bool:
-    runs, epsilon, delta = (
-        (sum(column) for column in zip(*sums, strict=True)) if (sums := list(sums)) else (0, 0.0, 0.0)
-    )
-    close = isclose(account.epsilon, epsilon, rel_tol=CLOSE) and isclose(account.delta, delta, rel_tol=CLOSE)
-    return account.runs == runs and close
-
-
-def _kept(db: sqlite3.Connection, form: str) -> Account:
+def _kept(db: sqlite3.Connection, form: str, *, end: int = 1 << 62) -> Account | None:
+    """The account of that form up to line ``end``, an empty one for a new name; None where it cannot be trusted."""
     row = db.execute("SELECT * FROM account WHERE name = ?", (form,)).fetchone()
-    return Account(name=form) if row is None else _row(row)
+    if row is not None:
+        return _row(db, row, end=end)
+    spelt = tuple(name for (name,) in db.execute(DATASETS) if names.canonical(str(name)) == form)
+    return None if _latest(db, spelt, end) else Account(name=form)
 
 
-def _row(row: sqlite3.Row) -> Account:
-    plain = {name: row[name] for name in COLUMNS}
+def _row(db: sqlite3.Connection, row: sqlite3.Row, *, end: int = 1 << 62) -> Account | None:
+    """An account as it was kept; None where its seal is broken, or where its dataset has a later line."""
     try:
-        told = json.loads(plain["spellings"])
+        plain = {name: row[name] for name in COLUMNS}
+        told = tuple(json.loads(plain["spellings"]))
+        if row["seal"] != _seal(db, plain) or _latest(db, told, end) != plain["last"]:
+            return None
         figures = {what: Decimal(plain[what]) for what in ("epsilon", "delta")}
-    except (ValueError, TypeError, ArithmeticError):
-        return Account(name=str(plain["name"]), runs=-1)  # agrees with nothing
-    return Account(**{**plain, **figures, "spellings": tuple(map(str, told))})
+        return Account(**{**plain, **figures, "spellings": told})
+    except (ValueError, TypeError, ArithmeticError, IndexError, RecursionError, sqlite3.InterfaceError):
+        return None
+
+
+def _latest(db: sqlite3.Connection, spelt: tuple[str, ...], end: int) -> int:
+    sql = "SELECT max(number) FROM ledger WHERE dataset = ? AND number <= ?"
+    found = (db.execute(sql, (one, end)).fetchone()[0] for one in spelt)
+    return max((number for number in found if number is not None), default=0)
+
+
+def _seal(db: sqlite3.Connection, plain: dict[str, Any]) -> str:
+    line = db.execute("SELECT hash FROM ledger WHERE number = ?", (plain["last"],)).fetchone()
+    text = json.dumps([*plain.values(), None if line is None else line["hash"]], ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _save(db: sqlite3.Connection, accounts: Iterable[Account]) -> None:
@@ -241,15 +263,13 @@ def _save(db: sqlite3.Connection, accounts: Iterable[Account]) -> None:
         plain = {name: getattr(account, name) for name in COLUMNS}
         plain |= {"spellings": json.dumps(account.spellings), "epsilon": str(account.epsilon)}
         plain["delta"] = str(account.delta)
-        db.execute(f"INSERT OR REPLACE INTO account VALUES ({', '.join('?' * len(COLUMNS))})", tuple(plain.values()))
+        values = (*plain.values(), _seal(db, plain))
+        db.execute(f"INSERT OR REPLACE INTO account VALUES ({', '.join('?' * len(values))})", values)
 
 
 def _mark_end(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM account_end")
-    if last := _last(db):
-        db.execute("INSERT INTO account_end VALUES (?, ?)", last)
-    else:
-        db.execute("INSERT INTO account_end VALUES (0, '')")
+    db.execute("INSERT INTO account_end SELECT ?, ?, count(*) FROM account", _last(db))
 
 
 def _end(db: sqlite3.Connection) -> tuple[int, str] | None:

@@ -21,7 +21,10 @@ from synth.errors import LedgerLostError
 EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
 ELSEWHERE = "SYNTH_LEDGER_MARK"
 LAST = "SELECT number, hash FROM ledger ORDER BY number DESC LIMIT 1"
-SPENT = "SELECT dataset, epsilon, delta, relation, unit FROM ledger WHERE kind = 'spend' AND number > ? ORDER BY number"
+SPENT = (
+    "SELECT dataset, epsilon, delta, relation, unit FROM ledger NOT INDEXED WHERE kind = 'spend' AND number > ?"
+    " ORDER BY number"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -152,6 +152,11 @@ def test_a_lost_table_is_a_finding_not_a_crash(ledger):
 
 def test_a_dataset_whose_name_became_another_type_is_named_as_damage(ledger):
     tamper(ledger, "UPDATE ledger SET dataset = CAST('census' AS BLOB) WHERE number = 2")
+    assert ledger.summary()[0].epsilon == 15.0, "the account stands on what was written"
+    assert not ledger.verify().ok
+    for look in (ledger.entries, ledger.page):
+        with pytest.raises(InputError, match="damaged or altered"):
+            look()
+    tamper(ledger, "DROP TABLE account", guarded=True)
     with pytest.raises(InputError, match="damaged or altered"):
         ledger.summary()
-    assert not ledger.verify().ok
