@@ -17,15 +17,17 @@ ALLOWED = {
     "fields": set(),
     "perceptrons": {"questions"},
     "constraints": {"intervals"},
-    "column": set(),
-    "schema": {"constraints", "column"},
+    "dialect": set(),
+    "column": {"dialect"},
+    "schema": {"constraints", "column", "dialect"},
     "questions": {"schema"},
-    "codec": {"schema", "intervals", "formulas"},
+    "cells": set(),
+    "codec": {"schema", "intervals", "formulas", "cells"},
     "numerals": set(),
     "drafting": {"schema", "sources", "numerals"},
     "exchange": {"schema"},
     "codebook": {"schema", "exchange"},
-    "sources": {"formulas", "schema", "codec"},
+    "sources": {"formulas", "schema", "codec", "dialect"},
     "privacy": {"questions", "privacy", "names"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
                    "privacy.noise", "fields", "perceptrons"},
@@ -52,7 +54,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest",
+    "auditing", "statistics", "closest", "sameness",
 }  # fmt: skip
 
 

@@ -33,7 +33,6 @@ INDEXES = {
     "ledger_by_dataset": "CREATE INDEX ledger_by_dataset ON ledger (dataset)",
     "ledger_by_kind": "CREATE INDEX ledger_by_kind ON ledger (kind, dataset)",
     "ledger_by_run": "CREATE INDEX ledger_by_run ON ledger (run)",
-    "ledger_prints": "CREATE INDEX ledger_prints ON ledger (question) WHERE kind = 'fingerprint'",
 }
 COLUMNS = ("name", "spellings", "lines", "runs", "policies", "epsilon", "delta", "mu2", "relation", "unit",
            "last")  # fmt: skip

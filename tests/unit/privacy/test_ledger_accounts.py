@@ -49,7 +49,7 @@ DAMAGES = {
     "a table removed": "DROP TABLE account",
     "both tables removed": ("DROP TABLE account", "DROP TABLE account_end"),
     "an index removed": "DROP INDEX ledger_by_dataset",
-    "indexes removed": ("DROP INDEX ledger_by_kind", "DROP INDEX ledger_by_run", "DROP INDEX ledger_prints"),
+    "indexes removed": ("DROP INDEX ledger_by_kind", "DROP INDEX ledger_by_run"),
 }
 
 
