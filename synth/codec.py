@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
-from synth import formulas
+from synth import formulas, groupings
 from synth.intervals import Intervals
 from synth.schema import CATEGORICAL, Column, Schema, canonical
 
@@ -94,6 +94,8 @@ def known(column: Column, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     missing = {canonical(code): column.size + i for i, code in reversed(list(enumerate(column.missing_codes)))}
     if column.type in CATEGORICAL:
         listed = {canonical(c): i for i, c in enumerate(column.categories or ())}
+        if column.grouping is not None:
+            texts = texts.where(texts.isin(list(missing)), groupings.grouped(column, texts))
         places = _mapped(texts, {**listed, **missing}).fillna(-1).to_numpy(np.int64)
         return places, np.zeros(len(places), dtype=bool)
     places, outside = _steps(column, texts)
@@ -163,7 +165,7 @@ def decode(
 ) -> dict[str, pa.Array]:
     """Text columns in schema order, as the source would write them; identifiers count from ``first``."""
     out = {}
-    for name, column in schema.columns.items():
+    for name, column in schema.kept().columns.items():
         if column.type == "identifier":
             out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
         else:

@@ -1,0 +1,83 @@
+"""Long lists of texts made coarser by a public rule: by their first characters, or by a list and "other".
+
+A rule is a fact of the schema and is applied to each cell alone; nothing about it follows from other rows.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from string import ascii_lowercase, ascii_uppercase, digits
+
+import pandas as pd
+
+from synth.column import Column, Grouping, canonical
+
+MOST_GROUPS = 300  # groups of an offered rule
+PLACES = (digits, ascii_uppercase, ascii_lowercase)
+
+
+def grouped(column: Column, texts: pd.Series) -> pd.Series:
+    """Canonical texts as the column's grouping has them; unchanged without one.
+
+    **Guarantee**: each text is treated alone.
+    """
+    rule = column.grouping
+    if rule is None:
+        return texts
+    if rule.kind == "prefix":
+        return texts.str[: rule.length].str.strip()
+    listed = {canonical(c) for c in column.categories or ()}
+    return texts.where(texts.isin(listed), canonical(str(rule.other)))
+
+
+def by_prefix(values: Sequence[str], length: int) -> list[str] | None:
+    """Every text that texts of this form can begin with: all digits where digits stand, all letters where letters do.
+
+    None where there would be too many, or where something else stands there. Only the form of the values is used.
+
+    >>> by_prefix(["10115", "80331"], 1)
+    ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']
+    >>> len(by_prefix(["I10.9", "C50"], 2)), by_prefix(["I10.9"], 3), by_prefix(["a b"], 2)
+    (260, None, None)
+    """
+    choices = []
+    for place in range(length):
+        seen = {v[place] for v in values if len(v) > place}
+        fitting = "".join(kind for kind in PLACES if seen & set(kind))
+        if not seen or seen - set(fitting):
+            return None
+        choices.append(fitting)
+    if prod(len(c) for c in choices) > MOST_GROUPS:
+        return None
+    found = [""]
+    for choice in choices:  # over at most a few places
+        found = [begun + one for begun in found for one in choice]
+    return found
+
+
+def offered(values: Sequence[str]) -> int | None:
+    """The longest beginning by which texts fall into some groups of a public list; None when there is none.
+
+    >>> offered(["10115", "80331", "80333"]), offered(["A", "B"])
+    (2, None)
+    """
+    shortest = min((len(v) for v in values), default=0)
+    fitting = [n for n in range(1, min(shortest, 4)) if by_prefix(values, n) is not None]
+    useful = [n for n in fitting if len({v[:n] for v in values}) > 1]
+    return useful[-1] if useful else None
+
+
+def coarser(column: Column, length: int) -> Column | None:
+    """The column with its values grouped by their first characters, and the public list of groups; None if none is."""
+    groups = by_prefix([canonical(c) for c in column.categories or ()], length)
+    if groups is None:
+        return None
+    codes = {canonical(c) for c in column.missing_codes}
+    update = {
+        "type": "categorical",
+        "categories": tuple(g for g in groups if g not in codes),
+        "labels": None,
+        "grouping": Grouping(kind="prefix", length=length),
+        "risk": None,
+        "reason": None,
+    }
+    return column.model_copy(update=update)
