@@ -136,7 +136,7 @@ def column_problems(column: Column, complete: bool):
     if len(set(codes)) < len(codes):
         yield "missing names the same code twice"
     if column.grouping is not None:
-        yield from _grouping_problems(column, column.grouping, complete)
+        yield from _grouping_problems(column, column.grouping)
     if column.labels is not None and len(column.labels) != len(column.categories or ()):
         yield "labels must name each category once, in the order of the categories"
 
@@ -154,14 +154,14 @@ def _category_problems(column: Column):
         yield f"{sorted(both)[0]!r} is both a category and a missing code; keep one"
 
 
-def _grouping_problems(column: Column, grouping: Grouping, complete: bool):
+def _grouping_problems(column: Column, grouping: Grouping):
     if column.type not in CATEGORICAL:
         yield "grouping is for texts; make the column categorical"
     elif (grouping.length is None) == (grouping.kind == "prefix") or (grouping.other is None) == (
         grouping.kind == "listed"
     ):
         yield "a grouping by prefix states length, one that is listed states other"
-    elif grouping.kind == "listed" and (complete or column.categories is not None):
+    elif grouping.kind == "listed":
         if canonical(str(grouping.other)) not in map(canonical, column.categories or ()):
             yield f"grouping: {grouping.other!r} must be one of the categories"
     elif grouping.kind == "prefix" and any(

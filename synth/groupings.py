@@ -3,9 +3,10 @@
 A rule is a fact of the schema and is applied to each cell alone; nothing about it follows from other rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from string import ascii_lowercase, ascii_uppercase, digits
+from typing import Any
 
 import pandas as pd
 
@@ -81,3 +82,14 @@ def coarser(column: Column, length: int) -> Column | None:
         "reason": None,
     }
     return column.model_copy(update=update)
+
+
+def coarser_plain(plain: Mapping[str, Any], length: int) -> dict[str, Any] | None:
+    """``coarser`` on a column as a schema's JSON has it.
+
+    >>> found = coarser_plain({"type": "categorical", "categories": ["101", "202"], "source": "unconfirmed"}, 1)
+    >>> len(found["categories"]), found["grouping"]
+    (10, {'kind': 'prefix', 'length': 1})
+    """
+    found = coarser(Column.model_validate(plain), length)
+    return None if found is None else found.model_dump(mode="json", exclude_none=True)

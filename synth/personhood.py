@@ -34,8 +34,8 @@ class Persons:
             return []
         told = ", ".join(f"{name} has {size} values in {rows} rows" for name, (size, rows) in self.keys.items())
         return [f"{','.join(self.keys)}: keys that repeat ({told}). Can a person appear in more than one row? "
-                f"Proposed: --unit {self.unit} --max-rows {self.max_rows}, which keeps {KEPT:.0%} of the rows; or answer --unit "
-                "row: each row is one person"]  # fmt: skip
+                f"Proposed: --unit {self.unit} --max-rows {self.max_rows}, which keeps {KEPT:.0%} of the rows; or "
+                "answer --unit row: each row is one person"]  # fmt: skip
 
 
 def persons(table: Table, columns: Mapping[str, Column]) -> Persons:
@@ -61,7 +61,7 @@ def rows_kept(counts: np.ndarray, *, part: float = KEPT) -> int:
     """The smallest number of rows of each person that keeps this part of all rows.
 
     >>> rows_kept(np.array([1, 1, 1, 7])), rows_kept(np.array([2] * 50 + [30]))
-    (7, 26)
+    (7, 24)
     """
     wanted = ceil(part * int(counts.sum()))
     low, high = 1, int(counts.max())

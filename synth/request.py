@@ -118,6 +118,11 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
     )  # fmt: skip
     if not schema.measured():
         raise InputError("schema: every column is an identifier; there is nothing to learn")
+    if schema.learnt is not None and 0 < share < 1:
+        raise InputError(
+            "schema: some of its facts were learnt before, at a price that does not add up with learning within a run; "
+            "learn what is missing with `synth schema learn`, then run without --learn-share"
+        )
     near = adjacency(schema, relation)
     check_learnt(schema, near)
     if getattr(generator, "needs_public_rows", False) and not near.rows_are_public:

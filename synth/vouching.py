@@ -185,3 +185,10 @@ def bare(column: Column) -> Column:
     """
     gone = ("categories", "labels", "min", "max", "decimals", "resolution", "nullable", "risk", "reason")
     return column.model_copy(update={**dict.fromkeys(gone), "source": "declared"})
+
+
+def alone(schema: Schema) -> dict[str, str]:
+    """The columns whose list of values waits to be vouched for alone, each with why, in words."""
+    waiting = {n: r for n, r in risky(schema).items() if schema.columns[n].source == UNCONFIRMED}
+    unsaid = {n: r for n, r in risky(schema).items() if not (schema.columns[n].reason or "").strip()}
+    return {n: RISKS[r] for n, r in {**waiting, **unsaid}.items()}

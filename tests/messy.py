@@ -7,10 +7,11 @@ import pandas as pd
 
 ROWS, PATIENTS = 8000, 4397
 SECRETS = ("patient", "MRN", "Fallnummer", "note", "geburtsdatum", "dob")  # columns of which no cell may get out
-WORDS = (
+PHRASES = (
     "patient reports severe pain since morning left right knee chest no fever stable after surgery given follow up in "
     "two weeks wife called daughter smokes denies alcohol allergic to penicillin refuses treatment uncertain history"
-).split()
+)
+WORDS = PHRASES.split()
 
 
 def messy(rows: int = ROWS, patients: int = PATIENTS, seed: int = 5) -> pd.DataFrame:
