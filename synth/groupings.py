@@ -8,7 +8,8 @@ from math import prod
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from synth.column import Column, Grouping, canonical
 
@@ -16,18 +17,28 @@ MOST_GROUPS = 300  # groups of an offered rule
 PLACES = (digits, ascii_uppercase, ascii_lowercase)
 
 
-def grouped(column: Column, texts: pd.Series) -> pd.Series:
-    """Canonical texts as the column's grouping has them; unchanged without one.
+def grouped(column: Column, texts: pa.Array) -> pa.Array:
+    """Canonical texts as the column groups them, missing codes as they are; unchanged without a grouping.
 
     **Guarantee**: each text is treated alone.
+
+    >>> rule = Grouping(kind="prefix", length=2)
+    >>> grouped(Column(type="ordinal", grouping=rule, missing=("n/a",)), pa.array(["01067", "n/a"])).to_pylist()
+    ['01', 'n/a']
     """
     rule = column.grouping
     if rule is None:
         return texts
+    missing = _among(texts, column.missing_codes)
     if rule.kind == "prefix":
-        return texts.str[: rule.length].str.strip()
-    listed = {canonical(c) for c in column.categories or ()}
-    return texts.where(texts.isin(listed), canonical(str(rule.other)))
+        coarse = pc.utf8_trim_whitespace(pc.utf8_slice_codeunits(texts, 0, rule.length))
+        return pc.if_else(missing, texts, coarse)
+    listed = pc.or_(missing, _among(texts, column.categories or ()))
+    return pc.if_else(listed, texts, pa.scalar(canonical(str(rule.other)), type=texts.type))
+
+
+def _among(texts: pa.Array, codes: Sequence[str]) -> pa.Array:
+    return pc.is_in(texts, value_set=pa.array([canonical(c) for c in codes], type=texts.type))
 
 
 def by_prefix(values: Sequence[str], length: int) -> list[str] | None:

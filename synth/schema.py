@@ -26,6 +26,7 @@ from synth.column import (
     facts,
 )
 from synth.constraints import Constraint, columns_of, derived
+from synth.dialect import Dialect
 from synth.errors import InputError
 
 __all__ = ["CATEGORICAL", "MAX_CATEGORIES", "NUMERIC", "SECONDS", "UNCONFIRMED", "UNREAD", "Column", "Grouping", "Kind",
@@ -63,6 +64,7 @@ class Schema(BaseModel):
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
     unit_source: Literal["public", "declared", "unconfirmed"] | None = None
+    dialect: Dialect | None = None
     learnt: Learnt | None = None
     constraints: tuple[Constraint, ...] | None = None
     columns: dict[str, Column]
@@ -93,7 +95,11 @@ class Schema(BaseModel):
             n: c.model_copy(update=mark) if c.source == UNCONFIRMED and (names is None or n in names) else c
             for n, c in self.columns.items()
         }
-        return self.model_copy(update={"columns": columns})
+        return self.model_copy(update={"columns": columns, **self._dialect_confirmed(mark)})
+
+    def _dialect_confirmed(self, mark: dict[str, str]) -> dict[str, Dialect]:
+        waiting = self.dialect is not None and self.dialect.source == UNCONFIRMED
+        return {"dialect": self.dialect.model_copy(update=mark)} if waiting and self.dialect is not None else {}
 
     def to_json(self) -> str:
         """The schema as JSON text; absent facts are left out, whole numbers written without a point."""

@@ -80,6 +80,11 @@ def confirmed(
             'free: set "source" to "public" or "declared" where you know them from elsewhere, '
             "or pass --assume-public to vouch for all"
         )
+    if schema.dialect is not None and schema.dialect.source == UNCONFIRMED and assume_public is False:
+        raise InputError(
+            f"schema: nobody has confirmed how the file is read ({schema.dialect.in_words()}): correct dialect and set "
+            'its source to "declared", or pass --assume-public'
+        )
     check_alone(schema, assume_public)
     check_answered(schema, assume_public)
     if drafted:

@@ -16,10 +16,12 @@ ALLOWED = {
     "fields": set(),
     "perceptrons": {"questions"},
     "constraints": {"intervals"},
-    "column": set(),
-    "schema": {"constraints", "column"},
+    "dialect": set(),
+    "column": {"dialect"},
+    "schema": {"constraints", "column", "dialect"},
     "questions": {"schema"},
-    "codec": {"schema", "intervals", "formulas", "groupings"},
+    "cells": set(),
+    "codec": {"schema", "intervals", "formulas", "cells", "groupings"},
     "numerals": set(),
     "groupings": {"column"},
     "risks": {"column"},
@@ -27,7 +29,7 @@ ALLOWED = {
     "drafting": {"schema", "column", "sources", "numerals", "risks", "groupings", "personhood"},
     "exchange": {"schema", "column"},
     "codebook": {"schema", "exchange"},
-    "sources": {"formulas", "schema", "codec"},
+    "sources": {"formulas", "schema", "codec", "dialect"},
     "privacy": {"questions", "privacy"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
                    "privacy.noise", "fields", "perceptrons"},
@@ -54,7 +56,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest",
+    "auditing", "statistics", "closest", "sameness",
 }  # fmt: skip
 
 

@@ -9,17 +9,17 @@ import typer
 from synth.cli.answer import say
 from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger import Total
+from synth.privacy.ledger import Ledger, Policy, Total
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Show, cap and verify what has been spent.")
 
 
-def _ledger_name(table: str, dataset: str | None, schema: Path | None) -> str:
+def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Ledger) -> str:
     from synth import schema as schemas
     from synth.request import dataset_name
 
     declared = dataset or (schemas.load(schema).dataset if schema is not None else None)
-    return dataset_name(table, declared)
+    return dataset_name(table, declared, book=book)
 
 
 @ledger_app.command("policy")
@@ -27,6 +27,7 @@ def ledger_policy(
     table: Annotated[str, typer.Argument(help="The table, or any name together with --dataset.")] = "",
     max_epsilon: Annotated[float | None, typer.Option("--max-epsilon", help="Cap on the sum of epsilons.")] = None,
     max_delta: Annotated[float, typer.Option("--max-delta", help="Cap on the sum of deltas.")] = 1e-3,
+    no_cap: Annotated[bool, typer.Option("--no-cap", help="Record the decision that nothing caps it.")] = False,
     relation: Annotated[str | None, typer.Option("--relation", help="The only relation allowed.")] = None,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the policy.")] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema that may name the dataset.")] = None,
@@ -35,19 +36,27 @@ def ledger_policy(
     as_json: JsonOpt = False,
 ) -> None:
     """Set or show the budget of a dataset."""
-    from synth.privacy.ledger import Ledger
-
     if not table and not dataset:
         raise UsageError("name the table, or the dataset with --dataset")
-    name, book = _ledger_name(table, dataset, schema), Ledger(ledger)
-    if max_epsilon is not None:
+    if no_cap and max_epsilon is not None:
+        raise UsageError("--no-cap and --max-epsilon exclude each other; choose one")
+    book = Ledger(ledger)
+    name = _ledger_name(table, dataset, schema, book)
+    if max_epsilon is not None or no_cap:
         book.set_policy(name, max_epsilon=max_epsilon, max_delta=max_delta, relation=relation, approved_by=approved_by)
     found = book.policy(name)
     if as_json:
         say({"dataset": name, "policy": asdict(found) if found else None})
     else:
-        print(f"{name}: no policy, nothing is capped" if found is None else
-              f"{name}: at most epsilon {found.max_epsilon:g} and delta {found.max_delta:g} over all runs")  # fmt: skip
+        print(f"{name}: {_policy_words(found)}")
+
+
+def _policy_words(policy: Policy | None) -> str:
+    if policy is None:
+        return "no policy, nothing is capped"
+    if policy.max_epsilon is None:
+        return f"nothing is capped, as {policy.actor} decided on {policy.time[:10]}"
+    return f"at most epsilon {policy.max_epsilon:g} and delta {policy.max_delta:g} over all runs"
 
 
 @ledger_app.command("show")
@@ -60,10 +69,9 @@ def ledger_show(
 ) -> None:
     """Show what has been spent, what remains, and every line."""
     from synth.privacy.composite import composite
-    from synth.privacy.ledger import Ledger
 
     book = Ledger(ledger)
-    name = _ledger_name(table, dataset, schema) if table or dataset else None
+    name = _ledger_name(table, dataset, schema, book) if table or dataset else None
     lines, totals = book.entries(name), book.summary(name)
     exact = {t.dataset: composite([e for e in lines if e.dataset == t.dataset]) for t in totals}
     if as_json:
@@ -93,8 +101,6 @@ def ledger_verify(
     as_json: JsonOpt = False,
 ) -> None:
     """Check the hash chain: no line altered, removed or reordered."""
-    from synth.privacy.ledger import Ledger
-
     if ledger is not None and not ledger.exists():
         raise InputError(f"ledger {ledger}: no such file")
     found = Ledger(ledger).verify(head)

@@ -21,6 +21,7 @@ from synth.cli.options import (
     assumed,
     reasons,
 )
+from synth.cli.rights import SeparateOpt, may_spend
 
 
 def statistics(
@@ -38,6 +39,7 @@ def statistics(
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
+    separate: SeparateOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Ask a private table for statistics, and charge the ledger; for the publishable report."""
@@ -49,7 +51,7 @@ def statistics(
     found = paid.statistics(
         table, schema=schemas.load(schema), ask=wanted, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
         max_rows=max_rows, ledger=ledger, dataset=dataset, assume_public=assumed(assume_public),
-        reasons=reasons(reason), approved_by=approved_by,
+        reasons=reasons(reason), approved_by=approved_by, separate=separate, may_spend=may_spend(),
     )  # fmt: skip
     write_text(out, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
     if as_json:

@@ -16,6 +16,7 @@ from synth.sources import delimited, files
 from synth.sources.encoding import Batch, Encoder, plain, tables
 from synth.sources.frames import Digest, Table, from_frame
 from synth.sources.persons import Persons
+from synth.sources.sketch import Sketch
 
 MOST_COMPARED = 1 << 21  # rows; a longer table is not compared with those charged before
 
@@ -54,7 +55,7 @@ class Place(ABC):
     def encoded(self, schema: Schema, draws: Draws, *, person: str | None, key: bytes) -> Opened:
         """All rows, encoded. ``key``: of the table's fingerprint."""
         names = [*schema.measured(), *([person] if person else [])]
-        digest = Digest(key, names, most=MOST_COMPARED)
+        digest: Digest = Sketch(key, names, most=MOST_COMPARED)
         encoder = Encoder(schema, draws, person=person, digest=digest)
         for batch in self.batches(schema, names[len(schema.measured()) :]):
             encoder.add(batch)

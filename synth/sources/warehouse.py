@@ -104,6 +104,10 @@ class WarehousePlace(Place):
         """Rows as they are, for the codec."""
         return plain(tables(self.source.batches(self._plainly([*schema.measured(), *raw]))))
 
+    def rows_there(self) -> int:
+        """How many rows the table has: private."""
+        return int(next(iter(self.source.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
+
     def _plainly(self, columns: Sequence[str]) -> Any:
         """The columns with types that come over unchanged; numbers of other kinds as the engine writes them."""
         t, types = self.expression, self.expression.schema()
