@@ -8,6 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from synth.dialect import format_problem
+
 CATEGORICAL = ("categorical", "ordinal", "boolean")
 NUMERIC = ("integer", "float")
 LEARN = " (or learn it: `synth schema learn`, `synth run --learn-share`)"
@@ -24,7 +26,7 @@ def canonical(text: str) -> str:
     >>> canonical(" 3.0"), canonical("3"), canonical("03"), canonical("a.0")
     ('3', '3', '03', 'a.0')
     """
-    return re.sub(r"^(-?\d+)\.0+$", r"\1", text.strip())
+    return re.sub(r"^(-?[0-9]+)\.0+$", r"\1", text.strip())
 
 
 class Column(BaseModel):
@@ -39,6 +41,7 @@ class Column(BaseModel):
     max: int | float | str | None = Field(default=None, union_mode="left_to_right")
     decimals: int | None = Field(default=None, ge=0, le=15)
     resolution: Literal["second", "minute", "hour", "day"] | float | None = None
+    format: str | None = None
     nullable: bool | None = None
     missing: tuple[str, ...] | None = None
     source: Source = "declared"
@@ -103,6 +106,8 @@ def column_problems(column: Column, complete: bool):
         yield from _category_problems(column)
     elif column.is_numeric and (complete or (column.min is not None and column.max is not None)):
         yield from _bound_problems(column)
+    if column.format is not None and (problem := format_problem(column.type, column.format)):
+        yield problem
     codes = [canonical(c) for c in column.missing or ()]
     if len(set(codes)) < len(codes):
         yield "missing names the same code twice"

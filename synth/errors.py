@@ -33,6 +33,13 @@ class InputError(SynthError):
     exit_code = 3
 
 
+class LedgerLostError(InputError):
+    """The ledger, or its mark, was removed, replaced, cut short, damaged or put back from an older copy.
+
+    What it recorded before stands: nobody may conclude from this error that nothing was spent.
+    """
+
+
 class BudgetError(SynthError):
     """The dataset's policy does not allow this spend; nothing was read or spent."""
 

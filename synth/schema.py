@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.column import CATEGORICAL, NUMERIC, SECONDS, Column, Kind, Source, canonical, column_problems, facts
 from synth.constraints import Constraint, columns_of, derived
+from synth.dialect import Dialect
 from synth.errors import InputError
 
 __all__ = ["CATEGORICAL", "MAX_CATEGORIES", "NUMERIC", "SECONDS", "UNCONFIRMED", "Column", "Kind", "Learnt", "Schema",
@@ -49,6 +50,7 @@ class Schema(BaseModel):
     positive: str | None = None
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
+    dialect: Dialect | None = None
     learnt: Learnt | None = None
     constraints: tuple[Constraint, ...] | None = None
     columns: dict[str, Column]
@@ -71,7 +73,11 @@ class Schema(BaseModel):
         """The same schema with every unconfirmed fact marked as public."""
         mark = {"source": "public"}
         columns = {n: c.model_copy(update=mark) if c.source == UNCONFIRMED else c for n, c in self.columns.items()}
-        return self.model_copy(update={"columns": columns})
+        return self.model_copy(update={"columns": columns, **self._dialect_confirmed(mark)})
+
+    def _dialect_confirmed(self, mark: dict[str, str]) -> dict[str, Dialect]:
+        waiting = self.dialect is not None and self.dialect.source == UNCONFIRMED
+        return {"dialect": self.dialect.model_copy(update=mark)} if waiting and self.dialect is not None else {}
 
     def to_json(self) -> str:
         """The schema as JSON text; absent facts are left out, whole numbers written without a point."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from synth.errors import InputError, UsageError
 from synth.learning import lacking
 from synth.privacy.relation import Adjacency, Relation
-from synth.schema import Schema, parse
+from synth.schema import UNCONFIRMED, Schema, parse
 
 
 def with_target(schema: Schema, target: str | None) -> Schema:
@@ -64,6 +64,11 @@ def confirmed(schema: Schema, *, assume_public: bool, max_categories: int, note:
             f"schema: drafted facts that nobody has confirmed: {listed}. Facts read off private rows are not "
             'free: set "source" to "public" or "declared" where you know them from elsewhere, '
             "or pass --assume-public to vouch for all"
+        )
+    if schema.dialect is not None and schema.dialect.source == UNCONFIRMED and not assume_public:
+        raise InputError(
+            f"schema: nobody has confirmed how the file is read ({schema.dialect.in_words()}): correct dialect and set "
+            'its source to "declared", or pass --assume-public'
         )
     if drafted:
         note(f"taken as public on your word: {listed}")

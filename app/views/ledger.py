@@ -46,6 +46,7 @@ def _total(total: Any) -> None:
     if total.remaining_epsilon is None:
         st.markdown(
             f"**{name}**: epsilon {total.epsilon:g} and delta {words.small(total.delta)} spent in {runs}; no cap."
+            + (f" That was decided by {frame.escape(total.policy.actor or 'nobody named')}." if total.policy else "")
         )
         return
     cap = total.policy.max_epsilon
@@ -121,6 +122,8 @@ def _details(entry: Any) -> str:
         return f"{told.get('method', '')}, {len(told.get('columns', []))} columns, {relation}{approved}"
     if entry.kind == "policy":
         by = f", approved by {entry.approved_by}" if entry.approved_by else ""
+        if told["max_epsilon"] is None:
+            return f"decided: no cap{by}"
         return f"at most epsilon {told['max_epsilon']:g}, delta {words.small(told['max_delta'])}{by}"
     if entry.kind == "refusal":
         return words.plain(str(told.get("reason", "")))

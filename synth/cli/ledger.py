@@ -9,7 +9,7 @@ import typer
 from synth.cli.answer import say
 from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger import Total
+from synth.privacy.ledger import Policy, Total
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Show, cap and verify what has been spent.")
 
@@ -27,6 +27,7 @@ def ledger_policy(
     table: Annotated[str, typer.Argument(help="The table, or any name together with --dataset.")] = "",
     max_epsilon: Annotated[float | None, typer.Option("--max-epsilon", help="Cap on the sum of epsilons.")] = None,
     max_delta: Annotated[float, typer.Option("--max-delta", help="Cap on the sum of deltas.")] = 1e-3,
+    no_cap: Annotated[bool, typer.Option("--no-cap", help="Record the decision that nothing caps it.")] = False,
     relation: Annotated[str | None, typer.Option("--relation", help="The only relation allowed.")] = None,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the policy.")] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema that may name the dataset.")] = None,
@@ -39,15 +40,24 @@ def ledger_policy(
 
     if not table and not dataset:
         raise UsageError("name the table, or the dataset with --dataset")
+    if no_cap and max_epsilon is not None:
+        raise UsageError("--no-cap and --max-epsilon exclude each other; choose one")
     name, book = _ledger_name(table, dataset, schema), Ledger(ledger)
-    if max_epsilon is not None:
+    if max_epsilon is not None or no_cap:
         book.set_policy(name, max_epsilon=max_epsilon, max_delta=max_delta, relation=relation, approved_by=approved_by)
     found = book.policy(name)
     if as_json:
         say({"dataset": name, "policy": asdict(found) if found else None})
     else:
-        print(f"{name}: no policy, nothing is capped" if found is None else
-              f"{name}: at most epsilon {found.max_epsilon:g} and delta {found.max_delta:g} over all runs")  # fmt: skip
+        print(f"{name}: {_policy_words(found)}")
+
+
+def _policy_words(policy: Policy | None) -> str:
+    if policy is None:
+        return "no policy, nothing is capped"
+    if policy.max_epsilon is None:
+        return f"nothing is capped, as {policy.actor} decided on {policy.time[:10]}"
+    return f"at most epsilon {policy.max_epsilon:g} and delta {policy.max_delta:g} over all runs"
 
 
 @ledger_app.command("show")

@@ -45,6 +45,7 @@ __all__ = [
     "total_mu",
 ]
 
+MOST = 1e6  # an epsilon; far below, nothing is protected any more
 ACCOUNTANT = "exact Gaussian profile (mu-GDP)"
 INTEGRATED = "exact Gaussian profile, averaged over the law of the random shift"
 COMPOSED = "privacy loss distributions, rounded pessimistically"
@@ -150,10 +151,17 @@ def event(plain: Mapping[str, Any]) -> Event:
 
 def check(epsilon: float, delta: float) -> None:
     """Refuses an epsilon or delta that is no privacy guarantee. Errors: UsageError."""
-    if not (isinstance(epsilon, int | float) and isfinite(epsilon) and epsilon > 0):
-        raise UsageError(f"epsilon {epsilon} is not a finite number above 0; common choices are 0.1 to 10")
+    if not (isinstance(epsilon, int | float) and 0 < epsilon <= MOST):
+        raise UsageError(
+            f"epsilon {_short(epsilon)} is not a finite number above 0 and at most {MOST:g}; 0.1 to 10 is usual"
+        )
     if not (isinstance(delta, int | float) and 0 < delta < 1):
-        raise UsageError(f"delta {delta} must lie between 0 and 1; 1e-5 or less is usual")
+        raise UsageError(f"delta {_short(delta)} must lie between 0 and 1; 1e-5 or less is usual")
+
+
+def _short(value: object) -> str:
+    """A figure in a message: an integer may have thousands of digits, which no one may want to turn into text."""
+    return "beyond any float" if isinstance(value, int) and abs(value) >= 1 << 64 else str(value)
 
 
 def calibrate(epsilon: float, delta: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from synth.errors import BudgetError, InputError, UsageError
 from synth.privacy import ledger_chain, ledger_policy, ledger_store
 from synth.privacy.ledger_chain import Verification
-from synth.privacy.ledger_policy import Policy, Spend, Total, figure, name, user
+from synth.privacy.ledger_policy import Policy, Spend, Total, name, user
 from synth.privacy.ledger_store import Entry
 
 __all__ = ["Entry", "Ledger", "Policy", "Spend", "Total", "Verification", "default_path"]
@@ -64,7 +64,7 @@ class Ledger:
         self,
         dataset: str,
         *,
-        max_epsilon: float,
+        max_epsilon: float | None,
         max_delta: float = 1e-3,
         relation: str | None = None,
         unit: str | None = None,
@@ -73,16 +73,12 @@ class Ledger:
     ) -> Policy:
         """Records the cap that holds for the dataset from now on, earlier spends included.
 
-        A cap below what is spent is allowed: then nothing remains. Errors: UsageError for a figure out of
-        range, or a relation or unit that recorded spends contradict (they could not be added up).
+        A cap below what is spent is allowed: then nothing remains. ``max_epsilon=None`` records the decision that
+        nothing caps the dataset (neither epsilon nor delta), by whom and when. Errors: UsageError for a figure out
+        of range, or a relation or unit that recorded spends contradict (they could not be added up).
         """
         dataset = name(dataset, "dataset")
-        caps = {
-            "max_epsilon": figure(max_epsilon, "max_epsilon"),
-            "max_delta": figure(max_delta, "max_delta", below=1),
-        }
-        if caps["max_epsilon"] == 0:
-            raise UsageError("max_epsilon 0: must be above 0")
+        caps = ledger_policy.caps(max_epsilon, max_delta)
         facts = _named(relation=relation, unit=unit)
         people = _named(actor=actor or user(), approved_by=approved_by)
         with ledger_store.writing(self.path) as db:

@@ -16,7 +16,7 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from synth.errors import InputError
+from synth.errors import LedgerLostError
 
 EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
 ELSEWHERE = "SYNTH_LEDGER_MARK"
@@ -77,9 +77,9 @@ def problem(db: sqlite3.Connection, path: Path) -> str | None:
 
 
 def check(db: sqlite3.Connection, path: Path) -> None:
-    """Refuses to add to a ledger that is older than its mark. Errors: InputError with the way out."""
+    """Refuses to add to a ledger that is older than its mark. Errors: LedgerLostError with the way out."""
     if reason := problem(db, path):
-        raise InputError(
+        raise LedgerLostError(
             f"ledger {path}: {reason}; bring the newer file back, or run `synth ledger restore` with a backup, which "
             "charges what is missing"
         )

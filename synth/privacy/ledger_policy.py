@@ -14,6 +14,8 @@ from synth.privacy import ledger_store
 from synth.privacy.ledger_mark import EXACT
 from synth.privacy.ledger_store import Entry
 
+LARGEST = 1e100  # of a figure: so many cannot be added that their sum leaves the range of a float
+
 
 def user() -> str:
     """The name of the user who runs this process."""
@@ -37,11 +39,24 @@ def name(text: str, what: str) -> str:
 
 def figure(value: float, what: str, *, below: float | None = None) -> float:
     """A finite number from 0, as a plain float without a negative zero. Errors: UsageError."""
-    number = float(value) + 0.0
-    if not isfinite(number) or number < 0 or (below is not None and number >= below):
-        limit = "" if below is None else f" and below {below}"
-        raise UsageError(f"{what} {number:g}: must be a finite number from 0{limit}")
+    below = LARGEST if below is None else below
+    try:
+        number = float(value) + 0.0
+    except (OverflowError, ValueError, TypeError):  # an integer of hundreds of digits; no number at all
+        raise UsageError(f"{what}: must be a finite number from 0 and below {below:g}") from None
+    if not isfinite(number) or number < 0 or number >= below:
+        raise UsageError(f"{what} {number:g}: must be a finite number from 0 and below {below:g}")
     return number
+
+
+def caps(max_epsilon: float | None, max_delta: float) -> dict[str, float | None]:
+    """What a policy's line records of its caps; None for both where nothing is capped. Errors: UsageError."""
+    if max_epsilon is None:
+        return {"max_epsilon": None, "max_delta": None}
+    found = {"max_epsilon": figure(max_epsilon, "max_epsilon"), "max_delta": figure(max_delta, "max_delta", below=1)}
+    if found["max_epsilon"] == 0:
+        raise UsageError("max_epsilon 0: must be above 0")
+    return {**found}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,27 +88,36 @@ class Spend:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """The cap on all spends of a dataset; relation and unit None mean those of its first spend."""
+    """The cap on all spends of a dataset; relation and unit None mean those of its first spend.
+
+    ``max_epsilon`` and ``max_delta`` are None where somebody decided that nothing caps the dataset.
+    """
 
     dataset: str
-    max_epsilon: float
-    max_delta: float
+    max_epsilon: float | None
+    max_delta: float | None
     relation: str | None
     unit: str | None
     actor: str | None
     approved_by: str | None
     time: str
 
+    @property
+    def uncapped(self) -> bool:
+        """Whether it records the decision that nothing caps the dataset."""
+        return self.max_epsilon is None
+
     @staticmethod
     def of(line: Entry) -> "Policy":
         """The policy that a line of kind ``policy`` records."""
-        caps: list[Any] = [line.question.get(what) for what in ("max_epsilon", "max_delta")]
-        if not all(isinstance(cap, int | float) and 0 <= cap < inf for cap in caps):
+        caps: list[Any] = [line.question.get(what, -1) for what in ("max_epsilon", "max_delta")]
+        whole = all(isinstance(cap, int | float) and 0 <= cap < inf for cap in caps)
+        if not whole and caps != [None, None]:
             raise InputError(f"ledger: line {line.number} was altered; check it with `synth ledger verify`")
         return Policy(
             dataset=line.dataset,
-            max_epsilon=float(caps[0]),
-            max_delta=float(caps[1]),
+            max_epsilon=float(caps[0]) if whole else None,
+            max_delta=float(caps[1]) if whole else None,
             relation=line.relation,
             unit=line.unit,
             actor=line.actor,
@@ -163,8 +187,8 @@ def total(db: sqlite3.Connection, dataset: str) -> Total:
     )
 
 
-def _left(cap: float, spent: Decimal) -> float:
-    return max(0.0, float(EXACT.subtract(exact([cap]), spent)))
+def _left(cap: float | None, spent: Decimal) -> float | None:
+    return None if cap is None else max(0.0, float(EXACT.subtract(exact([cap]), spent)))
 
 
 def contradiction(db: sqlite3.Connection, dataset: str, facts: dict[str, str | None]) -> str | None:
@@ -186,7 +210,8 @@ def refusal(db: sqlite3.Connection, spend: Spend) -> str | None:
         return None
     spends = ledger_store.lines(db, dataset=spend.dataset, kind="spend")
     for what in ("relation", "unit"):
-        rule = getattr(policy, what) or (spends[0][what] if spends else None)
+        first = spends[0][what] if spends and not policy.uncapped else None  # without a cap relations may mix
+        rule = getattr(policy, what) or first
         asked = getattr(spend, what)
         if rule is not None and rule != asked:
             return (
@@ -194,6 +219,8 @@ def refusal(db: sqlite3.Connection, spend: Spend) -> str | None:
                 f" {rule!r} and the two do not add up; ask with {what} {rule!r}"
             )
     for what, cap in (("epsilon", policy.max_epsilon), ("delta", policy.max_delta)):
+        if cap is None:
+            continue
         spent = exact(line[what] for line in spends)
         if excess := _excess(what, asked=exact([getattr(spend, what)]), spent=spent, cap=cap):
             return f"dataset {spend.dataset!r}: {excess}; lower --{what} or have the policy raised"

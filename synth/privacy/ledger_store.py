@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, LedgerLostError, UsageError
 from synth.privacy import ledger_mark, ledger_place
 
 START = "0" * 64  # what the first line has in place of a previous hash
@@ -143,7 +143,8 @@ def _build(db: sqlite3.Connection, path: Path) -> None:
 def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
     """A connection of its own; SQLite's faults come out as InputError.
 
-    A mode of ``rw`` never makes a file: a ledger that vanished must not start anew half-way through a run.
+    A mode of ``rw`` never makes a file: a ledger that vanished must not start anew half-way through a run. Where it
+    is gone, damaged or no ledger any more, the error is a LedgerLostError.
     """
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=WAIT)) as db:
@@ -156,9 +157,14 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
             db.execute("PRAGMA recursive_triggers = ON")
             yield db
     except sqlite3.Error as error:
-        raise InputError(f"ledger {path}: {_fault(error)}") from None
+        raise _kind(error, path)(f"ledger {path}: {_fault(error)}") from None
     except (UnicodeDecodeError, IndexError):  # of a message of SQLite's that quotes the file; a column that is gone
-        raise InputError(f"ledger {path}: damaged; restore it from a backup") from None
+        raise LedgerLostError(f"ledger {path}: damaged; restore it from a backup") from None
+
+
+def _kind(error: sqlite3.Error, path: Path) -> type[InputError]:
+    lost = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+    return LedgerLostError if lost or not path.exists() else InputError
 
 
 def _text(raw: bytes) -> str:
@@ -197,7 +203,7 @@ def locked(db: sqlite3.Connection) -> Iterator[None]:
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection inside a transaction of its own: what is read and what is added belong together.
 
-    Errors: InputError for a ledger that is older than its mark, or that was replaced by another file or copy while
+    Errors: LedgerLostError for a ledger that is older than its mark, or that was replaced by another file or copy while
     the transaction was under way: then what was added is lost, and nothing may be read on its account.
     """
     with connection(path) as db:
@@ -221,7 +227,7 @@ def _seal(path: Path, added: tuple[int, str] | None) -> None:
     except InputError:
         if path.exists():  # held by others for long, or a full disk: the commit stands
             return
-    raise InputError(f"ledger {path}: it was replaced while a line was added, which is lost; run again")
+    raise LedgerLostError(f"ledger {path}: it was replaced while a line was added, which is lost; run again")
 
 
 def append(db: sqlite3.Connection, *, kind: str, question: object, **more: Any) -> Entry:

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from synth.codec import is_exact
 from synth.schema import CATEGORICAL, Column, canonical
 
 LOST, BELOW, ABOVE = -1, -2, -3  # not readable; clamped at the minimum, at the maximum
@@ -110,8 +111,23 @@ def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | N
     if kind == "double":
         branches.append(f"WHEN {dialect.nan.format(cell)} THEN {absent}")
     branches += [f"WHEN {cell} = {_literal(value, kind, dialect)} THEN {at}" for value, at in found.items()]
-    steps = _dated(column, cell, kind, dialect) if column.type == "datetime" else _numbered(column, cell, dialect)
+    if column.type == "datetime":
+        steps = _dated(column, cell, kind, dialect)
+    else:
+        exact = kind == "integer" and is_exact(column)
+        steps = _exact(column, cell, dialect) if exact else _numbered(column, cell, dialect)
     return " ".join(["CASE", *branches, steps, "END"])
+
+
+def _exact(column: Column, cell: str, dialect: Dialect) -> str:
+    """The last branches of a whole number under bounds that are whole numbers: nothing is rounded but the quotient."""
+    low, step = int(column.bounds[0]), int(column.step)
+    above = f"(CAST({cell} AS BIGINT) - ({low}))"
+    quotient = dialect.rint.format(f"(CAST({above} AS {dialect.double}) / {dialect.number(step)})")
+    return (
+        f"WHEN {cell} < ({low - 2 * step}) THEN {BELOW} WHEN {cell} > ({low + (column.size + 2) * step}) THEN {ABOVE} "
+        f"{_clamped(above if step == 1 else quotient, column.size)}"
+    )
 
 
 def _numbered(column: Column, cell: str, dialect: Dialect) -> str:

@@ -41,8 +41,9 @@ numbers = st.one_of(
     st.floats(),
 )
 whole = st.one_of(
-    st.integers(-8, 30), st.sampled_from([99, -(2**63), 2**63 - 1, 2**53 + 1]), st.integers(-(2**63), 2**63 - 1)
-)
+    st.integers(-8, 30), st.sampled_from([99, -(2**63), 2**63 - 1, 2**53 + 1]), st.integers(-(2**63), 2**63 - 1),
+    st.integers(10**18 - 9, 10**18 + 30),
+)  # fmt: skip
 words = st.one_of(
     st.sampled_from(
         ["a", " a", "b\u00a0", "3", "3.0", "03", "", "?", "it's", "it's ", 'quo"te', "back\\slash", "\\", "é", "%s"]
@@ -60,11 +61,12 @@ row = st.tuples(*(st.none() | s for s in (whole, narrow, numbers, words, digits,
 rows = st.lists(row, min_size=1, max_size=30)
 
 
-def schema_of(*, low: float, step: float, coded: bool) -> Schema:
+def schema_of(*, low: float, step: float, coded: bool, whole: int = 0, by: int = 1) -> Schema:
     """Columns of every kind that is compiled; none is without a missing code, so that no cell is drawn at random."""
     missing = ["99", "", "?"] if coded else [""]
     return parse({"columns": {
-        "i": {"type": "integer", "min": -5, "max": 20, "missing": missing},
+        "i": {"type": "integer", "min": whole - 5, "max": whole + 19, "resolution": by,
+              "missing": missing},
         "k": {"type": "categorical", "categories": ["1", "2", "3", "7", "5.0"], "missing": missing},
         "x": {"type": "float", "min": low, "max": low + 10 * step, "resolution": step, "missing": missing[:2]},
         "t": {"type": "categorical", "categories": ["a", "3", "it's", "back\\slash", 'quo"te'], "missing": ["", "?"]},
@@ -75,8 +77,9 @@ def schema_of(*, low: float, step: float, coded: bool) -> Schema:
 
 
 schemas = st.builds(
-    schema_of, low=st.sampled_from([0.0, -0.3, 0.1]), step=st.sampled_from([0.1, 0.25, 1.0, 0.3]), coded=st.booleans()
-)
+    schema_of, low=st.sampled_from([0.0, -0.3, 0.1]), step=st.sampled_from([0.1, 0.25, 1.0, 0.3]), coded=st.booleans(),
+    whole=st.sampled_from([0, 10**18]), by=st.sampled_from([1, 3]),
+)  # fmt: skip
 
 
 def question_of(schema: Schema, *, seed: int) -> Counts:

@@ -84,3 +84,10 @@ def test_the_sampler_stays_within_its_reserve_for_a_usual_run(epsilon):
     more_epsilon, more_delta = sampler_cost(epsilon, 1e-5, sigma=sigma, draws=100)
     assert more_epsilon <= epsilon * accounting.EPSILON_RESERVE
     assert more_delta <= 1e-5 * accounting.DELTA_RESERVE
+
+
+@pytest.mark.parametrize("epsilon", [1e308, 10**400, -(10**400), 1e7, float("nan"), "1", None])
+def test_an_epsilon_that_no_run_could_mean_is_refused_in_one_line(epsilon):
+    for check in (accounting.check, accounting.calibrate):
+        with pytest.raises(UsageError, match="not a finite number above 0 and at most 1e"):
+            check(epsilon, 1e-5)

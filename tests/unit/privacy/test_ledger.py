@@ -142,6 +142,31 @@ def test_a_cap_is_positive_and_finite(ledger, cap):
         ledger.set_policy("census", max_epsilon=cap)
 
 
+def test_no_cap_is_a_decision_that_is_recorded_and_can_be_taken_back(ledger):
+    chosen = ledger.set_policy("census", max_epsilon=None, actor="ann")
+    assert (chosen.uncapped, chosen.actor, chosen.max_delta) == (True, "ann", None)
+    ledger.spend(charge(50))
+    ledger.spend(charge(50, relation="zero_out"))  # as without a policy
+    total = ledger.summary("census")[0]
+    assert (total.policy, total.remaining_epsilon, total.remaining_delta) == (chosen, None, None)
+    assert ledger.entries()[0].question == {"max_epsilon": None, "max_delta": None}
+    ledger.set_policy("census", max_epsilon=100.5)
+    with pytest.raises(BudgetError, match=r"short by 0\.5"):
+        ledger.spend(charge(1))
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("figure", [10**400, -(10**400), 1e308, "0.1x", None, 1j])
+def test_a_figure_beyond_any_float_or_no_figure_is_refused_in_one_line(ledger, figure):
+    for attempt in (lambda: charge(figure), lambda: charge(delta=figure)):
+        with pytest.raises(UsageError, match="must be a finite number from 0 and below 1"):
+            attempt()
+    if figure is not None:
+        with pytest.raises(UsageError, match="max_epsilon"):
+            ledger.set_policy("census", max_epsilon=figure)
+    assert ledger.entries() == []
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
