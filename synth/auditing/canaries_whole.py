@@ -115,11 +115,12 @@ def _blank() -> Canary:
 
 def _texts() -> list[Canary]:
     company = {"kind": [f"text {i}" for i in range(TEXTS)], "flag": ["no"] * TEXTS}
-    more = {"columns": {"kind": KIND, "flag": FLAG}, "company": company, "odd": {"kind": ["one more"], "flag": ["no"]},
-            "instead": {"kind": ["text 0"], "flag": ["no"]}}  # fmt: skip
+    odd, instead = ({"kind": [t], "flag": ["no"]} for t in ("one more", "text 0"))
     shows = "a way of reading that the number of texts decides; cells placed together"
-    return [Canary(name="the 2,001st text", shows=shows, **more),
-            Canary(name="the 2,001st text, in a database", shows=shows, kind="duckdb", **more)]  # fmt: skip
+    more: dict[str, Any] = {"columns": {"kind": KIND, "flag": FLAG}, "company": company, "odd": odd,
+                            "instead": instead, "shows": shows}  # fmt: skip
+    return [Canary(name="the 2,001st text", **more),
+            Canary(name="the 2,001st text, in a database", kind="duckdb", **more)]  # fmt: skip
 
 
 def _people(sizes: Sequence[int], first: int = 0) -> list[str]:

@@ -55,7 +55,8 @@ class Ticket:
 def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Shown:
     """Runs once. ``place``: a folder that holds the table, its ledger and nothing else; it is left as it was found."""
     kept = {p.name for p in place.iterdir()}
-    out, err, notes = io.StringIO(), io.StringIO(), []
+    out, err = io.StringIO(), io.StringIO()
+    notes: list[str] = []
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         code, message = _run(table, source, ticket, place, notes)

@@ -53,15 +53,18 @@ def audit(
     if only and not whole:
         raise UsageError("--only names a canary of the whole way; add --whole")
     if whole:
-        most = auditing.whole.DRAWS if draws is None else draws
-        found = auditing.audit_whole(method, draws=most, canaries=auditing.chosen(only or [], max_rows=max_rows),
-                                     progress=_told, **shared)  # fmt: skip
-        made = auditing.whole_page(found)
-    else:
-        found = auditing.audit(method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries,
-                               **shared)  # fmt: skip
-        made = auditing.audit_page(found)
-    plain = {**found.plain(), "paths": _write(out, made, found.plain())}
+        told = auditing.audit_whole(method, draws=auditing.whole.DRAWS if draws is None else draws, progress=_told,
+                                    canaries=auditing.chosen(only or [], max_rows=max_rows), **shared)  # fmt: skip
+        _answer(told, auditing.whole_page(told), out, as_json)
+        return
+    found = auditing.audit(method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries,
+                           **shared)  # fmt: skip
+    _answer(found, auditing.audit_page(found), out, as_json)
+
+
+def _answer(found: Any, page: str, out: Path | None, as_json: bool) -> None:
+    """The page, its data beside it, and the answer."""
+    plain = {**found.plain(), "paths": _write(out, page, found.plain())}
     say(plain) if as_json else print("\n".join([*found.in_words(), *plain["paths"].values()]))
 
 
