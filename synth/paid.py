@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from synth import bundle, codec
+from synth import bundle, codec, sameness
 from synth.answering import mechanisms, setting
 from synth.card import card, together
 from synth.errors import SpentError, SynthError
@@ -26,11 +26,6 @@ from synth.request import Job
 from synth.schema import CATEGORICAL, Learnt, Schema
 from synth.sources.spool import Spool
 from synth.units import keep, keep_parts
-
-SAME_ROWS = (
-    "warning: the same rows were charged before under another name ({}); "
-    "tables that share persons should share one --dataset name"
-)
 
 
 class Reporter(Protocol):
@@ -175,7 +170,7 @@ class Paid:
         near = self.job.grant.near
         person = None if near.by_row else near.unit
         opened = self.job.rows.place.encoded(self.schema, self.noise, person=person, key=self.book.row_key())
-        self._compare(opened.digest)
+        self._mark(opened.digest)
         rows = opened.encoded.positions
         if opened.persons is not None and isinstance(rows, Spool):
             kept = keep_parts(opened.persons.parts(), near.max_rows, self.noise, num_rows=opened.persons.num_rows)
@@ -184,13 +179,13 @@ class Paid:
             bundle.write_steward_log(Path(self.log), opened.encoded)
         return rows
 
-    def _compare(self, digest: bytes | None) -> None:
-        """Warns when the same rows were charged under another name."""
+    def _mark(self, digest: bytes | None) -> None:
+        """Keeps a mark of the rows, by which they are known again before a later spend (sameness.py)."""
         assert self.line is not None
+        digest = sameness.mark(self.job.rows, self.book.row_key()) if digest is None else digest
         if digest is not None:
-            others = self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest)
-            if others:
-                self.reporter.note(SAME_ROWS.format(", ".join(others)))
+            apart = self.job.request.separate
+            self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest, apart=apart)
 
     def _wide_rows(self) -> Mapping[str, Any]:
         """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids.
@@ -199,6 +194,8 @@ class Paid:
         """
         self.reporter.stage("read")
         near, names, wide = self.job.grant.near, lacking(self.schema), grids(self.schema)
+        if self.job.learn_share == 1:  # else the rows are read again, and marked then
+            self._mark(None)
         table = self.job.rows.place.read([*names, *([] if near.by_row else [near.unit])])
         kept = None if near.by_row else keep(table.column(near.unit), near.max_rows, self.noise)
         rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=kept).positions)

@@ -14,12 +14,12 @@ from synth.generators.options import options_of, with_options
 from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.curator import Grant
-from synth.privacy.ledger import Spend
+from synth.privacy.ledger import Ledger, Spend
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.rules import Rules
 from synth.schema import MAX_CATEGORIES, Schema
 from synth.sources.engines import Engine
-from synth.sources.places import Place, place_of
+from synth.sources.places import FilePlace, Place, place_of
 from synth.sources.warehouse import WarehousePlace
 from synth.vouching import adjacency, check_learnt, confirmed, learning_share, with_target, with_unit
 
@@ -47,6 +47,7 @@ class Request:
     max_categories: int = MAX_CATEGORIES
     actor: str | None = None
     approved_by: str | None = None
+    separate: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -125,7 +126,7 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
         check_schema(generator, schema)
     return Job(
         request=request,
-        rows=Rows(place=place, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
+        rows=Rows(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
         schema=schema,
         generator=generator,
         grant=granted(request.epsilon, request.delta, near, learning=share > 0),
@@ -217,17 +218,26 @@ def check_precision(columns: int, grant: Grant) -> None:
         )
 
 
-def dataset_name(table: Source, declared: str | None) -> str:
-    """The name a table is charged under: declared, else that of its place. Errors: UsageError for a frame."""
+def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = None) -> str:
+    """The name a table is charged under: declared, else that of its file up to the first point; a database's own.
+
+    ``book``: where the ledger knows the file under its whole path, as all files once were, that name stays.
+    Errors: UsageError for a frame.
+
+    >>> dataset_name("data/town_survey.csv.gz", None)
+    'town_survey'
+    """
     if declared:
         return declared
-    if isinstance(table, Place):
-        name = table.name
-    else:
-        name = None if isinstance(table, pd.DataFrame) else str(Path(table).resolve())
-    if name is None:
+    if isinstance(table, pd.DataFrame) or (isinstance(table, Place) and table.name is None):
         raise UsageError("a frame has no name to be charged under; give dataset=... or name it in the schema")
-    return name
+    if isinstance(table, Place) and not isinstance(table, FilePlace):
+        return str(table.name)
+    path = table.path if isinstance(table, FilePlace) else Path(table)
+    whole = str(path.resolve())
+    if book is not None and book.summary(whole):
+        return whole
+    return path.resolve().name.split(".")[0].strip() or whole
 
 
 def resolve_device(device: str) -> str:

@@ -28,6 +28,7 @@ from synth.questions import (
     Term,
 )
 from synth.request import Request, Source, located, prepare
+from synth.sameness import MaySpend, anybody
 from synth.schema import Column, Schema
 from synth.statistics_file import FORMAT
 
@@ -135,6 +136,8 @@ def statistics(
     approved_by: str | None = None,
     noise: SystemNoise | None = None,
     reporter: pipeline.Reporter | None = None,
+    separate: bool = False,
+    may_spend: MaySpend = anybody,
 ) -> Statistics:
     """Statistics of a private table, for epsilon and delta in all; the ledger is charged before a row is read.
 
@@ -153,10 +156,11 @@ def statistics(
     request = Request(
         epsilon=epsilon, delta=delta, method="independent", relation=relation, unit=unit, max_rows=max_rows,
         dataset=dataset, actor=actor, approved_by=approved_by, assume_public=assume_public, device="cpu",
+        separate=separate,
     )  # fmt: skip
     job = prepare(located(table, source), schema, request, note=reporter.note)
     job = replaced(job, generator=Asking(asked=asked))
-    paid = pipeline._door(job, ledger, noise, reporter, None)
+    paid = pipeline._door(job, ledger, noise, reporter, None, may_spend=may_spend)
     with paid.charged():
         releases, setting = paid.measure()
         answers = tuple(_answer(*pair, setting.schema) for pair in zip(asked, releases, strict=True))

@@ -53,7 +53,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest",
+    "auditing", "statistics", "closest", "sameness",
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ RelationOpt = Annotated[str, typer.Option("--relation", help="add_remove, replac
 RowsOpt = Annotated[int | None, typer.Option("--num-rows", help="Rows to make [default: the noisy total].")]
 SeedOpt = Annotated[int | None, typer.Option("--seed", help="Of initialisation and sampling, never of privacy noise.")]
 DatasetOpt = Annotated[
-    str | None, typer.Option("--dataset", help="Name to charge [default: the schema's, else the path].")
+    str | None, typer.Option("--dataset", help="Name to charge [default: the schema's, else the file's].")
 ]
 
 

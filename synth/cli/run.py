@@ -21,6 +21,7 @@ from synth.cli.options import (
     SourceOpt,
     parse_options,
 )
+from synth.cli.rights import SeparateOpt, may_spend
 from synth.errors import SpentError, SynthError, UsageError
 
 
@@ -49,6 +50,7 @@ def run(
     assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
     max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
+    separate: SeparateOpt = False,
     job: Annotated[Path | None, typer.Option("--job", help="Job folder for status and cancel file.")] = None,
     raw_text: RawTextOpt = False,
     source: SourceOpt = None,
@@ -76,7 +78,7 @@ def run(
             "unit": unit, "max_rows": max_rows, "learn_share": learn_share, "dataset": dataset,
             "ledger": str(ledger) if ledger else None, "assume_public": assume_public,
             "max_categories": max_categories, "approved_by": approved_by,
-            "source": source,
+            "source": source, "separate": separate,
         }  # fmt: skip
         result, folder = _run(job, {**paid, **shared})
     plain = {**result.plain(), "job": str(folder)}
@@ -97,7 +99,8 @@ def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
     with _job(job, _told(options), pipeline.STAGES) as (report, folder):
         facts = schemas.load(options["schema"], complete=options["learn_share"] is None)
         log = folder / "steward.json"
-        return pipeline.run(**{**options, "schema": facts}, reporter=report, steward_log=log), folder
+        rights = may_spend(folder)
+        return pipeline.run(**{**options, "schema": facts}, reporter=report, steward_log=log, may_spend=rights), folder
 
 
 def _told(options: dict[str, Any]) -> dict[str, Any]:

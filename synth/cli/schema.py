@@ -19,6 +19,7 @@ from synth.cli.options import (
     SourceOpt,
     TableArg,
 )
+from synth.cli.rights import SeparateOpt, may_spend
 
 schema_app = typer.Typer(no_args_is_help=True, help="Draft and check a schema, the public facts of a table.")
 schema_app.command("import")(schema_import)
@@ -74,7 +75,7 @@ def schema_check(
 
     facts = schemas.load(schema)
     if table is not None:
-        databases.place(table, source).check_form(list(facts.columns))
+        databases.place(table, source).under(facts).check_form(list(facts.columns))
     waiting = facts.unconfirmed()
     if as_json:
         say({"columns": len(facts.columns), "unconfirmed": waiting})
@@ -97,6 +98,7 @@ def schema_learn(
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     source: SourceOpt = None,
+    separate: SeparateOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Learn a schema's absent categories and bounds privately; charges the ledger."""
@@ -107,7 +109,7 @@ def schema_learn(
     known = schemas.load(schema, complete=False)
     facts = pipeline.learn_schema(
         databases.place(table, source), schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
-        max_rows=max_rows, ledger=ledger, dataset=dataset, reporter=_Notes(),
+        max_rows=max_rows, ledger=ledger, dataset=dataset, reporter=_Notes(), separate=separate, may_spend=may_spend(),
     )  # fmt: skip
     write_text(out, facts.to_json())
     learnt = [n for n, c in facts.columns.items() if c.source == "private"]

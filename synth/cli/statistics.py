@@ -8,6 +8,7 @@ import typer
 
 from synth.cli.answer import check_writable, names, say, write_text
 from synth.cli.options import DatasetOpt, DeltaOpt, EpsilonOpt, JsonOpt, LedgerOpt, RelationOpt, SchemaOpt, TableArg
+from synth.cli.rights import SeparateOpt, may_spend
 
 
 def statistics(
@@ -24,6 +25,7 @@ def statistics(
     dataset: DatasetOpt = None,
     assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
+    separate: SeparateOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Ask a private table for statistics, and charge the ledger; for the publishable report."""
@@ -35,6 +37,7 @@ def statistics(
     found = paid.statistics(
         table, schema=schemas.load(schema), ask=wanted, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
         max_rows=max_rows, ledger=ledger, dataset=dataset, assume_public=assume_public, approved_by=approved_by,
+        separate=separate, may_spend=may_spend(),
     )  # fmt: skip
     write_text(out, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
     if as_json:
