@@ -137,7 +137,7 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
         check_schema(generator, schema)
     return Job(
         request=request,
-        rows=Rows(place=place, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
+        rows=Rows(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
         schema=schema,
         generator=generator,
         grant=granted(request.epsilon, request.delta, near, learning=share > 0),

@@ -89,7 +89,7 @@ def schema_check(
 
     facts = schemas.load(schema)
     if table is not None:
-        databases.place(table, source).check_form(list(facts.columns))
+        databases.place(table, source).under(facts).check_form(list(facts.columns))
     waiting = facts.unconfirmed()
     if as_json:
         say({"columns": len(facts.columns), "unconfirmed": waiting})
