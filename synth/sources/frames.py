@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError
 from synth.schema import canonical
+from synth.sources.reading import Reading
 from synth.sources.texts import check_type, encode
 
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?")
@@ -57,6 +58,11 @@ class Table:
         if name not in self._texts:
             self._texts[name] = Text(*encode(self._columns[name], name=name))
         return self._texts[name]
+
+    def read_by(self, reading: Reading) -> "Table":
+        """The table with its texts read as the schema says they are written."""
+        columns = {n: reading.cells(n, a) for n, a in self._columns.items()}
+        return Table(columns, num_rows=self.num_rows) if reading.forms else self
 
     def fingerprint(self, key: bytes) -> bytes:
         """A keyed digest (32 bytes) of the rows, the same for any order of rows and columns.

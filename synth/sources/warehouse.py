@@ -22,6 +22,7 @@ from synth.sources.encoding import Batch, Encoder, plain, tables
 from synth.sources.engines import Engine
 from synth.sources.frames import Table
 from synth.sources.places import Opened, Place
+from synth.sources.reading import PLAIN, Reading
 from synth.sources.rows import EncodedRows, Grouping, Tables
 from synth.sources.spool import Spool
 from synth.sources.sql import LOST, Kind, binned, position, settled, worded
@@ -38,6 +39,7 @@ class WarehousePlace(Place):
 
     source: Engine
     table: str
+    reading: Reading = PLAIN
 
     @property
     def engine(self) -> str:  # type: ignore[override]
@@ -98,11 +100,12 @@ class WarehousePlace(Place):
 
         parts = list(self.source.batches(self._plainly(columns)))
         whole = pa.Table.from_batches(parts)
-        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows)
+        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """Rows as they are, for the codec."""
-        return plain(tables(self.source.batches(self._plainly([*schema.measured(), *raw]))))
+        parts = tables(self.source.batches(self._plainly([*schema.measured(), *raw])))
+        return plain(part.read_by(self.reading) for part in parts)
 
     def rows_there(self) -> int:
         """How many rows the table has: private."""
@@ -146,7 +149,7 @@ class WarehousePlace(Place):
         texts = [row[0] for part in self.source.rows(query) for row in part if row[0] is not None]
         if len(texts) > MOST_TEXTS:
             return None
-        places = codec.known(column, np.array([*texts, ""], dtype=object))[0].tolist()
+        places = codec.known(column, self.reading.texts(name, np.array([*texts, ""], dtype=object)))[0].tolist()
         return worded(cell, dict(zip(texts, places[:-1], strict=True)), places[-1], dialect)
 
     @property

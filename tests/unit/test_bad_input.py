@@ -42,9 +42,9 @@ FILES = {
     "unnamed column": (b"age,,sex\n1,2,f\n", ["name"]),
     "row too short": ((HEADER + ROW + "P2,31,f\n").encode(), ["row 3"]),
     "row too long": ((HEADER + ROW + "P2,31,f,1,10.5,2020-02-03,no,more\n").encode(), ["row 3"]),
-    "latin-1": ((HEADER + ROW.replace("P1", "Zo\u00eb")).encode("latin-1"), ["UTF-8"]),
+    "latin-1": ((HEADER.replace("age", "\u00e4ge") + ROW).encode("latin-1"), ["UTF-8"]),
     "utf-16": ((HEADER + ROW).encode("utf-16"), ["UTF-8"]),
-    "NUL byte": ((HEADER + ROW + "P2,3\0,f,1,1,,no\n").encode(), ["NUL"]),
+    "NUL byte": ((HEADER.replace("age", "a\0ge") + ROW).encode(), ["UTF-8"]),
     "semicolons": ((HEADER + ROW).replace(",", ";").encode(), ["comma"]),
     "missing column": (b"id,age,sex\n1,30,f\n", ["region"]),
 }
