@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from synth import bundle, codec
 from synth.answering import mechanisms, setting
@@ -226,6 +227,8 @@ class Paid:
 
 
 def _words(text: codec.TextColumn, kept: np.ndarray | None) -> Words:
-    texts, index = np.unique(codec.canonical_texts(text.values).to_numpy(dtype=str), return_inverse=True)
-    codes = index[text.codes]
-    return Words(texts, codes if kept is None else codes[kept])
+    merged = pa.array(codec.canonical_texts(text.values), pa.large_string()).dictionary_encode()
+    values = merged.dictionary.to_numpy(zero_copy_only=False)
+    order = np.argsort(values, kind="stable")
+    codes = np.argsort(order)[merged.indices.to_numpy()[text.codes]]
+    return Words(values[order], codes if kept is None else codes[kept])

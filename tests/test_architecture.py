@@ -26,7 +26,7 @@ ALLOWED = {
     "drafting": {"schema", "sources", "numerals"},
     "exchange": {"schema"},
     "codebook": {"schema", "exchange"},
-    "sources": {"formulas", "schema", "codec", "dialect"},
+    "sources": {"formulas", "schema", "codec", "cells", "dialect"},
     "privacy": {"questions", "privacy"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
                    "privacy.noise", "fields", "perceptrons"},
