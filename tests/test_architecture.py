@@ -21,10 +21,13 @@ ALLOWED = {
     "schema": {"constraints", "column", "dialect"},
     "questions": {"schema"},
     "cells": set(),
-    "codec": {"schema", "intervals", "formulas", "cells"},
+    "codec": {"schema", "intervals", "formulas", "cells", "groupings"},
     "numerals": set(),
-    "drafting": {"schema", "sources", "numerals"},
-    "exchange": {"schema"},
+    "groupings": {"column"},
+    "risks": {"column"},
+    "personhood": {"schema", "sources", "risks"},
+    "drafting": {"schema", "column", "sources", "numerals", "risks", "groupings", "personhood"},
+    "exchange": {"schema", "column"},
     "codebook": {"schema", "exchange"},
     "sources": {"formulas", "schema", "codec", "cells", "dialect"},
     "privacy": {"questions", "privacy"},
@@ -53,7 +56,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest",
+    "auditing", "statistics", "closest", "sameness",
 }  # fmt: skip
 
 

@@ -7,11 +7,12 @@ epsilons and deltas bounds any later composition, adaptively chosen or not, and 
 import hmac
 import os
 import uuid
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Self
 
 from synth.errors import BudgetError, InputError, UsageError
-from synth.privacy import ledger_chain, ledger_policy, ledger_store
+from synth.privacy import ledger_chain, ledger_policy, ledger_rows, ledger_store
 from synth.privacy.ledger_chain import Verification
 from synth.privacy.ledger_policy import Policy, Spend, Total, name, user
 from synth.privacy.ledger_store import Entry
@@ -135,19 +136,35 @@ class Ledger:
                 db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=told, actor=user()
             )
 
-    def fingerprint(self, run: str, *, dataset: str, digest: bytes) -> list[str]:
-        """Records a keyed fingerprint of the rows that a run read; names other datasets that carry it.
+    def fingerprint(self, run: str, *, dataset: str, digest: bytes, apart: bool = False) -> Entry:
+        """Records the mark of the rows that a run read, encrypted under the key beside the ledger.
 
-        Without the key, which stays beside the ledger, a fingerprint answers no guess about the rows.
+        Equal rows leave unlike lines (ledger_rows.py). ``apart``: whoever spends says that these persons are in no
+        other dataset, although rows like theirs may be.
         """
         dataset, run = name(dataset, "dataset"), name(run, "run")
-        mark = {"fingerprint": hmac.new(ledger_store.key(self.path), digest, "sha256").hexdigest()}
-        text = ledger_store.canonical_json(mark)
+        mark = ledger_rows.sealed(ledger_store.key(self.path), digest, apart=apart)
         with ledger_store.writing(self.path) as db:
-            twins = {line["dataset"] for line in ledger_store.lines(db, kind="fingerprint", question=text)}
             line = {"run": run, "dataset": dataset, "actor": user()}
-            ledger_store.append(db, kind="fingerprint", question=mark, **line)
-        return sorted(twins - {dataset})
+            return ledger_store.append(db, kind="fingerprint", question=mark, **line)
+
+    def marked(self) -> list[str]:
+        """The datasets of which a mark of rows is kept."""
+        with ledger_store.connection(self.path) as db:
+            found = db.execute("SELECT DISTINCT dataset FROM ledger WHERE kind = 'fingerprint'")
+            return sorted(str(line["dataset"]) for line in found)
+
+    def twins(self, digest: bytes, *, dataset: str, among: Collection[str], alike: ledger_rows.Alike) -> list[str]:
+        """Datasets ``among`` these to which rows like ``digest``'s were charged, unless that was settled before.
+
+        The answer tells exactly whether rows are there: it is for whoever may spend on ``dataset`` and on all of
+        ``among``, and for nobody else.
+        """
+        dataset, wanted = name(dataset, "dataset"), {name(one, "dataset") for one in among}
+        with ledger_store.connection(self.path) as db:
+            lines = [ledger_store.entry(line) for line in ledger_store.lines(db, kind="fingerprint")]
+        lines = [line for line in lines if line.dataset in {dataset, *wanted}]
+        return ledger_rows.twins(ledger_store.key(self.path), lines, digest, dataset=dataset, alike=alike)
 
     def row_key(self) -> bytes:
         """16 secret bytes, the same for the life of the key, for hashing rows before ``fingerprint``."""

@@ -1,6 +1,7 @@
 """A table in memory as columns of text, each held as its distinct texts and one code a row."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -11,7 +12,10 @@ import pyarrow as pa
 from synth.errors import InputError, UsageError
 from synth.schema import canonical
 from synth.sources import scalars
+from synth.sources.reading import Reading
 from synth.sources.texts import check_type, encode
+
+TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?")
 
 
 @dataclass(eq=False)
@@ -56,6 +60,11 @@ class Table:
             self._texts[name] = Text(*encode(self._columns[name], name=name))
         return self._texts[name]
 
+    def read_by(self, reading: Reading) -> "Table":
+        """The table with its texts read as the schema says they are written."""
+        columns = {n: reading.cells(n, a) for n, a in self._columns.items()}
+        return Table(columns, num_rows=self.num_rows) if reading.forms else self
+
     def fingerprint(self, key: bytes) -> bytes:
         """A keyed digest (32 bytes) of the rows, the same for any order of rows and columns.
 
@@ -95,9 +104,17 @@ class Digest:
             salt = hashlib.blake2b(name.encode(), key=self._key, digest_size=8).hexdigest()
             plain = np.array([_comparable(v) for v in text.values], dtype=object)
             rows += pd.util.hash_array(plain, hash_key=salt, categorize=False)[text.codes]
+            self._column(name, plain, text.codes)
         rows = _mixed(rows)  # a plain sum of column hashes would not tell which cells share a row
+        self._take(rows)
         self._sum = (self._sum + int(rows.sum(dtype=np.uint64))) % 2**64
         self._xor ^= int(np.bitwise_xor.reduce(rows))
+
+    def _column(self, name: str, texts: np.ndarray, codes: np.ndarray) -> None:
+        """Told of a batch's cells of one column: its comparable ``texts`` (m,) and each row's index into them."""
+
+    def _take(self, rows: np.ndarray) -> None:
+        """Told of a batch's rows, each hashed as a whole."""
 
     def value(self) -> bytes:
         """The digest (32 bytes) of all rows so far."""
@@ -172,10 +189,15 @@ def _categories(series: pd.Series, *, name: str) -> pa.Array:
 
 
 def _comparable(text: str) -> str:
-    """The text by which fingerprints compare cells: numbers by value."""
+    """The text by which fingerprints compare cells: numbers by value, dates and truth values by their usual form."""
     if text.isdecimal() and text.isascii() and text[0] != "0":
         return text
     plain = canonical(text)
+    if plain.lower() in ("true", "false"):
+        return plain.lower()
+    if TIME.fullmatch(plain):
+        day, rest = plain[:10], plain[11:].rstrip("0").rstrip(".") if "." in plain else plain[11:]
+        return day if rest in ("00:00", "00:00:00") else f"{day}T{rest}"
     if plain[:1] not in "+-.0123456789" or "_" in plain:
         return plain
     try:

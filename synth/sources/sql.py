@@ -132,7 +132,7 @@ def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | N
         return None
     branches = [f"WHEN {cell} IS NULL THEN {absent}"]
     if column.type in CATEGORICAL:
-        if kind != "integer":
+        if kind != "integer" or column.grouping is not None:
             return None
         listed = {**_whole({canonical(c): i for i, c in enumerate(column.categories or ())}), **found}
         inside = piecewise(cell, listed)
@@ -225,7 +225,12 @@ def worded(column: Column, name: str, dialect: Dialect) -> str | None:
     """
     missing = {canonical(c): column.size + i for i, c in reversed(list(enumerate(column.missing_codes)))}
     known = {**{canonical(c): i for i, c in enumerate(column.categories or ())}, **missing}
-    if column.type not in CATEGORICAL or len(known) > MOST_TEXTS or not all(map(_writable, known)):
+    if (
+        column.type not in CATEGORICAL
+        or column.grouping is not None
+        or len(known) > MOST_TEXTS
+        or not all(map(_writable, known))
+    ):
         return None
     cell = dialect.order.format(f"CAST({dialect.identifier(name)} AS {dialect.words})")
     plain = _canonical(cell, dialect)

@@ -73,7 +73,7 @@ def _texts(values: pa.Array) -> np.ndarray:
     plain = pc.if_else(values, "True", "False") if pt.is_boolean(kind) else values.cast(pa.large_string(), safe=False)
     try:
         return plain.fill_null("").to_numpy(zero_copy_only=False)
-    except (UnicodeDecodeError, pa.ArrowException):  # bytes that are no text, in a frame's or a database's column of text
+    except (UnicodeDecodeError, pa.ArrowException):  # bytes that are no text, in a column of text
         cells = plain.cast(pa.large_binary(), safe=False).fill_null(b"").to_numpy(zero_copy_only=False)
         return np.array([cell.decode(errors="replace") for cell in cells], dtype=object)
 

@@ -22,6 +22,7 @@ from synth.sources.encoding import Batch, Encoder, plain, tables
 from synth.sources.engines import Engine
 from synth.sources.frames import Table
 from synth.sources.places import Opened, Place
+from synth.sources.reading import PLAIN, Reading
 from synth.sources.rows import EncodedRows, Grouping, Tables
 from synth.sources.spool import Spool
 from synth.sources.sql import LOST, Kind, binned, position, settled, worded
@@ -39,6 +40,7 @@ class WarehousePlace(Place):
 
     source: Engine
     table: str
+    reading: Reading = PLAIN
 
     @property
     def engine(self) -> str:  # type: ignore[override]
@@ -63,7 +65,9 @@ class WarehousePlace(Place):
         path = Path(self.table)
         if self.engine == "postgres" or not ("/" in self.table or path.suffix.lower() in PARQUET):
             return None
-        return path if path.exists() and self.table not in self.source.tables() else None
+        if not path.exists() or (self.engine == "spark" and "/" in self.table):
+            return path if path.exists() else None  # Spark has no table of such a name
+        return None if self.table in self.source.tables() else path
 
     @property
     def expression(self) -> Any:
@@ -111,11 +115,16 @@ class WarehousePlace(Place):
         parts = list(self.source.batches(self._plainly(columns)))
         none = pa.schema([(n, pa.string()) for n in columns])
         whole = pa.Table.from_batches(parts) if parts else none.empty_table()
-        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows)
+        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """Rows as they are, for the codec."""
-        return plain(tables(self.source.batches(self._plainly([*schema.measured(), *raw]))))
+        parts = tables(self.source.batches(self._plainly([*schema.measured(), *raw])))
+        return plain(part.read_by(self.reading) for part in parts)
+
+    def rows_there(self) -> int:
+        """How many rows the table has: private."""
+        return int(next(iter(self.source.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
 
     def _plainly(self, columns: Sequence[str]) -> Any:
         """The columns with types that come over unchanged; others as the engine writes them.
