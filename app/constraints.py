@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import conditions, frame, words
+from app import access, conditions, frame, words
 from app.facts import WORDED
 from app.state import effective, wizard
 
@@ -64,6 +64,7 @@ def _form(rules: list[Plain]) -> None:
 
 def _keep(rules: list[Plain], notice: str) -> None:
     w = wizard()
+    access.allow("describe")
     w.plain["constraints"] = rules or None
     w.notice = notice
     w.edition += 1
@@ -86,7 +87,11 @@ def _order(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] != "identifier" and (c.get("nullable") or c.get("missing"))]
+    names = [
+        n
+        for n, c in columns.items()
+        if c["type"] not in ("identifier", "omitted") and (c.get("nullable") or c.get("missing"))
+    ]
     if not names:
         st.info("No column may be empty so far: tick “May be empty” in the table above first.")
         return None
@@ -100,7 +105,7 @@ def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] != "identifier"]
+    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
     chosen = st.multiselect("Columns", names, key=f"{key}_columns", help="Two or more columns.",
                             placeholder="Choose columns")  # fmt: skip
     if len(chosen) < 2:
@@ -110,7 +115,7 @@ def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _function(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] != "identifier"]
+    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
     left, right = st.columns(2)
     column = left.selectbox("This column", names, index=None, key=f"{key}_what", help="The column that follows.")
     of = right.multiselect("follows from", [n for n in names if n != column], key=f"{key}_of",

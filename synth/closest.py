@@ -58,7 +58,7 @@ def distances(paid: str | Path, releases: Sequence[str | Path]) -> list[float]:
 def _distance(release: Path, told: Sequence[dict[str, Any]]) -> float:
     schema = schemas.load(release / "schema.json")
     rng = np.random.default_rng(0)  # no privacy noise: a synthetic table may be sampled with a seed
-    made = read(release / "synthetic.csv", schema, limit=MOST_ROWS, rng=rng).positions
+    made = read(release / "synthetic.csv", schema, limit=MOST_ROWS, rng=rng, synthetic=True).positions
     gaps = []
     for one in told:
         bins = tuple(_counted(n, schema.columns[n]) for n in Asked.read(one["ask"]).columns)

@@ -13,21 +13,17 @@ from typing import Literal, Protocol
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 
-from synth import formulas
+from synth import cells, formulas, groupings
 from synth.intervals import Intervals
-from synth.schema import CATEGORICAL, Column, Schema, canonical
+from synth.schema import CATEGORICAL, NUMERIC, Column, Schema, canonical
 
 EPOCH = np.datetime64("1970-01-01T00:00:00", "s")
 MOST_PLACES = 2**24
 FEW_CELLS = 1 << 16  # positions of a column that are listed even for a few rows
 LISTED = 16  # positions of a column for each row up to which a list of them is shorter work than a sort
-HUGE = r"[+-]?[0-9]+[.]?[0-9]*[eE][+]?[0-9]{3,}|[+-]?[0-9]{300,}[.]?[0-9]*"
-DATE = (
-    r"^(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})"
-    r"(?:[T ](?P<H>[0-9]{2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.][0-9]+)?)?Z?)?$"
-)
+EXACT = 1 << 60  # bounds and steps below this are compared with whole numbers in 64 bits, without rounding
 
 
 class Draws(Protocol):
@@ -89,73 +85,77 @@ def replacement(column: Column, size: int, draws: Draws) -> np.ndarray | int:
 
 
 def known(column: Column, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each distinct text its position, -1 for none, and whether it had to be clamped."""
-    texts = canonical_texts(values)
+    """For each text its position, -1 for none, and whether it had to be clamped.
+
+    **Guarantee**: what is found for a text follows from it and the column alone, whatever texts stand beside it.
+    """
+    texts = cells.canonical(values)
+    legible = cells.legible(texts)
+    texts = pc.if_else(legible, texts, "")
     missing = {canonical(code): column.size + i for i, code in reversed(list(enumerate(column.missing_codes)))}
     if column.type in CATEGORICAL:
         listed = {canonical(c): i for i, c in enumerate(column.categories or ())}
-        places = _mapped(texts, {**listed, **missing}).fillna(-1).to_numpy(np.int64)
+        if column.grouping is not None:
+            texts = groupings.grouped(column, texts)
+        places = np.where(legible, _mapped(texts, {**listed, **missing}), -1)
         return places, np.zeros(len(places), dtype=bool)
-    places, outside = _steps(column, texts)
+    places, outside = _dated(column, texts) if column.type == "datetime" else _numbered(column, texts)
     codes = _mapped(texts, missing)
-    is_code = codes.notna().to_numpy()
-    places[is_code] = codes[is_code].to_numpy(np.int64)
-    return places, outside & ~is_code
+    places = np.where(legible, np.where(codes >= 0, codes, places), -1)
+    return places, outside & (codes < 0) & legible
 
 
-def _mapped(texts: pd.Series, known: Mapping[str, int]) -> pd.Series:
-    """The place of each known text; one that is not known is looked up without the marks of formulas.py."""
-    places = texts.map(known)
-    lost = np.flatnonzero(places.isna().to_numpy())
-    bare = {i: formulas.plain(texts.iat[i]) for i in lost.tolist() if texts.iat[i][:1] == formulas.MARK}
-    found = {i: known[canonical(text)] for i, text in bare.items() if text is not None and canonical(text) in known}
-    if found:
-        places.iloc[list(found)] = list(found.values())
+def _mapped(texts: pa.Array, known: Mapping[str, int]) -> np.ndarray:
+    """The place of each known text, else -1; one that is not known is looked up without the marks of formulas.py."""
+    places = cells.looked_up(texts, known)
+    marked = pc.starts_with(texts, formulas.MARK).to_numpy(zero_copy_only=False)
+    for i in np.flatnonzero(marked & (places < 0)).tolist():
+        bare = formulas.plain(texts[i].as_py())
+        if bare is not None:
+            places[i] = known.get(canonical(bare), -1)
     return places
 
 
 def canonical_texts(values: np.ndarray) -> pd.Series:
     """``schema.canonical`` of every text, vectorised."""
-    trimmed = pa.compute.utf8_trim_whitespace(pa.array(values, type=pa.string()))
-    plain = pa.compute.replace_substring_regex(trimmed, r"^(-?[0-9]+)\.0+$", r"\1")
-    return pd.Series(plain.to_numpy(zero_copy_only=False), dtype=object)
+    return pd.Series(cells.canonical(values).to_numpy(zero_copy_only=False), dtype=object)
 
 
-def _steps(column: Column, texts: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Number of steps above the minimum, clamped into the bounds; -1 for what is no number."""
-    numbers = _dates(texts) if column.type == "datetime" else _numbers(texts)
-    low, step = float(column.bounds[0]), float(column.step)
-    to_whole = np.floor if column.type == "datetime" else np.rint  # an hour belongs to its day
+def _dated(column: Column, texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Number of steps above the minimum, clamped into the bounds, -1 for what is no date; and which were clamped."""
+    since = cells.seconds(texts)
+    return _clamped(np.floor((since - float(column.bounds[0])) / float(column.step)), column.size)
+
+
+def _numbered(column: Column, texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The same of numbers: the nearest step, halves to the even one.
+
+    Where bounds and step are whole numbers, those in the texts are compared without rounding.
+    """
+    numbers = cells.floats(texts)
     with np.errstate(all="ignore"):
-        steps = to_whole((numbers - low) / step)
-    outside = (steps < 0) | (steps >= column.size)
+        places, outside = _clamped(np.rint((numbers - float(column.bounds[0])) / float(column.step)), column.size)
+    if is_exact(column):
+        exact, is_whole = cells.whole(texts)
+        low, step = int(column.bounds[0]), int(column.step)
+        above = np.clip(exact, low - 2 * step, low + (column.size + 2) * step) - low
+        steps = above if step == 1 else np.rint(above / step).astype(np.int64)
+        places = np.where(is_whole, np.clip(steps, 0, column.size - 1), places)
+        outside = np.where(is_whole, (steps < 0) | (steps >= column.size), outside)
+    return places, outside
+
+
+def _clamped(steps: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers of steps, -1 for what is not a number; and which were clamped."""
     bad = np.isnan(steps)
-    places = np.clip(np.where(bad, 0, steps), 0, column.size - 1).astype(np.int64)
+    outside = (steps < 0) | (steps >= size)
+    places = np.clip(np.where(bad, 0, steps), 0, size - 1).astype(np.int64)
     return np.where(bad, -1, places), outside & ~bad
 
 
-def _numbers(texts: pd.Series) -> np.ndarray:
-    """Floats of texts; a numeral too large for a float is infinite, what is none is not a number."""
-    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    lost = np.flatnonzero(np.isnan(numbers))
-    huge = texts.iloc[lost].str.fullmatch(HUGE).to_numpy(bool)
-    numbers[lost[huge]] = np.where(texts.iloc[lost[huge]].str.startswith("-"), -np.inf, np.inf)
-    return numbers
-
-
-def _dates(texts: pd.Series) -> np.ndarray:
-    """Seconds since 1970 of ISO dates and date-times in any year; what is neither is not a number."""
-    found = pa.compute.extract_regex(pa.array(texts, type=pa.string()), pattern=DATE)
-    part = {n: pd.to_numeric(found.field(n).to_pandas(), errors="coerce").fillna(0).to_numpy(int) for n in "ymdHMS"}
-    months = (part["y"] - 1970) * 12 + part["m"] - 1
-    starts = months.astype("datetime64[M]")
-    days = starts.astype("datetime64[D]") + (part["d"] - 1)
-    exists = (part["m"] >= 1) & (part["m"] <= 12) & (part["d"] >= 1) & (days.astype("datetime64[M]") == starts)
-    on_clock = (part["H"] < 24) & (part["M"] < 60) & (part["S"] < 60)
-    clock = part["H"] * 3600 + part["M"] * 60 + part["S"]
-    seconds = days.astype("datetime64[s]").astype(np.int64) + clock
-    readable = np.asarray(found.is_valid()) & exists & on_clock
-    return np.where(readable, seconds.astype(np.float64), np.nan)
+def is_exact(column: Column) -> bool:
+    """Whether whole numbers are compared with the column's bounds without rounding."""
+    return column.type in NUMERIC and all(v == int(v) and abs(v) < EXACT for v in (*column.bounds, column.step))
 
 
 def decode(
@@ -163,7 +163,7 @@ def decode(
 ) -> dict[str, pa.Array]:
     """Text columns in schema order, as the source would write them; identifiers count from ``first``."""
     out = {}
-    for name, column in schema.columns.items():
+    for name, column in schema.kept().columns.items():
         if column.type == "identifier":
             out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
         else:
@@ -231,7 +231,7 @@ def _typed(column: Column, texts: pa.Array) -> pa.Array:
     if not column.is_numeric:
         return texts
     coded = pa.array([canonical(c) for c in column.missing_codes] or ["\0"], type=pa.string())
-    kept = pa.compute.if_else(pa.compute.is_in(texts, value_set=coded), None, texts)
+    kept = pc.if_else(pc.is_in(texts, value_set=coded), None, texts)
     if column.type == "integer":
         return kept.cast(pa.int64())
     if column.type == "float":

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from synth import bundle, codec, rehearsal
+from synth import bundle, cells, codec, groupings, rehearsal, sameness
 from synth.answering import mechanisms, setting
 from synth.card import card, together
 from synth.errors import COMMITTED, SpentError, SynthError
@@ -23,14 +23,9 @@ from synth.privacy.ledger import Entry, Ledger
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.request import Job
-from synth.schema import CATEGORICAL, Learnt, Schema
+from synth.schema import CATEGORICAL, Column, Learnt, Schema
 from synth.sources.spool import Spool
 from synth.units import keep, keep_parts
-
-SAME_ROWS = (
-    "warning: the same rows were charged before under another name ({}); "
-    "tables that share persons should share one --dataset name"
-)
 
 
 class Reporter(Protocol):
@@ -146,16 +141,16 @@ class Paid:
         return door
 
     def _price(self, door: Curator) -> Learnt:
-        """What the learning alone cost; the ledger was charged with the whole run."""
+        """What all learning cost, with what was learnt before; the ledger was charged with the whole run."""
         assert self.line is not None
-        grant, alone = self.job.grant, self.job.learn_share == 1
+        grant, alone, before = self.job.grant, self.job.learn_share == 1, self.job.schema.learnt
         return Learnt(
-            epsilon=grant.epsilon if alone else door.epsilon_derived,
-            delta=grant.delta,
+            epsilon=(grant.epsilon if alone else door.epsilon_derived) + (before.epsilon if before else 0.0),
+            delta=grant.delta + (before.delta if before else 0.0),
             relation=str(grant.near.relation),
             unit=grant.near.unit,
             ledger_entry=self.line.number,
-            mechanisms=tuple(e.plain() for e in door.events),
+            mechanisms=(*(before.mechanisms if before else ()), *(e.plain() for e in door.events)),
         )
 
     def _commit(self) -> None:
@@ -173,7 +168,7 @@ class Paid:
         near = self.job.grant.near
         person = None if near.by_row else near.unit
         opened = self.job.rows.place.encoded(self.schema, self.noise, person=person, key=self.book.row_key())
-        self._compare(opened.digest)
+        self._mark(opened.digest)
         rows = opened.encoded.positions
         if opened.persons is not None and isinstance(rows, Spool):
             kept = keep_parts(opened.persons.parts(), near.max_rows, self.noise, num_rows=opened.persons.num_rows)
@@ -182,13 +177,13 @@ class Paid:
             bundle.write_steward_log(Path(self.log), opened.encoded)
         return rows
 
-    def _compare(self, digest: bytes | None) -> None:
-        """Warns when the same rows were charged under another name."""
+    def _mark(self, digest: bytes | None) -> None:
+        """Keeps a mark of the rows, by which they are known again before a later spend (sameness.py)."""
         assert self.line is not None
+        digest = sameness.mark(self.job.rows, self.book.row_key()) if digest is None else digest
         if digest is not None:
-            others = self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest)
-            if others:
-                self.reporter.note(SAME_ROWS.format(", ".join(others)))
+            apart = self.job.request.separate
+            self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest, apart=apart)
 
     def _wide_rows(self) -> Mapping[str, Any]:
         """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids.
@@ -197,6 +192,8 @@ class Paid:
         """
         self.reporter.stage("read")
         near, names, wide = self.job.grant.near, lacking(self.schema), grids(self.schema)
+        if self.job.learn_share == 1:  # else the rows are read again, and marked then
+            self._mark(None)
         table = self.job.rows.place.read([*names, *([] if near.by_row else [near.unit])])
         kept = None if near.by_row else keep(table.column(near.unit), near.max_rows, self.noise)
         rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=kept).positions)
@@ -204,7 +201,7 @@ class Paid:
             rows[finer(name)] = fineness(wide.columns[name], rows[name])
         for name in names:
             if self.schema.columns[name].type in CATEGORICAL:
-                rows[name] = _words(table.column(name), kept)
+                rows[name] = _words(self.schema.columns[name], table.column(name), kept)
         return rows
 
     def _tell(self) -> None:
@@ -248,7 +245,9 @@ class Paid:
         return f"failed after the budget was committed: {reason}; {stands}"
 
 
-def _words(text: codec.TextColumn, kept: np.ndarray | None) -> Words:
-    texts, index = np.unique(codec.canonical_texts(text.values).to_numpy(dtype=str), return_inverse=True)
-    codes = index[text.codes]
-    return Words(texts, codes if kept is None else codes[kept])
+def _words(column: Column, text: codec.TextColumn, kept: np.ndarray | None) -> Words:
+    merged = groupings.grouped(column, cells.canonical(text.values)).dictionary_encode()
+    values = merged.dictionary.to_numpy(zero_copy_only=False)
+    order = np.argsort(values, kind="stable")
+    codes = np.argsort(order)[merged.indices.to_numpy()[text.codes]]
+    return Words(values[order], codes if kept is None else codes[kept])

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from synth import bundle
+from synth import bundle, sameness
 from synth.errors import InputError, UsageError, reading
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
@@ -29,6 +29,7 @@ from synth.request import (
     Source,
     check_num_rows,
     check_seed,
+    dataset_name,
     generator_named,
     kinds_of,
     located,
@@ -36,10 +37,11 @@ from synth.request import (
     resolve_device,
 )
 from synth.result import Result
+from synth.sameness import MaySpend, anybody
 from synth.sampling import sample as sample
 from synth.sampling import sample_to as sample_to
 from synth.schema import MAX_CATEGORIES, Schema
-from synth.vouching import with_target
+from synth.vouching import to_learn, with_target
 
 NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
 STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
@@ -77,7 +79,8 @@ def run(
     dataset: str | None = None,
     seed: int | None = None,
     device: str = "auto",
-    assume_public: bool = False,
+    assume_public: bool | Sequence[str] = False,
+    reasons: Mapping[str, str] | None = None,
     max_categories: int = MAX_CATEGORIES,
     actor: str | None = None,
     approved_by: str | None = None,
@@ -86,6 +89,8 @@ def run(
     steward_log: str | Path | None = None,
     raw_text: bool = False,
     source: str | None = None,
+    separate: bool = False,
+    may_spend: MaySpend = anybody,
 ) -> Result:
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
@@ -100,7 +105,11 @@ def run(
     ``unit``: the identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random;
     without it a row is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out
     (categories, bounds, presence of missing values); they are marked ``private`` in the result's schema.
+    ``assume_public``: vouches for drafted facts; True for all but the lists of values that tell of persons, which must
+    be named, each with one of the ``reasons`` (column to text), which goes onto the card.
     ``options``: of the method, by name (``synth.methods()`` lists them).
+    Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
+    before the spend unless ``separate`` says that no person is in both.
 
     **Guarantee**: the result is (epsilon, delta)-DP for the relation on that unit, all that touched the rows
     included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards, with the
@@ -110,8 +119,8 @@ def run(
     request = Request(
         epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, unit=unit, max_rows=max_rows,
         learn_share=learn_share, num_rows=num_rows, dataset=dataset, seed=seed, device=device,
-        assume_public=assume_public, max_categories=max_categories, actor=actor, approved_by=approved_by,
-        options=options or {},
+        assume_public=assume_public, reasons=reasons or {}, max_categories=max_categories, actor=actor,
+        approved_by=approved_by, separate=separate, options=options or {},
     )  # fmt: skip
     with PeakMemory() as peak:
         reporter.stage("check")
@@ -119,7 +128,7 @@ def run(
         job = prepare(located(table, source), schema, request, note=reporter.note)
         if out is not None:
             bundle.check_room(Path(out), job.schema, num_rows)
-        paid = _door(job, ledger, noise, reporter, steward_log)
+        paid = _door(job, ledger, noise, reporter, steward_log, may_spend=may_spend)
         with paid.charged():
             started = time.perf_counter()
             paid.learn()
@@ -133,7 +142,7 @@ def run(
     return Result(
         method=job.generator.name,
         relation=str(job.grant.near.relation),
-        dataset=job.dataset,
+        dataset=paid.job.dataset,
         epsilon_spent=epsilon,
         epsilon_derived=paid.epsilon_derived,
         delta=delta,
@@ -157,14 +166,20 @@ def _door(
     noise: SystemNoise | None,
     reporter: Reporter,
     steward_log: str | Path | None,
+    *,
+    may_spend: MaySpend = anybody,
 ) -> Paid:
-    """The last checks before a spend: what the dataset's budget allows, and the form of the file."""
-    paid = Paid(job, Ledger(ledger), noise or SystemNoise(), reporter, steward_log)
+    """The last checks before a spend: what the budget allows, the form of the file, and whose rows these are."""
+    book = Ledger(ledger)
+    job = replace(job, dataset=dataset_name(job.rows.place, job.request.dataset or job.schema.dataset, book=book))
+    paid = Paid(job, book, noise or SystemNoise(), reporter, steward_log)
     paid.book.check(paid.spend)
     job.check()
     if paid.book.policy(job.dataset) is None:
         reporter.note(NO_POLICY.format(job.dataset))
     job.rows.check_form()
+    if not job.request.separate:
+        sameness.check(job.rows, paid.book, dataset=job.dataset, may_spend=may_spend)
     give_back()  # what the pass over the file used
     return paid
 
@@ -184,24 +199,28 @@ def learn_schema(
     approved_by: str | None = None,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
+    separate: bool = False,
+    may_spend: MaySpend = anybody,
 ) -> Schema:
     """A complete schema from one that states names and kinds, its missing facts learnt for epsilon and delta.
 
-    Facts that the schema states are kept. The learnt ones are marked ``private``; the schema carries their price,
-    which the card of every release made with it adds to its own.
+    Facts that the schema states are kept, but for those of a draft that nobody has confirmed. The learnt ones are
+    marked ``private``; the schema carries their price, which the card of every release made with it adds to its own.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit; a ledger entry of its own. Errors: as
     ``run``; InputError when nothing is missing.
     """
     reporter = reporter or Quiet()
     reporter.stage("check")
+    schema = to_learn(schema, False, reporter.note)
     if not lacking(schema):
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
     request = Request(
         epsilon=epsilon, delta=delta, relation=relation, unit=unit, max_rows=max_rows, dataset=dataset, actor=actor,
-        approved_by=approved_by, learn_share=1.0, device="cpu",
+        approved_by=approved_by, learn_share=1.0, device="cpu", separate=separate,
     )  # fmt: skip
-    paid = _door(prepare(table, schema, request, note=reporter.note), ledger, noise, reporter, None)
+    job = prepare(table, schema, request, note=reporter.note)
+    paid = _door(job, ledger, noise, reporter, None, may_spend=may_spend)
     with paid.charged():
         return paid.learn()
 

@@ -1,6 +1,6 @@
 """What is asked for, and everything about it that can be refused before a row is read."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
@@ -16,14 +16,14 @@ from synth.generators.options import options_of, with_options
 from synth.mechanisms import counts
 from synth.privacy import accounting
 from synth.privacy.curator import Grant
-from synth.privacy.ledger import Spend
+from synth.privacy.ledger import Ledger, Spend
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.rules import Rules
 from synth.schema import MAX_CATEGORIES, Schema, is_text
 from synth.sources.engines import Engine
-from synth.sources.places import Place, place_of
+from synth.sources.places import FilePlace, Place, place_of
 from synth.sources.warehouse import WarehousePlace
-from synth.vouching import adjacency, check_learnt, confirmed, learning_share, with_target, with_unit
+from synth.vouching import adjacency, check_learnt, confirmed, learning_share, to_learn, with_target, with_unit
 
 MOST_ROWS = 1_000_000_000  # of a synthetic table
 Source: TypeAlias = str | Path | pd.DataFrame | Place
@@ -46,10 +46,12 @@ class Request:
     dataset: str | None = None
     seed: int | None = None
     device: str = "auto"
-    assume_public: bool = False
+    assume_public: bool | Sequence[str] = False
+    reasons: Mapping[str, str] = field(default_factory=dict)
     max_categories: int = MAX_CATEGORIES
     actor: str | None = None
     approved_by: str | None = None
+    separate: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -93,6 +95,7 @@ class Job:
             "method": self.generator.name,
             "columns": list(self.schema.measured()),
             "target": self.schema.target,
+            **({"learns": True} if self.learn_share == 1 else {}),
             **({"mu": self.grant.mu} if _gaussian(self.generator) else {}),
             "sensitivity": counts.sensitivity(self.grant.near),
             "max_rows": self.grant.near.max_rows,
@@ -121,11 +124,21 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
     check_num_rows(request.num_rows)
     check_seed(request.seed)
     check_texts(request)
+    if request.learn_share is not None:
+        schema = to_learn(schema, request.assume_public, note)
     share = learning_share(schema, request.learn_share)
     schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
-    schema = confirmed(schema, assume_public=request.assume_public, max_categories=request.max_categories, note=note)
+    schema = confirmed(
+        schema, assume_public=request.assume_public, reasons=request.reasons, max_categories=request.max_categories,
+        note=note,
+    )  # fmt: skip
     if not schema.measured():
         raise InputError("schema: every column is an identifier; there is nothing to learn")
+    if schema.learnt is not None and 0 < share < 1:
+        raise InputError(
+            "schema: some of its facts were learnt before, at a price that does not add up with learning within a run; "
+            "learn what is missing with `synth schema learn`, then run without --learn-share"
+        )
     near = adjacency(schema, relation)
     check_learnt(schema, near)
     if getattr(generator, "needs_public_rows", False) and not near.rows_are_public:
@@ -138,7 +151,7 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
         check_schema(generator, schema)
     return Job(
         request=request,
-        rows=Rows(place=place, columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
+        rows=Rows(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
         schema=schema,
         generator=generator,
         grant=granted(request.epsilon, request.delta, near, learning=share > 0),
@@ -229,17 +242,26 @@ def granted(epsilon: float, delta: float, near: Adjacency, *, learning: bool) ->
     return Grant(epsilon=epsilon, delta=delta, near=near, mu=mu, failure_delta=failure)
 
 
-def dataset_name(table: Source, declared: str | None) -> str:
-    """The name a table is charged under: declared, else that of its place. Errors: UsageError for a frame."""
+def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = None) -> str:
+    """The name a table is charged under: declared, else that of its file up to the first point; a database's own.
+
+    ``book``: where the ledger knows the file under its whole path, as all files once were, that name stays.
+    Errors: UsageError for a frame.
+
+    >>> dataset_name("data/town_survey.csv.gz", None)
+    'town_survey'
+    """
     if declared:
         return declared
-    if isinstance(table, Place):
-        name = table.name
-    else:
-        name = None if isinstance(table, pd.DataFrame) else str(Path(table).resolve())
-    if name is None:
+    if isinstance(table, pd.DataFrame) or (isinstance(table, Place) and table.name is None):
         raise UsageError("a frame has no name to be charged under; give dataset=... or name it in the schema")
-    return name
+    if isinstance(table, Place) and not isinstance(table, FilePlace):
+        return str(table.name)
+    path = table.path if isinstance(table, FilePlace) else Path(table)
+    whole = str(path.resolve())
+    if book is not None and book.summary(whole):
+        return whole
+    return path.resolve().name.split(".")[0].strip() or whole
 
 
 def resolve_device(device: str) -> str:

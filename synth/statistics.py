@@ -1,6 +1,6 @@
 """Further statistics of a private table, paid for by a spend of their own: means, quantiles and group counts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from math import prod, sqrt
@@ -29,6 +29,7 @@ from synth.questions import (
     Term,
 )
 from synth.request import Request, Source, located, prepare
+from synth.sameness import MaySpend, anybody
 from synth.schema import Column, Schema
 from synth.statistics_file import FORMAT
 
@@ -131,11 +132,14 @@ def statistics(
     ledger: str | Path | None = None,
     dataset: str | None = None,
     source: str | None = None,
-    assume_public: bool = False,
+    assume_public: bool | Sequence[str] = False,
+    reasons: Mapping[str, str] | None = None,
     actor: str | None = None,
     approved_by: str | None = None,
     noise: SystemNoise | None = None,
     reporter: pipeline.Reporter | None = None,
+    separate: bool = False,
+    may_spend: MaySpend = anybody,
 ) -> Statistics:
     """Statistics of a private table, for epsilon and delta in all; the ledger is charged before a row is read.
 
@@ -153,11 +157,12 @@ def statistics(
     reporter.stage("check")
     request = Request(
         epsilon=epsilon, delta=delta, method="independent", relation=relation, unit=unit, max_rows=max_rows,
-        dataset=dataset, actor=actor, approved_by=approved_by, assume_public=assume_public, device="cpu",
+        dataset=dataset, actor=actor, approved_by=approved_by, assume_public=assume_public, reasons=reasons or {},
+        device="cpu", separate=separate,
     )  # fmt: skip
     job = prepare(located(table, source), schema, request, note=reporter.note)
     job = replaced(job, generator=Asking(asked=asked))
-    paid = pipeline._door(job, ledger, noise, reporter, None)
+    paid = pipeline._door(job, ledger, noise, reporter, None, may_spend=may_spend)
     with paid.charged():
         releases, setting = paid.measure()
         answers = tuple(_answer(*pair, setting.schema) for pair in zip(asked, releases, strict=True))

@@ -24,7 +24,7 @@ def ledger_composition(
     from synth.privacy.ledger import Ledger
 
     book = Ledger(ledger)
-    lines, wanted = book.entries(), ledger_name(table, dataset, schema) if table or dataset else None
+    lines, wanted = book.entries(), ledger_name(table, dataset, schema, book) if table or dataset else None
     names = [wanted] if wanted else [t.dataset for t in book.summary() if t.runs]
     found = [composition.ledger_composition(lines, name) for name in names]
     if as_json:

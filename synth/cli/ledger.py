@@ -9,17 +9,17 @@ import typer
 from synth.cli.answer import say
 from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger import Policy, Total
+from synth.privacy.ledger import Ledger, Policy, Total
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Show, cap and verify what has been spent.")
 
 
-def _ledger_name(table: str, dataset: str | None, schema: Path | None) -> str:
+def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Ledger) -> str:
     from synth import schema as schemas
     from synth.request import dataset_name
 
     declared = dataset or (schemas.load(schema).dataset if schema is not None else None)
-    return dataset_name(table, declared)
+    return dataset_name(table, declared, book=book)
 
 
 @ledger_app.command("policy")
@@ -36,13 +36,12 @@ def ledger_policy(
     as_json: JsonOpt = False,
 ) -> None:
     """Set or show the budget of a dataset."""
-    from synth.privacy.ledger import Ledger
-
     if not table and not dataset:
         raise UsageError("name the table, or the dataset with --dataset")
     if no_cap and max_epsilon is not None:
         raise UsageError("--no-cap and --max-epsilon exclude each other; choose one")
-    name, book = _ledger_name(table, dataset, schema), Ledger(ledger)
+    book = Ledger(ledger)
+    name = _ledger_name(table, dataset, schema, book)
     if max_epsilon is not None or no_cap:
         book.set_policy(name, max_epsilon=max_epsilon, max_delta=max_delta, relation=relation, approved_by=approved_by)
     found = book.policy(name)
@@ -70,10 +69,9 @@ def ledger_show(
 ) -> None:
     """Show what has been spent, what remains, and every line."""
     from synth.privacy.composite import composite
-    from synth.privacy.ledger import Ledger
 
     book = Ledger(ledger)
-    name = _ledger_name(table, dataset, schema) if table or dataset else None
+    name = _ledger_name(table, dataset, schema, book) if table or dataset else None
     lines, totals = book.entries(name), book.summary(name)
     exact = {t.dataset: composite([e for e in lines if e.dataset == t.dataset]) for t in totals}
     if as_json:
@@ -100,13 +98,16 @@ def _total_line(total: Total, exact: float | None) -> str:
 def ledger_verify(
     ledger: LedgerOpt = None,
     head: Annotated[str | None, typer.Option("--head", help="A head hash noted down earlier.")] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Derive totals and indexes from the lines again, once these verify.")
+    ] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Check the hash chain: no line altered, removed or reordered."""
-    from synth.privacy.ledger import Ledger
-
     if ledger is not None and not ledger.exists():
         raise InputError(f"ledger {ledger}: no such file")
+    if rebuild:
+        Ledger(ledger).rebuild()
     found = Ledger(ledger).verify(head)
     if as_json:
         say(asdict(found))

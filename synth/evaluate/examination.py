@@ -114,7 +114,8 @@ def examine(
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to compare")
     rng = np.random.default_rng(limits.seed)
-    ours, theirs = (read(p, schema, limit=limits.rows, rng=rng) for p in (real, synthetic))
+    ours = read(real, schema, limit=limits.rows, rng=rng)
+    theirs = read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
     held = read(test, schema, limit=limits.rows, rng=rng) if test is not None else None
     found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng)
     again = ours.resampled(theirs.used, rng)

@@ -128,8 +128,9 @@ def compare(
     if not measured:
         raise UsageError("every column is an identifier; there is nothing to compare")
     rng = np.random.default_rng(seed)
-    return compare_samples(*(read(p, schema, limit=max_rows, rng=rng) for p in (real, synthetic)),
-                           quality_rows=quality_rows if quality else None, rng=rng)  # fmt: skip
+    ours = read(real, schema, limit=max_rows, rng=rng)
+    theirs = read(synthetic, schema, limit=max_rows, rng=rng, synthetic=True)
+    return compare_samples(ours, theirs, quality_rows=quality_rows if quality else None, rng=rng)
 
 
 def compare_samples(

@@ -10,6 +10,7 @@ import numpy as np
 from synth import codec
 from synth.schema import Column, Schema
 from synth.sources import files
+from synth.sources.reading import PLAIN, Reading
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,10 +63,14 @@ class Seeded:
         return self._rng.integers(high, size=size)
 
 
-def read(path: str | Path, schema: Schema, *, limit: int, rng: np.random.Generator) -> Sample:
-    """At most ``limit`` rows of a CSV, Parquet or Excel file. Errors: InputError for an unusable file."""
+def read(path: str | Path, schema: Schema, *, limit: int, rng: np.random.Generator, synthetic: bool = False) -> Sample:
+    """At most ``limit`` rows of a CSV, Parquet or Excel file, real ones read as the schema says they are written.
+
+    Errors: InputError for an unusable file.
+    """
     measured = schema.measured()
-    table = files.read(path, columns=list(measured))
+    reading = PLAIN if synthetic else Reading.of(schema, delimited=files.kind(path) == "csv")
+    table = files.read(path, columns=list(measured), reading=reading)
     kept = None if table.num_rows <= limit else some(table.num_rows, limit, rng)
     encoded = codec.encode(table, schema, Seeded(rng), rows=kept)
     return Sample(columns=measured, positions=encoded.positions, rows=table.num_rows)

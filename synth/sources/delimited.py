@@ -1,4 +1,4 @@
-"""CSV files: comma, header line, UTF-8, LF or CRLF or CR, quotes where needed; plain or gzipped."""
+"""CSV files in their stated dialect: header line, LF or CRLF or CR, quotes where needed; plain or gzipped."""
 
 import csv
 import gzip
@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from synth import formulas
+from synth.dialect import DELIMITERS, ENCODINGS, Dialect
 from synth.errors import InputError
 from synth.sources.frames import check_names
-from synth.sources.records import BLOCK, Bytes, blocks
+from synth.sources.records import BLOCK, LOST, PLAIN, STATED, Bytes, blocks, repaired
 
 GATHERED = 1 << 25  # bytes of cells handed on at a time
 HEADER = 1 << 20  # characters that a header may take
 BOM = b"\xef\xbb\xbf"
-NOT_UTF8 = "its text is not UTF-8; save it as UTF-8 CSV"
 READ_FAULTS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
@@ -32,29 +32,38 @@ class Header:
     blank_lines: int
 
 
-def header(path: Path) -> Header:
+def header(path: Path, dialect: Dialect | None = None) -> Header:
     """The checked header. Errors: InputError."""
+    form = dialect or PLAIN
     with (
-        Bytes(path) as source,
-        io.TextIOWrapper(io.BufferedReader(source), "utf-8-sig", newline="") as lines,
+        Bytes(path, form) as source,
+        io.TextIOWrapper(io.BufferedReader(source), "utf-8-sig", errors="replace", newline="") as lines,
     ):
         try:
-            found = _first_record(lines)
-        except UnicodeDecodeError:
-            raise InputError(f"{path}: {NOT_UTF8}") from None
+            found = _first_record(lines, form)
         except READ_FAULTS:
             raise _damaged(path) from None
         except csv.Error:
             raise InputError(f"{path}: its first line is no header; it needs one line of column names") from None
+    if any(LOST.decode() in name for name in found.names):
+        raise InputError(f"{path}: its column names are not {ENCODINGS[form.encoding]}; {STATED}")
     found = Header(names=formulas.names(found.names), blank_lines=found.blank_lines)
     check_names(found.names, thing=str(path))
-    if len(found.names) == 1 and re.search("[;\t]", found.names[0]):
-        mark = "semicolons" if ";" in found.names[0] else "tabs"
-        raise InputError(f"{path}: its columns are separated by {mark}; save it with commas")
+    _check_delimiter(path, found.names, form)
     return found
 
 
-def _first_record(lines: io.TextIOWrapper) -> Header:
+def _check_delimiter(path: Path, names: list[str], form: Dialect) -> None:
+    """One name that holds another separator is no header of one column."""
+    for mark, said in DELIMITERS.items():
+        if len(names) == 1 and mark != form.delimiter and mark not in ",|" and mark in names[0]:
+            raise InputError(
+                f"{path}: its columns are separated by {said}; state its delimiter in the schema's dialect "
+                f"(`synth schema init` finds it), or save it with {DELIMITERS[form.delimiter]}"
+            )
+
+
+def _first_record(lines: io.TextIOWrapper, form: Dialect) -> Header:
     blank, left = 0, HEADER
     line = lines.readline(left)
     while line and not line.strip("\r\n"):
@@ -70,26 +79,31 @@ def _first_record(lines: io.TextIOWrapper) -> Header:
             yield part
             part = lines.readline(left)
 
-    return Header(names=next(csv.reader(more(), strict=True), []), blank_lines=blank)
+    return Header(
+        names=next(csv.reader(more(), delimiter=form.delimiter, quotechar=form.quote, strict=True), []),
+        blank_lines=blank,
+    )
 
 
-def check(path: Path) -> None:
+def check(path: Path, dialect: Dialect | None = None) -> None:
     """One pass over all rows; keeps none. Errors: InputError for every fault of form."""
-    found = header(path)
-    if not sum(table.num_rows for table in _tables(path, found, found.names, pa.string())):
+    found = header(path, dialect)
+    if not sum(table.num_rows for table in _tables(path, found, found.names, pa.string(), dialect)):
         raise InputError(f"{path}: it has a header and no rows; at least one row is needed")
 
 
-def read(path: Path, wanted: list[str]) -> pa.Table:
+def read(path: Path, wanted: list[str], dialect: Dialect | None = None) -> pa.Table:
     """The wanted columns, each a dictionary of texts. Errors: InputError."""
     kind = pa.dictionary(pa.int32(), pa.string())
-    return pa.concat_tables(list(_tables(path, header(path), wanted, kind)))
+    return pa.concat_tables(list(_tables(path, header(path, dialect), wanted, kind, dialect)))
 
 
-def stream(path: Path, wanted: list[str], *, gathered: int = GATHERED) -> Iterator[pa.Table]:
+def stream(
+    path: Path, wanted: list[str], dialect: Dialect | None = None, *, gathered: int = GATHERED
+) -> Iterator[pa.Table]:
     """The wanted columns as text, some rows at a time, in bounded memory. Errors: InputError."""
     waiting: list[pa.Table] = []
-    for table in _tables(path, header(path), wanted, pa.string()):
+    for table in _tables(path, header(path, dialect), wanted, pa.string(), dialect):
         waiting.append(table)
         if sum(t.nbytes for t in waiting) >= gathered:
             yield pa.concat_tables(waiting)
@@ -98,10 +112,13 @@ def stream(path: Path, wanted: list[str], *, gathered: int = GATHERED) -> Iterat
         yield pa.concat_tables(waiting)
 
 
-def _tables(path: Path, found: Header, wanted: list[str], kind: pa.DataType) -> Iterator[pa.Table]:
+def _tables(
+    path: Path, found: Header, wanted: list[str], kind: pa.DataType, dialect: Dialect | None
+) -> Iterator[pa.Table]:
     """The wanted columns of each block of records."""
+    form = dialect or PLAIN
     with _Faults(path, found) as faults:
-        for number, data in enumerate(blocks(path)):
+        for number, data in enumerate(blocks(path, form)):
             if number and len(found.names) > 1 and not data.strip(b"\r\n"):
                 continue  # blank lines alone are no rows, and nothing to parse
             if number and data.startswith(BOM):
@@ -109,13 +126,14 @@ def _tables(path: Path, found: Header, wanted: list[str], kind: pa.DataType) -> 
 
             def parsed(data: bytes = data, *, first: bool = number == 0, threads: bool = True) -> pa.Table:
                 ragged = None if threads else faults.ragged  # no thread of the parser's calls back into Python
-                options = _options(found, kind, wanted, ragged, threads=threads, first=first)
+                options = _options(found, kind, wanted, form, ragged, threads=threads, first=first)
                 return pa_csv.read_csv(pa.BufferReader(data), **options)
 
             try:
                 table = parsed()
             except pa.ArrowException:
-                table = parsed(threads=False)  # one thread names the row of the fault
+                data = repaired(data)  # bytes that are no text are their cell's fault alone
+                table = parsed(data, threads=False)  # one thread names the row of the fault
             faults.rows += table.num_rows
             yield table
 
@@ -147,16 +165,14 @@ class _Faults:
         where = f"row {row} (the header is row 1)" if number else "a row"
         if self._invalid is not None:
             expected, actual = self._invalid.expected_columns, self._invalid.actual_columns
-            return f"{where} has {actual} fields where the header has {expected}; quote cells that hold commas"
-        if "UTF8" in text:
-            return NOT_UTF8
+            return f"{where} has {actual} fields where the header has {expected}; quote cells that hold the separator"
         if "straddling" in text:
             return f"a row is longer than {BLOCK >> 20} MiB; is a closing quote missing?"
         return "not a readable CSV file; save it again as UTF-8 CSV with commas"
 
 
 def _options(
-    found: Header, kind: pa.DataType, wanted: list[str], ragged: object, *, threads: bool, first: bool
+    found: Header, kind: pa.DataType, wanted: list[str], form: Dialect, ragged: object, *, threads: bool, first: bool
 ) -> dict:
     return {
         "read_options": pa_csv.ReadOptions(
@@ -167,6 +183,8 @@ def _options(
             skip_rows_after_names=1 if first else 0,
         ),
         "parse_options": pa_csv.ParseOptions(
+            delimiter=form.delimiter,
+            quote_char=form.quote,
             newlines_in_values=True,
             ignore_empty_lines=len(found.names) > 1,  # a blank line is a cell where there is one column
             invalid_row_handler=ragged,

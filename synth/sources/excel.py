@@ -16,9 +16,11 @@ from typing import IO, Any
 
 import openpyxl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from synth.errors import InputError
 from synth.sources.frames import check_names
+from synth.sources.reading import PLAIN, Reading
 from synth.sources.records import open_bytes
 
 MAX_ROWS = 1_048_576  # of a sheet, the header among them
@@ -49,8 +51,8 @@ def check(path: Path) -> None:
             raise InputError(f"{path}: it has a header and no rows; at least one row is needed")
 
 
-def read(path: Path, wanted: list[str]) -> pa.Table:
-    """The wanted columns, each a dictionary of texts. Errors: InputError.
+def read(path: Path, wanted: list[str], reading: Reading = PLAIN) -> pa.Table:
+    """The wanted columns, each a dictionary of texts; ``reading``: how cells of text are written. Errors: InputError.
 
     Whole numbers have no point ("3"), truth values are "True" and "False", dates YYYY-MM-DD, times of a day
     YYYY-MM-DDTHH:MM:SS, a cell without content "".
@@ -61,9 +63,20 @@ def read(path: Path, wanted: list[str]) -> pa.Table:
         places = [names.index(name) for name in wanted]
         batches = []
         while batch := list(islice(rows, BATCH)):
-            cells = [[_text(row[place]) for row in batch] for place in places]
-            batches.append(pa.table([pa.array(c, pa.string()).dictionary_encode() for c in cells], schema=schema))
+            cells = [
+                _column([row[place] for row in batch], n, reading) for n, place in zip(wanted, places, strict=True)
+            ]
+            batches.append(pa.table([c.dictionary_encode() for c in cells], schema=schema))
     return pa.concat_tables(batches) if batches else schema.empty_table()
+
+
+def _column(cells: list[Any], name: str, reading: Reading) -> pa.Array:
+    """The cells' texts; those that were texts already are read as the schema says, others have one spelling."""
+    texts = pa.array([_text(cell) for cell in cells], pa.string())
+    if name not in reading.forms:
+        return texts
+    worded = pa.array([isinstance(cell, str) for cell in cells])
+    return pc.if_else(worded, reading.cells(name, texts).combine_chunks().cast(pa.string()), texts)
 
 
 @contextmanager

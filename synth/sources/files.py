@@ -14,9 +14,11 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from synth.dialect import Dialect
 from synth.errors import InputError
 from synth.sources import delimited, delimited_writer, excel, excel_writer, texts
 from synth.sources.frames import Table, check_names
+from synth.sources.reading import PLAIN, Reading
 from synth.sources.records import open_bytes
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
@@ -41,7 +43,7 @@ def kind(path: str | Path) -> Kind:
     raise InputError(f"{path}: only {known} files can be read or written; save as CSV or Parquet")
 
 
-def header(path: str | Path) -> list[str]:
+def header(path: str | Path, *, dialect: Dialect | None = None) -> list[str]:
     """The column names, in the file's order; no row is looked at.
 
     Errors: InputError for a file that cannot be opened or whose names are empty, repeated or not separated by
@@ -49,7 +51,7 @@ def header(path: str | Path) -> list[str]:
     """
     path = Path(path)
     if kind(path) == "csv":
-        return delimited.header(path).names
+        return delimited.header(path, dialect).names
     if kind(path) == "xlsx":
         return excel.header(path)
     names: list[str] = list(_parquet(path).schema_arrow.names)
@@ -57,34 +59,37 @@ def header(path: str | Path) -> list[str]:
     return names
 
 
-def check_form(path: str | Path, *, columns: Iterable[str] | None = None) -> None:
+def check_form(path: str | Path, *, columns: Iterable[str] | None = None, dialect: Dialect | None = None) -> None:
     """Goes through the whole file once, in bounded memory, and keeps nothing: everything that ``read`` could find.
 
-    ``columns`` must stand in the file; others may.
+    ``columns`` must stand in the file; others may. ``dialect``: of a CSV file.
     Errors: InputError with what is wrong, a row number where there is one, and the remedy; never a cell.
     """
     path = Path(path)
-    names = wanted(path, columns)
+    names = wanted(path, columns, dialect)
     if kind(path) == "csv":
-        delimited.check(path)
+        delimited.check(path, dialect)
     elif kind(path) == "xlsx":
         excel.check(path)
     else:
         _check_parquet(path, names)
 
 
-def read(path: str | Path, *, columns: Iterable[str] | None = None) -> Table:
+def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Reading = PLAIN) -> Table:
     """The file as a table of the given columns, in the given order; all columns when left out.
 
-    Errors: as ``check_form``.
+    ``reading``: how its texts are written, as the table's schema says. Errors: as ``check_form``.
     """
     path = Path(path)
-    names = wanted(path, columns)
-    readers = {"csv": delimited.read, "parquet": _read_parquet, "xlsx": excel.read}
-    table = readers[kind(path)](path, names)
+    names = wanted(path, columns, reading.dialect)
+    if kind(path) == "csv":
+        table = delimited.read(path, names, reading.dialect)
+    else:
+        table = excel.read(path, names, reading) if kind(path) == "xlsx" else _read_parquet(path, names)
     if table.num_rows == 0:
         raise _no_rows(path)
-    return Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
+    found = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
+    return found if kind(path) == "xlsx" else found.read_by(reading)
 
 
 def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
@@ -137,9 +142,9 @@ def _write_parquet(path: Path, tables: Iterable[pa.Table]) -> None:
             out.write_table(table)
 
 
-def wanted(path: Path, columns: Iterable[str] | None) -> list[str]:
+def wanted(path: Path, columns: Iterable[str] | None, dialect: Dialect | None = None) -> list[str]:
     """The columns to read, each known to stand in the file. Errors: InputError."""
-    names = header(path)
+    names = header(path, dialect=dialect)
     if columns is None:
         return names
     listed = list(columns)

@@ -1,6 +1,7 @@
 """A table in memory as columns of text, each held as its distinct texts and one code a row."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,11 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError
 from synth.schema import canonical
+from synth.sources import scalars
+from synth.sources.reading import Reading
 from synth.sources.texts import check_type, encode
+
+TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?")
 
 
 @dataclass(eq=False)
@@ -55,6 +60,11 @@ class Table:
             self._texts[name] = Text(*encode(self._columns[name], name=name))
         return self._texts[name]
 
+    def read_by(self, reading: Reading) -> "Table":
+        """The table with its texts read as the schema says they are written."""
+        columns = {n: reading.cells(n, a) for n, a in self._columns.items()}
+        return Table(columns, num_rows=self.num_rows) if reading.forms else self
+
     def fingerprint(self, key: bytes) -> bytes:
         """A keyed digest (32 bytes) of the rows, the same for any order of rows and columns.
 
@@ -94,9 +104,17 @@ class Digest:
             salt = hashlib.blake2b(name.encode(), key=self._key, digest_size=8).hexdigest()
             plain = np.array([_comparable(v) for v in text.values], dtype=object)
             rows += pd.util.hash_array(plain, hash_key=salt, categorize=False)[text.codes]
+            self._column(name, plain, text.codes)
         rows = _mixed(rows)  # a plain sum of column hashes would not tell which cells share a row
+        self._take(rows)
         self._sum = (self._sum + int(rows.sum(dtype=np.uint64))) % 2**64
         self._xor ^= int(np.bitwise_xor.reduce(rows))
+
+    def _column(self, name: str, texts: np.ndarray, codes: np.ndarray) -> None:
+        """Told of a batch's cells of one column: its comparable ``texts`` (m,) and each row's index into them."""
+
+    def _take(self, rows: np.ndarray) -> None:
+        """Told of a batch's rows, each hashed as a whole."""
 
     def value(self) -> bytes:
         """The digest (32 bytes) of all rows so far."""
@@ -146,33 +164,40 @@ def canonical_texts(values: Iterable[str]) -> list[str]:
 
 
 def _arrow(series: pd.Series, *, name: str) -> pa.ChunkedArray:
-    """The series as arrow data; mixed scalars become text, containers are refused."""
-    try:
-        array = pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        array = _mixed_scalars(series, name=name)
+    """The series as arrow data: of the type that the frame states, objects as text one by one."""
+    array = _categories(series, name=name) if isinstance(series.dtype, pd.CategoricalDtype) else _cells(series)
     chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     check_type(chunked.type, name=name)
     return chunked
 
 
-def _mixed_scalars(series: pd.Series, *, name: str) -> pa.Array:
-    missing = series.isna().to_numpy()
-    cells = series.to_numpy(dtype=object)
-    if any(pd.api.types.is_list_like(c) or isinstance(c, bytes) for c in cells):
-        raise InputError(f"column {name}: it holds lists or bytes; turn each cell into a number or a text")
-    texts = ["" if gone else str(cell) for cell, gone in zip(cells, missing, strict=True)]
+def _cells(series: pd.Series) -> pa.Array | pa.ChunkedArray:
+    if series.dtype == object:
+        return scalars.texts(series.array)
     try:
-        return pa.array(texts, pa.string())
-    except UnicodeError:
-        raise InputError(f"column {name}: it holds text that is not valid Unicode; repair it first") from None
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a type that Arrow has no name for
+        return scalars.texts(series.astype(object).array)
+
+
+def _categories(series: pd.Series, *, name: str) -> pa.Array:
+    """Codes into the categories, each of them written alone."""
+    listed = _arrow(pd.Series(series.cat.categories), name=name).combine_chunks()
+    listed = listed.chunk(0) if isinstance(listed, pa.ChunkedArray) else listed
+    codes = series.cat.codes.to_numpy()
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), listed)
 
 
 def _comparable(text: str) -> str:
-    """The text by which fingerprints compare cells: numbers by value."""
+    """The text by which fingerprints compare cells: numbers by value, dates and truth values by their usual form."""
     if text.isdecimal() and text.isascii() and text[0] != "0":
         return text
     plain = canonical(text)
+    if plain.lower() in ("true", "false"):
+        return plain.lower()
+    if TIME.fullmatch(plain):
+        day, rest = plain[:10], plain[11:].rstrip("0").rstrip(".") if "." in plain else plain[11:]
+        return day if rest in ("00:00", "00:00:00") else f"{day}T{rest}"
     if plain[:1] not in "+-.0123456789" or "_" in plain:
         return plain
     try:

@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Self
 
 import pandas as pd
 import pyarrow as pa
@@ -12,10 +13,13 @@ import pyarrow.parquet as pq
 from synth.codec import Draws, Encoded
 from synth.errors import InputError
 from synth.schema import Schema
-from synth.sources import delimited, files
+from synth.sources import delimited, duck, files
+from synth.sources.duck import parquet_files
 from synth.sources.encoding import Batch, Encoder, plain, tables
 from synth.sources.frames import Digest, Table, from_frame
 from synth.sources.persons import Persons
+from synth.sources.reading import PLAIN, Reading
+from synth.sources.sketch import Sketch
 
 MOST_COMPARED = 1 << 21  # rows; a longer table is not compared with those charged before
 
@@ -33,6 +37,13 @@ class Place(ABC):
     """A table somewhere. ``engine``: the word that the ledger and the card have for what reads and counts it."""
 
     engine = "frames"
+    delimited = False  # whether the schema's dialect is about its texts
+    reading: Reading
+
+    def under(self, schema: Schema) -> Self:
+        """The same place, whose texts are read as the schema says they are written."""
+        told: Any = self  # every place is a dataclass
+        return replace(told, reading=Reading.of(schema, delimited=self.delimited))
 
     @property
     @abstractmethod
@@ -54,7 +65,7 @@ class Place(ABC):
     def encoded(self, schema: Schema, draws: Draws, *, person: str | None, key: bytes) -> Opened:
         """All rows, encoded. ``key``: of the table's fingerprint."""
         names = [*schema.measured(), *([person] if person else [])]
-        digest = Digest(key, names, most=MOST_COMPARED)
+        digest: Digest = Sketch(key, names, most=MOST_COMPARED)
         encoder = Encoder(schema, draws, person=person, digest=digest)
         for batch in self.batches(schema, names[len(schema.measured()) :]):
             encoder.add(batch)
@@ -70,6 +81,7 @@ class FramePlace(Place):
     """A data frame."""
 
     frame: pd.DataFrame
+    reading: Reading = PLAIN
 
     @property
     def name(self) -> None:
@@ -84,7 +96,7 @@ class FramePlace(Place):
 
     def read(self, columns: Sequence[str]) -> Table:
         """The frame's columns as text."""
-        return from_frame(self.frame[list(columns)])
+        return from_frame(self.frame[list(columns)]).read_by(self.reading)
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """All rows at once: they are in memory anyway."""
@@ -96,6 +108,7 @@ class FilePlace(Place):
     """An Excel file, read whole."""
 
     path: Path
+    reading: Reading = PLAIN
 
     @property
     def name(self) -> str:
@@ -104,11 +117,11 @@ class FilePlace(Place):
 
     def check_form(self, columns: Sequence[str]) -> None:
         """One pass over the file. Errors: InputError."""
-        files.check_form(self.path, columns=columns)
+        files.check_form(self.path, columns=columns, dialect=self.reading.dialect)
 
     def read(self, columns: Sequence[str]) -> Table:
         """The columns as text."""
-        return files.read(self.path, columns=columns)
+        return files.read(self.path, columns=columns, reading=self.reading)
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """All rows at once."""
@@ -120,10 +133,12 @@ class CsvPlace(FilePlace):
     """A CSV file, plain or gzipped, parsed block by block by the reader that checks its form."""
 
     engine = "arrow"
+    delimited = True
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """Some megabytes of cells at a time."""
-        return plain(tables(delimited.stream(self.path, [*schema.measured(), *raw])))
+        parts = tables(delimited.stream(self.path, [*schema.measured(), *raw], self.reading.dialect))
+        return plain(part.read_by(self.reading) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -135,13 +150,7 @@ class ParquetPlace(FilePlace):
     @property
     def paths(self) -> list[Path]:
         """The files, in the order of their names. Errors: InputError when a folder has none."""
-        if not self.path.is_dir():
-            return [self.path]
-        found = sorted(p for p in self.path.iterdir() if p.name.lower().endswith((".parquet", ".pq")))
-        found = [p for p in found if not p.name.startswith((".", "_"))]
-        if not found:
-            raise InputError(f"{self.path}: no .parquet file lies in this folder; name the folder that holds them")
-        return found
+        return parquet_files(self.path)
 
     def check_form(self, columns: Sequence[str]) -> None:
         """One pass over every file; their columns must have the same types. Errors: InputError."""
@@ -175,14 +184,13 @@ class ParquetPlace(FilePlace):
     def read(self, columns: Sequence[str]) -> Table:
         """The columns as text."""
         whole = pa.concat_tables([pq.read_table(p, columns=list(columns)) for p in self.paths])
-        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows)
+        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """As DuckDB hands them over."""
-        from synth.sources import duck
-
         names = [*schema.measured(), *raw]
-        return duck.batches(self.paths, self.types(names), schema, raw=raw)
+        found = duck.batches(self.paths, self.types(names), schema, raw=raw)
+        return (replace(part, table=part.table.read_by(self.reading)) for part in found)
 
     def feed(self, digest: Digest, columns: Sequence[str]) -> None:
         """The texts of a table short enough to be compared."""

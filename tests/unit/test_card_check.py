@@ -106,7 +106,8 @@ def test_a_person_as_unit_and_a_public_row_count_hold(tmp_path):
     small_frame(400).to_csv(table, index=False)
     for relation, unit in (("zero_out", None), ("replace_one", None), ("add_remove", "id")):
         about = synth.run(table, schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, relation=relation, unit=unit,
-                          max_rows=3 if unit else None, dataset=relation, ledger=tmp_path / "l").card  # fmt: skip
+                          max_rows=3 if unit else None, dataset=relation, ledger=tmp_path / "l",
+                          separate=True).card  # fmt: skip
         assert card_check.check(about).epsilon == 1.0
     assert card_check.derive(about["mechanisms"], 1e-5) <= 1.0
 

@@ -104,7 +104,7 @@ def test_statistics_of_another_relation_do_not_add_up(small, command, tmp_path):
     out, paid = tmp_path / "release", tmp_path / "paid.json"
     synth.run(small[0], schema=SCHEMA, epsilon=2.0, delta=1e-5, method="independent", dataset="d", out=out)
     made = statistics(FRAME, schema=SCHEMA, ask=["mean:age"], epsilon=1.0, delta=1e-5, dataset="e",
-                      relation="replace_one")  # fmt: skip
+                      relation="replace_one", separate=True)  # fmt: skip
     paid.write_text(json.dumps(made.plain()))
     code, _, error = command("report", out, "--publishable", "--statistics", paid, "--out", tmp_path / "r.html")
     assert code == 3

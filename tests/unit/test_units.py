@@ -52,7 +52,7 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
     made = {}
     for most in (1, 3):
         result = synth.run(persons(), schema=schema, epsilon=1.0, delta=1e-5, method="independent", dataset=f"d{most}",
-                           relation=relation, unit="id", max_rows=most, num_rows=20)  # fmt: skip
+                           relation=relation, unit="id", max_rows=most, num_rows=20, separate=True)  # fmt: skip
         made[most] = result.card
     first = {most: card["mechanisms"][0] for most, card in made.items()}
     assert first[3]["sensitivity"] == pytest.approx(3 * first[1]["sensitivity"])

@@ -1,7 +1,5 @@
 """The ledger's arithmetic, policies and records, on real files."""
 
-import hashlib
-import hmac
 import math
 import stat
 import subprocess
@@ -210,22 +208,29 @@ def test_entries_come_back_as_written(ledger):
     assert again.time.endswith("+00:00")
 
 
-def test_the_same_rows_under_another_name_are_noticed(ledger):
-    assert ledger.fingerprint("run-1", dataset="census", digest=b"rows") == []
-    assert ledger.fingerprint("run-2", dataset="census", digest=b"rows") == []
-    assert ledger.fingerprint("run-3", dataset="census-copy", digest=b"rows") == ["census"]
-    assert ledger.fingerprint("run-4", dataset="other", digest=b"other rows") == []
+def same(one: bytes, other: bytes) -> bool:
+    return one == other
 
 
-def test_a_fingerprint_cannot_be_guessed_without_the_key(ledger, tmp_path):
-    ledger.fingerprint("run", dataset="census", digest=b"rows")
-    mark = ledger.entries()[0].question["fingerprint"]
-    key = (tmp_path / "ledger.sqlite.key").read_bytes()
-    assert mark == hmac.new(key, b"rows", "sha256").hexdigest()
-    assert mark != hashlib.sha256(b"rows").hexdigest()
-    other = Ledger(tmp_path / "other.sqlite")
-    other.fingerprint("run", dataset="census", digest=b"rows")
-    assert other.entries()[0].question["fingerprint"] != mark
+def test_the_same_rows_under_another_name_are_found_among_the_datasets_that_are_asked_about(ledger):
+    for run, (dataset, rows) in enumerate({"census": b"rows", "more": b"rows", "other": b"none"}.items()):
+        ledger.fingerprint(f"run-{run}", dataset=dataset, digest=rows)
+    asked = {"dataset": "copy", "alike": same}
+    assert ledger.marked() == ["census", "more", "other"]
+    assert ledger.twins(b"rows", among=ledger.marked(), **asked) == ["census", "more"]
+    assert ledger.twins(b"rows", among=["more", "other"], **asked) == ["more"]
+    assert ledger.twins(b"rows", among=["other"], **asked) == []
+    ledger.fingerprint("run-4", dataset="copy", digest=b"rows", apart=True)
+    assert ledger.twins(b"rows", among=ledger.marked(), **asked) == []
+
+
+def test_a_fingerprint_cannot_be_guessed_without_the_key_nor_compared_with_another(ledger, tmp_path):
+    for run in ("one", "two"):
+        ledger.fingerprint(run, dataset="census", digest=b"rows")
+    marks = [e.question["fingerprint"] for e in ledger.entries()]
+    assert marks[0] != marks[1]
+    (tmp_path / "ledger.sqlite.key").write_bytes(b"x" * 32)
+    assert ledger.twins(b"rows", dataset="copy", among=["census"], alike=same) == []
 
 
 def test_the_key_is_secret_lasting_and_never_in_the_ledger(ledger, tmp_path):

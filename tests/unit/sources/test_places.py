@@ -57,7 +57,7 @@ def test_a_folder_of_parquet_files_is_one_table(folder, tmp_path):
     result = run(folder, tmp_path / "out")
     assert abs(result.num_rows - 800) <= 40
     line = next(e for e in Ledger().entries() if e.kind == "spend")
-    assert (line.engine, line.dataset) == ("duckdb", str(folder))
+    assert (line.engine, line.dataset) == ("duckdb", "parts")
     assert json.loads((tmp_path / "out" / "card.json").read_text())["engine"] == "duckdb"
 
 

@@ -1,0 +1,273 @@
+"""Rows charged under another name: whoever may spend on both is told before the spend, nobody else at all."""
+
+import gzip
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from synth import sameness
+from synth import schema as schemas
+from synth.privacy.ledger import Ledger
+from synth.sources.sketch import KEPT, Mark, Sketch
+from tests.conftest import SMALL, small_frame
+from tests.laws.test_side_channels import masked, still
+
+ROLES = """[roles]
+steward = ["ann@x.org", "bob@x.org"]
+[datasets.first]
+may_spend = ["ann@x.org"]
+[datasets.second]
+may_spend = ["ann@x.org", "bob@x.org"]
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    small_frame(400).to_csv(tmp_path / "t.csv", index=False)
+    other = small_frame(400).assign(age=np.arange(400) % 90)
+    other.to_csv(tmp_path / "other.csv", index=False)
+    (tmp_path / "s.json").write_text(json.dumps(SMALL))
+    return tmp_path
+
+
+def run(command, place, dataset, *more, table="t.csv", out="out"):
+    return command("run", place / table, "--schema", place / "s.json", "--epsilon", "1", "--method", "independent",
+                   "--num-rows", "20", "--dataset", dataset, "--out", place / out, *more)  # fmt: skip
+
+
+def job(place, name, owner):
+    folder = place / name
+    folder.mkdir()
+    (folder / "request.json").write_text(json.dumps({"owner": owner, "dataset": "second"}))
+    (folder / "status.json").write_text(json.dumps({"state": "queued"}))
+    return folder
+
+
+def test_the_same_rows_are_refused_before_the_spend_with_the_ways_out(command, place):
+    assert run(command, place, "first")[0] == 0
+    before = Ledger().entries()
+    code, out, told = run(command, place, "second")
+    assert (code, out) == (2, "")
+    assert "charged to 'first' before" in told
+    assert "--dataset 'first'" in told
+    assert "--separate" in told
+    assert Ledger().entries() == before, "nothing is spent, and nothing recorded that others could read"
+    assert run(command, place, "first")[0] == 0
+    assert run(command, place, "second", "--separate")[0] == 0
+    assert run(command, place, "second")[0] == 0, "it was settled"
+    assert run(command, place, "third")[0] == 2
+
+
+def test_learning_and_statistics_ask_as_well(command, place):
+    assert run(command, place, "first")[0] == 0
+    kinds = {"columns": {n: {"type": f["type"]} for n, f in SMALL["columns"].items()}}
+    (place / "kinds.json").write_text(json.dumps(kinds))
+    learn = ("schema", "learn", place / "t.csv", "--schema", place / "kinds.json", "--epsilon", "1", "--out",
+             place / "l.json")  # fmt: skip
+    ask = ("statistics", place / "t.csv", "--schema", place / "s.json", "--epsilon", "1", "--ask", "mean:age", "--out",
+           place / "p.json")  # fmt: skip
+    for arguments in (learn, ask):
+        code, _, told = command(*arguments, "--dataset", "second")
+        assert (code, "first" in told) == (2, True)
+    assert {e.dataset for e in Ledger().entries()} == {"first"}
+    assert command(*learn, "--dataset", "learnt", "--separate")[0] == 0
+    assert run(command, place, "fourth")[0] == 2
+
+
+def seen(command, place, monkeypatch, *, before):
+    """All that bob can see of a run on ``second`` after somebody charged the table ``before`` to ``first``."""
+    monkeypatch.setenv("SYNTH_LEDGER", str(place / f"{before}.sqlite"))
+    monkeypatch.delenv("SYNTH_ROLES", raising=False)
+    assert run(command, place, "first", table=before, out=f"{before}-first")[0] == 0
+    monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
+    folder = job(place, f"{before}-job", "bob@x.org")
+    read = []
+    old = Sketch.__init__
+    with monkeypatch.context() as within:
+        within.setattr(Sketch, "__init__", lambda self, *a, **k: (read.append(1), old(self, *a, **k))[1])
+        told = run(command, place, "second", "--job", folder, out=f"{before}-second")
+    lines = Ledger().entries("second")
+    marks = [len(e.question["fingerprint"]) for e in lines if e.kind == "fingerprint"]
+    card = still(json.loads((place / f"{before}-second" / "card.json").read_text()), place)
+    noisy = ("ledger_entry", "mechanisms", "epsilon_derived")
+    return {"code": told[0], "out": masked(told[1], place).replace(before, "T"),
+            "err": masked(told[2], place).replace(before, "T"), "kinds": [e.kind for e in lines], "marks": marks,
+            "card": {k: v for k, v in card.items() if k not in noisy}, "passes": len(read),
+            "message": json.loads((folder / "status.json").read_text())["message"]}  # fmt: skip
+
+
+def test_who_may_spend_on_one_alone_sees_no_difference(command, place, monkeypatch):
+    """Exit code, messages, ledger lines, sizes, and how often the rows are read: the same whether rows are there."""
+    (place / "roles.toml").write_text(ROLES)
+    found = [seen(command, place, monkeypatch, before=name) for name in ("t.csv", "other.csv")]
+    assert found[0]["code"] == 0
+    assert found[0] == found[1]
+    assert found[0]["passes"] == 1
+
+
+@pytest.mark.parametrize(("owner", "code"), [("ann@x.org", 2), ("bob@x.org", 0), ("eve@y.org", 0), ("", 0)])
+def test_a_file_of_roles_says_who_is_told(command, place, monkeypatch, owner, code):
+    assert run(command, place, "first")[0] == 0
+    (place / "roles.toml").write_text(ROLES)
+    monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
+    found, _, told = run(command, place, "second", "--job", job(place, "job", owner))
+    assert (found, "first" in told) == (code, code == 2)
+
+
+def test_lines_of_the_ledger_do_not_tell_equal_rows(command, place):
+    """Also not of one dataset, whose rows may have changed between two runs."""
+    for dataset in ("first", "first", "second"):
+        assert run(command, place, dataset, *(("--separate",) if dataset == "second" else ()))[0] == 0
+    marks = [e.question for e in Ledger().entries() if e.kind == "fingerprint"]
+    texts = [m["fingerprint"] for m in marks]
+    assert len(set(texts)) == 3
+    assert len({len(t) for t in texts}) == 1
+    assert all(set(m) == {"form", "fingerprint"} for m in marks)
+    from base64 import b64decode
+
+    for one, other in ((0, 1), (0, 2)):  # a stream used twice would show equal bytes where plain texts agree
+        pair = [np.frombuffer(b64decode(texts[i]), np.uint8) for i in (one, other)]
+        assert np.mean(pair[0] == pair[1]) < 0.05
+
+
+def test_a_cell_that_stops_the_reading_changes_nothing(command, place, monkeypatch):
+    assert run(command, place, "first")[0] == 0
+
+    def stumbles(*_):
+        raise ValueError("SENTINEL")
+
+    monkeypatch.setattr(sameness, "_fill", stumbles)
+    code, _, told = run(command, place, "second")
+    assert (code, "SENTINEL" in told) == (0, False)
+
+
+def charged(frame, dataset="first", schema=SMALL):
+    return sameness.charged_before(frame, schema=schemas.parse(schema), dataset=dataset)
+
+
+@pytest.fixture
+def first(command, place):
+    frame = small_frame(1000)
+    frame.to_csv(place / "t.csv", index=False)
+    assert run(command, place, "first")[0] == 0
+    return frame
+
+
+def written(frame, place):
+    """The same rows in every other format."""
+    typed = frame.assign(age=frame.age.astype(int), income=pd.to_numeric(frame.income),
+                         seen=pd.to_datetime(frame.seen.replace("", None)))  # fmt: skip
+    typed.to_parquet(place / "copy.parquet")
+    typed.to_excel(place / "copy.xlsx", index=False)
+    with gzip.open(place / "copy.csv.gz", "wt") as out:
+        frame.sample(frac=1, random_state=2)[frame.columns[::-1]].to_csv(out, index=False)
+    import duckdb
+
+    with duckdb.connect(str(place / "copy.duckdb")) as db:
+        db.register("typed", typed)
+        db.execute("CREATE TABLE people AS SELECT * FROM typed")
+    return ("copy.parquet", "copy.xlsx", "copy.csv.gz")
+
+
+def test_all_formats_of_the_same_rows_have_one_mark(first, place):
+    for name in written(first, place):
+        assert charged(place / name, "elsewhere") == ["first"], name
+    source = f"duckdb:///{place / 'copy.duckdb'}"
+    facts = schemas.parse(SMALL)
+    pytest.importorskip("ibis")
+    assert sameness.charged_before("people", schema=facts, dataset="elsewhere", source=source) == ["first"]
+    assert charged(place / "copy.parquet", "first") == []
+
+
+def test_rows_charged_from_a_database_are_known_in_a_file(command, place):
+    pytest.importorskip("ibis")
+    frame = small_frame(300)
+    written(frame, place)
+    code, _, told = command("run", "--table", "people", "--source", f"duckdb:///{place / 'copy.duckdb'}", "--schema",
+                            place / "s.json", "--epsilon", "1", "--method", "independent", "--num-rows", "20",
+                            "--dataset", "base", "--out", place / "out")  # fmt: skip
+    assert code == 0, told
+    frame.to_csv(place / "t.csv", index=False)
+    assert charged(place / "t.csv", "elsewhere") == ["base"]
+
+
+def near(frame):
+    """Near copies that are to be found, by name."""
+    rng = np.random.default_rng(3)
+    changed = frame.copy()
+    changed.loc[rng.choice(len(frame), len(frame) // 5, replace=False), "age"] = "17"
+    few = {n: c for n, c in SMALL["columns"].items() if n in ("age", "income", "seen")}
+    renamed = {f"{n}_2": c for n, c in SMALL["columns"].items() if n != "id"}
+    return {
+        "a fifth of the rows changed": (changed, SMALL),
+        "a tenth of the rows removed": (frame.sample(frac=0.9, random_state=4), SMALL),
+        "rows added": (pd.concat([frame, small_frame(1200).iloc[1000:].assign(income="7.5")]), SMALL),
+        "columns dropped": (frame[["age", "income", "seen"]], {"columns": few}),
+        "columns renamed": (frame.add_suffix("_2"), {"columns": renamed}),
+    }
+
+
+def test_near_copies_are_found(first):
+    for name, (frame, facts) in near(first).items():
+        assert charged(frame, "elsewhere", facts) == ["first"], name
+
+
+def test_other_people_of_the_same_population_are_no_copy(first):
+    rng = np.random.default_rng(11)
+    mixed = pd.DataFrame({c: rng.permutation(first[c]) for c in first.columns if c != "seen"})
+    mixed["seen"] = rng.choice([d for d in first.seen if d], len(first))
+    assert charged(mixed, "elsewhere") == []
+
+
+def test_independent_tables_of_one_population_do_not_look_alike():
+    """The bound of ``Mark.like``: at the worst rate of rows that stand once, over many sizes of population."""
+    rng = np.random.default_rng(5)
+    for types in (1000, 3000, 10_000):
+        marks = []
+        for _ in range(2):
+            from synth.sources.frames import from_frame
+
+            drawn = rng.integers(0, types, 3000)
+            sketch = Sketch(b"k" * 16, ["a", "b"])
+            sketch.add(from_frame(pd.DataFrame({"a": drawn, "b": drawn % 7})))
+            marks.append(Mark.read(sketch.value()))
+        assert marks[0].least[-1] < np.iinfo(np.uint64).max
+        assert marks[0]._shared(marks[1]) < 0.4
+        assert not marks[0].like(marks[1])
+        assert len(marks[0].least) == KEPT
+
+
+def test_marks_of_older_ledgers_are_still_compared():
+    import hmac
+
+    from synth.privacy import ledger_store
+    from synth.sources.frames import from_frame
+
+    book = Ledger()
+    digest = from_frame(small_frame(50)).fingerprint(book.row_key())
+    told = {"fingerprint": hmac.new(ledger_store.key(book.path), digest, "sha256").hexdigest()}
+    with ledger_store.writing(book.path) as db:
+        ledger_store.append(db, kind="fingerprint", question=told, run="r", dataset="old", actor="a")
+    facts = {n: {**c, "type": "categorical", "categories": ["x"]} if c["type"] == "identifier" else c
+             for n, c in SMALL["columns"].items()}  # fmt: skip
+    assert charged(small_frame(50), "new", {"columns": facts}) == ["old"]
+    assert charged(small_frame(51), "new", {"columns": facts}) == []
+
+
+def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, monkeypatch):
+    from synth.request import dataset_name
+
+    table = place / "town.survey.csv"
+    os.rename(place / "t.csv", table)
+    assert dataset_name(table, None) == "town"
+    assert dataset_name(table, None, book=Ledger()) == "town"
+    monkeypatch.chdir(place)
+    code, _, told = command("run", table.name, "--schema", "s.json", "--epsilon", "1", "--method", "independent",
+                            "--num-rows", "20", "--out", "o")  # fmt: skip
+    assert code == 0, told
+    assert {e.dataset for e in Ledger().entries()} == {"town"}
+    Ledger().set_policy(str(table), max_epsilon=2)  # as versions before this one named it
+    assert dataset_name(table.name, None, book=Ledger()) == str(table)
