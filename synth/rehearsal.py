@@ -37,7 +37,7 @@ from synth.questions import (
     ValuesRelease,
     Votes,
 )
-from synth.schema import Schema
+from synth.schema import Column, Schema
 
 ROWS = 20_000  # of the made-up table, as far as counts tell
 FEW = 500  # of which other questions see so many
@@ -75,7 +75,7 @@ def rehearse(generator: Generator, schema: Schema, grant: Grant, *, rows: int = 
     Errors: UsageError for whatever the method or the curator refuse.
     """
     asked: Asked = []
-    door = _door(grant, schema, rows, asked, repeats=int(getattr(generator, "rounds", 1)))
+    door = _door(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
     public = rows if grant.near.rows_are_public else None
     try:
         generator.check(door.ask, setting(schema, grant, public_rows=public))
@@ -98,7 +98,7 @@ def rehearse(generator: Generator, schema: Schema, grant: Grant, *, rows: int = 
     return asked
 
 
-def _door(grant: Grant, schema: Schema, rows: int, asked: Asked, *, repeats: int = 1) -> Curator:
+def _door(grant: Grant, columns: Mapping[str, Column], rows: int, asked: Asked, *, repeats: int = 1) -> Curator:
     """The run's own curator; nothing is committed, the rows are made up, no answer is private."""
     rng = np.random.default_rng(0)
     answers = _Answers(rows, asked, rng)
@@ -106,7 +106,7 @@ def _door(grant: Grant, schema: Schema, rows: int, asked: Asked, *, repeats: int
     return Curator(
         grant=replace(grant, reserve=grant.reserve * MARGIN),
         commit=lambda: None,
-        read=lambda: {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in schema.measured().items()},
+        read=lambda: {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in columns.items()},
         mechanisms=pretended,
         noise=SeededNoise(0),
     )
@@ -208,7 +208,7 @@ def _learnt(generator: Generator | None, schema: Schema, grant: Grant, mu: float
             f"method {generator.name} is for small tables, which can be told only once the schema is complete: learn "
             "it first with `synth schema learn`, or choose method mixture"
         )
-    door = _door(grant, Schema(columns=schema.columns), ROWS, [])
+    door = _door(grant, {}, ROWS, [])  # learning asks for counts alone
     try:
         return learn(door.ask, schema, grant.near, mu=mu, failure_delta=grant.failure_delta)
     except BudgetError as error:
