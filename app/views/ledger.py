@@ -10,6 +10,7 @@ import streamlit as st
 import synth
 from app import access, composition, frame, words
 
+SIZE = 200  # lines on a page
 KINDS = {
     "spend": "charged",
     "policy": "cap set",
@@ -42,6 +43,8 @@ def page() -> None:
 
 def _total(total: Any) -> None:
     name = frame.escape(total.dataset)
+    if len(total.spellings) > 1:
+        st.caption(f"Spellings of one name, added up: {frame.escape(', '.join(total.spellings))}")
     runs = words.runs(total.runs)
     if total.remaining_epsilon is None:
         st.markdown(
@@ -75,14 +78,20 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
     st.subheader("Lines", anchor=False)
     chosen = st.selectbox("Show", [None, *names], key="lines_of", help="One dataset's lines, or all.",
                           format_func=lambda n: "all datasets" if n is None else n)  # fmt: skip
-    rows = [_row(entry) for entry in reversed(book.entries(chosen))]
+    refusals = st.checkbox("Refusals only", key="refusals", help="Spends that the caps did not allow.")
+    kind = "refusal" if refusals else None
+    number = int(st.session_state.get("lines_page", 1))
+    found, count = book.page(chosen, kind=kind, size=SIZE, number=number)
+    pages = max(1, -(-count // SIZE))
+    if pages > 1 or number > 1:
+        st.number_input(f"Page (of {pages}, the newest lines first)", 1, max(pages, number), key="lines_page",
+                        help=f"{count:,} lines, {SIZE} on a page.")  # fmt: skip
+    rows = [_row(entry) for entry in found]
     config = {
         "Epsilon": st.column_config.NumberColumn(format="%.4g"),
         "Delta": st.column_config.NumberColumn(format="%.1e"),
         "Details": st.column_config.TextColumn(width="large"),
     }
-    if st.checkbox("Refusals only", key="refusals", help="Spends that the caps did not allow."):
-        rows = [r for r in rows if r["What"] == KINDS["refusal"]]
     if not rows:
         st.info("No line of this kind.", icon=":material/info:")
         return
@@ -91,9 +100,12 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
 
 
 def _export(book: synth.Ledger, chosen: str | None) -> None:
-    """The lines as a file, with the last seal, to be kept elsewhere."""
-    lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in book.entries(chosen)]
-    text = "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
+    """The lines as a file, with the last seal, to be kept elsewhere; put together when it is asked for."""
+
+    def text() -> str:
+        lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in book.entries(chosen)]
+        return "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
+
     st.download_button("Export these lines (JSON)", text, "ledger.jsonl", "application/json", key="export_ledger",
                        icon=":material/download:", on_click="ignore",
                        help="One line of JSON for each, and the last seal. It holds no private value; keep it "
