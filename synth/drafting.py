@@ -5,7 +5,7 @@ numbers until somebody names the column as categorical or ordinal.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from synth import numerals
 from synth.errors import InputError, UsageError
 from synth.schema import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, canonical, parse
+from synth.sources import format_sniff
 from synth.sources.frames import Table, canonical_texts
 
 FEW = 20  # distinct whole numbers up to which a column may well hold codes
@@ -39,12 +40,15 @@ def draft(
     target: str | None = None,
     dataset: str | None = None,
     max_categories: int = MAX_CATEGORIES,
+    formats: Mapping[str, str] | None = None,
 ) -> Drafted:
     """Drafts the schema of a table: kinds, bounds, categories and missing codes, all ``unconfirmed``.
 
-    Cells that are empty or equal to a code in ``missing`` are missing; nothing else is. Columns of whole or
-    decimal numbers become integer or float, ISO dates datetime, two texts boolean, keys identifier, other text
-    categorical; naming a column decides its kind. A column without any value is drafted as the constant it is.
+    How texts are written (marks in numbers, order of dates, NA or 999 for missing) is found from them and said in a
+    line each (format_sniff.py); ``formats`` states it by column. Cells that are empty or equal to a code are missing.
+    Columns of whole or decimal numbers become integer or float, dates datetime, two texts boolean, keys identifier,
+    other text categorical; naming a column decides its kind. A column without any value is drafted as the constant it
+    is.
     Errors: UsageError for a name that is no column; InputError for text with more than ``max_categories`` values.
 
     >>> import pandas as pd
@@ -66,11 +70,16 @@ def draft(
     named = _named(table, options)
     notes = Notes()
     columns = {}
+    told = format_sniff.found(table, named=named, missing=missing, stated=formats)
     for name in table.names:
-        cells = _cells(table, name, missing)
-        columns[name] = _column(cells, kind=named.get(name), limit=max_categories, notes=notes)
-    schema = Schema(dataset=dataset, target=target, columns=columns)
-    return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=notes.sentences())
+        codes = [*missing, *told.missing.get(name, ())]
+        cells = _cells(told.table, name, codes)
+        column = _column(cells, kind=named.get(name), limit=max_categories, notes=notes)
+        if told.misread(name, column):
+            column = _column(_cells(table, name, codes), kind=named.get(name), limit=max_categories, notes=notes)
+        columns[name] = told.column(name, column)
+    schema = Schema(dataset=dataset, target=target, columns=columns, dialect=told.stated_dialect)
+    return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=[*told.lines, *notes.sentences()])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ ALLOWED = {
     "reporting": {"schema", "questions", "evaluate", "reporting"},
     "serve": {"roles"},
     "roles": set(),
-    "databases": {"sources"},
+    "databases": {"sources", "dialect"},
     "fetching": {"schema", "column"},
 }  # fmt: skip
 # may import all of the above and each other
