@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling clean
+.PHONY: audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling clean
 
 setup: .venv/ready
 
@@ -54,6 +54,9 @@ bench-gradients: setup  ## docs/generators/dp_ctgan.md, pate_gan.md, dp_vae.md; 
 
 bench-audit: setup  ## docs/audit.md: planted faults, bare mechanisms, methods, capacity
 	$(BIN)/python benchmarks/audit.py
+
+audit-whole: setup  ## docs/audit.md, the whole way: planted faults from file to release, and sound runs; minutes
+	$(BIN)/python benchmarks/audit_whole.py
 
 bench-small: setup  ## 500 rows from 3,000 by every method
 	$(BIN)/python benchmarks/small.py

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import exp
 from typing import Any
@@ -44,13 +45,17 @@ def meaning(epsilon: float, *, about: str = "row") -> str:
 
 def versions() -> dict[str, str]:
     """Installed versions of the libraries that the guarantee and the table rest on."""
-    found = {}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {name: _installed(name) for name in LIBRARIES}
+    return {name: told for name, told in found.items() if told is not None}
+
+
+@cache
+def _installed(name: str) -> str | None:
+    """Looked up once: it takes longer than all else that a card needs."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _merged(events: Sequence[Event]) -> list[Event]:

@@ -17,6 +17,8 @@ from synth.privacy.relation import relation_named
 from synth.request import check_schema, generator_named, granted
 
 DELTAS = (DELTA, 0.05, 0.2)  # at which the accountant's epsilon is compared as well
+SKIPPED = ("reading of files, cells placed at random, the bound on a person's rows, messages, files",
+           "for these: synth audit --whole")  # fmt: skip
 LEAST = 40  # draws, below which nothing can be said
 Tick = Callable[[], None]
 
@@ -45,7 +47,7 @@ class Audit:
         """The audit as JSON data."""
         parts = {n: None if (f := getattr(self, n)) is None else f.plain() for n in ("outputs", "tables")}
         return {**{n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "max_rows")},
-                "violated": self.violated, **parts,
+                "violated": self.violated, "skipped": SKIPPED[0], **parts,
                 "canaries": asdict(self.canaries) if self.canaries else None, "seconds": self.seconds}  # fmt: skip
 
     def in_words(self) -> list[str]:
@@ -61,7 +63,7 @@ class Audit:
         if self.canaries:
             c = self.canaries
             lines.append(f"  canaries: {c.right} of {c.made} guesses right, epsilon at least {c.epsilon:.3f}")
-        return lines
+        return [*lines, f"  skipped: {'; '.join(SKIPPED)}"]
 
 
 def claim_of(events: Sequence[Event], grant: Grant) -> Claim:

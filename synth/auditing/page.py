@@ -7,7 +7,7 @@ from math import exp, log10
 from scipy.special import ndtr, ndtri
 
 from synth.auditing.capacity import Capacity
-from synth.auditing.methods import Audit
+from synth.auditing.methods import SKIPPED, Audit
 from synth.evaluate.audit import DELTA, Finding
 from synth.reporting.html import card, facts, grid, note, number, page, section, table, text
 
@@ -30,6 +30,7 @@ def audit_page(found: Audit) -> str:
                                           card("Few false positives", roc(f, log=True))], wide=True))
           for name, f in parts if f is not None),
         *_canaries(found),
+        note(f"Skipped: {'; '.join(SKIPPED)}."),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """`synth audit`: attacks on the real components, and what attackers of limited capacity would see."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,11 +28,17 @@ def audit(
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
     max_rows: Annotated[int, typer.Option("--max-rows", help="Rows of the unit of privacy.")] = 1,
-    draws: DrawsOpt = 10_000,
+    draws: Annotated[
+        int | None, typer.Option("--draws", help="Draws of each table [default: 10000; 60 with --whole].")
+    ] = None,
     tables: Annotated[int, typer.Option("--tables", help="Synthetic tables of each; 0 for none.")] = 1_000,
     canaries: Annotated[int, typer.Option("--canaries", help="Rows planted in one whole run; 0 for none.")] = 0,
     confidence: ConfidenceOpt = 0.999,
     option: OptionOpt = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="From files to release folders, all outputs looked at.")
+    ] = False,
+    only: Annotated[list[str] | None, typer.Option("--only", help="With --whole: one canary; repeatable.")] = None,
     out: OutOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
@@ -41,11 +48,29 @@ def audit(
     from synth import auditing
 
     _check_out(out)
-    found = auditing.audit(method, epsilon=epsilon, delta=delta, relation=relation, max_rows=max_rows, draws=draws,
-                           table_draws=tables, canaries=canaries, confidence=confidence,
-                           options=parse_options(option or []))  # fmt: skip
-    plain = {**found.plain(), "paths": _write(out, auditing.audit_page(found), found.plain())}
+    shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "max_rows": max_rows,
+                              "confidence": confidence, "options": parse_options(option or [])}  # fmt: skip
+    if only and not whole:
+        raise UsageError("--only names a canary of the whole way; add --whole")
+    if whole:
+        told = auditing.audit_whole(method, draws=auditing.whole.DRAWS if draws is None else draws, progress=_told,
+                                    canaries=auditing.chosen(only or [], max_rows=max_rows), **shared)  # fmt: skip
+        _answer(told, auditing.whole_page(told), out, as_json)
+        return
+    found = auditing.audit(method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries,
+                           **shared)  # fmt: skip
+    _answer(found, auditing.audit_page(found), out, as_json)
+
+
+def _answer(found: Any, page: str, out: Path | None, as_json: bool) -> None:
+    """The page, its data beside it, and the answer."""
+    plain = {**found.plain(), "paths": _write(out, page, found.plain())}
     say(plain) if as_json else print("\n".join([*found.in_words(), *plain["paths"].values()]))
+
+
+def _told(fraction: float) -> None:
+    """Progress of what takes minutes."""
+    print(f"{100 * fraction:.0f} %", file=sys.stderr, flush=True)
 
 
 @audit_app.command("capacity")

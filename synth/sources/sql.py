@@ -101,7 +101,7 @@ def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | N
         return None
     branches = [f"WHEN {cell} IS NULL THEN {absent}"]
     if column.type in CATEGORICAL:
-        if kind != "integer":
+        if kind != "integer" or column.grouping is not None:
             return None
         listed = {**_whole({canonical(c): i for i, c in enumerate(column.categories or ())}), **found}
         inside = piecewise(cell, listed)

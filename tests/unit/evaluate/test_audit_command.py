@@ -46,3 +46,40 @@ def test_faults_are_one_line(command, tmp_path):
         assert told == ""
         assert words in error
         assert error.count("\n") == 1
+
+
+def test_an_audit_of_the_whole_way_writes_a_page_and_its_data(command, tmp_path):
+    out = tmp_path / "whole.html"
+    code, told, _ = command("audit", "--whole", "--method", "independent", "--only", "a row more", "--draws", 24,
+                            "--confidence", 0.99, "--out", out, "--json")  # fmt: skip
+    found = json.loads(told)
+    assert code == 0
+    assert found["whole"] is True
+    assert [c["name"] for c in found["canaries"]] == ["a row more"]
+    assert found["canaries"][0]["moments"]["draws"] == 24
+    assert 0.8 < found["canaries"][0]["moments"]["noise_found"] < 1.2  # seven deviations either way
+    page = out.read_text()
+    assert "a row more" in page
+    assert "Left out: seconds and memory" in page
+    assert json.loads(out.with_suffix(".json").read_text())["violated"] == found["violated"]
+
+
+def test_an_audit_that_does_not_go_the_whole_way_says_so(command):
+    _, told, _ = command("audit", "--method", "independent", "--epsilon", 5, "--draws", 40, "--tables", 0)
+    assert "skipped: reading of files" in told
+    assert "--whole" in told
+
+
+def test_faults_of_the_whole_way_are_one_line(command):
+    for arguments, words in (
+        (("--only", "a row more"), "add --whole"),
+        (("--whole", "--only", "no such one"), "choose among a row more"),
+        (("--whole", "--draws", 10), "24 draws or more"),
+        (("--whole", "--epsilon", 8), "too few to contradict"),
+        (("--whole", "--relation", "zero_out"), "absent row"),
+    ):
+        code, told, error = command("audit", *arguments)
+        assert code == 2, (arguments, error)
+        assert told == ""
+        assert words in error
+        assert error.count("\n") == 1

@@ -1,0 +1,147 @@
+"""Faults before, in and after the noise, each planted into a whole run by the replacement of one function.
+
+The product has no switch for them. Those of reading, of placing and of keeping rows were found in it in November 2026.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from decimal import Decimal
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synth import bundle, codec, units
+from synth.errors import InputError
+from synth.mechanisms import counts
+from synth.privacy.noise import SystemNoise
+from synth.sources import places
+from tests.planted.suspects import swapped
+
+FEW_TEXTS = 2_000
+Planted = AbstractContextManager[None]
+# ours, as they were when this module was loaded
+KNOWN, ENCODE, KEEP, FRAME = codec.known, codec.encode, units.keep, places.from_frame
+GAUSSIAN, LOG = SystemNoise.gaussian_counts, bundle.write_steward_log
+
+
+def _together(column: Any, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A column's texts parsed as one array: to whole numbers if all are, else to the nearest double of each."""
+    places, outside = KNOWN(column, values)
+    if column.type != "integer":
+        return places, outside
+    numbers = pd.to_numeric(pd.Series(values).str.strip(), errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    steps = np.rint((numbers - float(column.bounds[0])) / float(column.step))
+    inside = np.isfinite(steps) & (steps >= 0) & (steps < column.size)
+    return np.where(inside, np.where(inside, steps, 0).astype(np.int64), places), outside
+
+
+def batch_parsed() -> Planted:
+    """Numbers are parsed as a batch, so that one blank moves all of them."""
+    return swapped(codec, "known", _together)
+
+
+class _Once:
+    """Draws a single position for all cells that were lost."""
+
+    def __init__(self, draws: Any) -> None:
+        self._draws = draws
+
+    def uniform_codes(self, size: int, *, high: int) -> np.ndarray:
+        return np.full(size, self._draws.uniform_codes(1, high=high)[0])
+
+
+def _by_number(table: Any, schema: Any, draws: Any, **more: Any) -> Any:
+    texts = max((len(table.column(n).values) for n in schema.measured()), default=0)
+    return ENCODE(table, schema, _Once(draws) if texts > FEW_TEXTS else draws, **more)
+
+
+def path_by_texts() -> Planted:
+    """Columns of more than 2,000 texts take another path, on which all lost cells are placed by one draw."""
+    return swapped(codec, "encode", _by_number)
+
+
+class _ByPlace:
+    """In the place of secret keys: every other row of the table comes first."""
+
+    def uniform_codes(self, size: int, *, high: int) -> np.ndarray:  # noqa: ARG002
+        return np.arange(size) % 2
+
+
+def kept_by_place() -> Planted:
+    """Which rows of a person are kept follows from where they stand: a person in front moves everybody's."""
+    return swapped(units, "keep", lambda persons, max_rows, draws: KEEP(persons, max_rows, _ByPlace()))  # noqa: ARG005
+
+
+def root_of_rows() -> Planted:
+    """A person's rows are counted by their root."""
+    return swapped(counts, "sensitivity", lambda near: sqrt(near.max_rows))
+
+
+def less_noise() -> Planted:
+    """Noise of four fifths of what ledger and card state."""
+    return swapped(SystemNoise, "gaussian_counts",
+                   lambda self, shape, *, sigma: GAUSSIAN(self, shape, sigma=0.8 * sigma))  # fmt: skip
+
+
+def _quoting(column: Any, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    places, outside = KNOWN(column, values)
+    if column.type == "integer" and any(values[places < 0]):
+        raise InputError(f"cannot read {next(v for v in values[places < 0] if v)!r} as a number")
+    return places, outside
+
+
+def quoting_error() -> Planted:
+    """A cell that is no number ends the run with an error that quotes it."""
+    return swapped(codec, "known", _quoting)
+
+
+def _loud(path: Any, encoded: Any) -> None:
+    LOG(path, encoded)
+    print(f"{sum(encoded.unreadable.values())} cells could not be read")
+
+
+def counting_note() -> Planted:
+    """The number of unreadable cells, which is the steward's alone, is printed."""
+    return swapped(bundle, "write_steward_log", _loud)
+
+
+def _inferred(frame: pd.DataFrame) -> Any:
+    """Decimals with as many places as the longest."""
+
+    def even(cells: pd.Series) -> pd.Series:
+        if not all(isinstance(c, Decimal) for c in cells):
+            return cells
+        least = min(int(c.as_tuple().exponent) for c in cells)
+        return pd.Series([str(c.quantize(Decimal(1).scaleb(least))) for c in cells], dtype=object)
+
+    return FRAME(pd.DataFrame({n: even(frame[n]) for n in frame.columns}))
+
+
+def inferred_type() -> Planted:
+    """A frame's column of objects gets a type that fits all of its cells."""
+    return swapped(places, "from_frame", _inferred)
+
+
+FAULTS: dict[str, Callable[[], Planted]] = {
+    "numbers parsed as a batch": batch_parsed,
+    "a path by the number of texts": path_by_texts,
+    "kept rows that depend on others": kept_by_place,
+    "sensitivity sqrt(k) for k rows": root_of_rows,
+    "noise times 0.8": less_noise,
+    "an error that quotes a cell": quoting_error,
+    "a printed count of unreadable cells": counting_note,
+    "a column's type inferred from all cells": inferred_type,
+}
+# the canary that each is made visible by; only the quick tests know it
+CANARIES = {
+    "numbers parsed as a batch": "a blank among large numbers",
+    "a path by the number of texts": "the 2,001st text",
+    "kept rows that depend on others": "a person with many rows in front",
+    "sensitivity sqrt(k) for k rows": "a person with equal rows",
+    "noise times 0.8": "a row more",
+    "an error that quotes a cell": "cells that cannot be read",
+    "a printed count of unreadable cells": "cells that cannot be read",
+    "a column's type inferred from all cells": "a longer decimal, in a frame",
+}
