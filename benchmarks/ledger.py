@@ -1,6 +1,6 @@
 """How long a check, a spend and a look take on a long ledger, and how verification grows.
 
-    python benchmarks/ledger.py --out benchmarks/results/ledger.json
+python benchmarks/ledger.py --out benchmarks/results/ledger.json
 """
 
 import argparse
