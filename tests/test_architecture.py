@@ -41,7 +41,7 @@ ALLOWED = {
     "tensors": {"questions"},
     "statistics_file": set(),
     "forecast": set(),
-    "card": {"schema", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
+    "card": {"schema", "column", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "card_statements": set(),
     "card_model": set(),
     "card_check": {"card", "card_model", "card_statements", "privacy.accounting", "privacy.relation"},
@@ -56,7 +56,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest", "sameness",
+    "auditing", "statistics", "closest", "lastlook", "sameness",
 }  # fmt: skip
 
 

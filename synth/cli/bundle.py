@@ -20,7 +20,13 @@ def bundle(
     """Pack a release, its card and its publishable report into one zip; refuses what must not leave."""
     from dataclasses import asdict
 
-    from synth import release_bundle
+    from synth import lastlook, release_bundle
 
     made = release_bundle.make(release, out, how=selection)
-    say(asdict(made)) if as_json else print(f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}")
+    vouched = lastlook.standing(release)
+    if as_json:
+        say({**asdict(made), "standing": vouched})
+        return
+    for line in lastlook.in_words(vouched):
+        print(f"on your word, {line}")
+    print(f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}")

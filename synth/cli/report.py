@@ -25,8 +25,8 @@ def report(
     as_json: JsonOpt = False,
 ) -> None:
     """Report on a release: against the real rows (steward only), or from the release alone (publishable)."""
+    from synth import lastlook, steward_report
     from synth import report as reports
-    from synth import steward_report
     from synth.evaluate.examination import Limits
 
     if publishable == (real is not None):
@@ -43,7 +43,11 @@ def report(
     found = steward_report.examine(release, real=real, test=test, target=target, groups=tuple(group or ()),
                             limits=Limits(rows=max_rows))  # fmt: skip
     paths = steward_report.write(found, release, out)
+    there, rare = lastlook.standing(release), lastlook.standing_rare(release, real)
     if as_json:
-        say({"kind": "steward only, not for release", "paths": paths})
+        told = {"standing": there, "of_which_in_few_real_rows": rare}
+        say({"kind": "steward only, not for release", "paths": paths, **told})
     else:
+        for line in lastlook.in_words(there, rare):
+            print(f"on your word, {line} (for the steward only)")
         print(f"{paths['report']} (for the steward only, not for release)")
