@@ -17,8 +17,8 @@ def section(release: Path) -> None:
         st.caption("No list of values stands in this result on anybody's word.")
         return
     told = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
-    st.info(f"**Word for word, because somebody vouched for them:** {sum(there.values()):,} values stand in this result "
-            f"({told}). Is each of them public knowledge?", icon=":material/visibility:")  # fmt: skip
+    st.info(f"**Word for word, because somebody vouched for them:** {sum(there.values()):,} values stand in this "
+            f"result ({told}). Is each of them public knowledge?", icon=":material/visibility:")  # fmt: skip
 
 
 def rare(few: dict[str, int] | None, release: Path) -> None:
