@@ -12,7 +12,7 @@ MOST = 1000  # values offered in a menu
 
 def ask(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> dict[str, str]:
     """A condition for each chosen column, in the library's spelling; columns without one yet are left out."""
-    names = [n for n, c in columns.items() if c["type"] != "identifier"]
+    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
     chosen = st.multiselect(label, names, key=f"{key}_columns", help=help_text, placeholder="Choose columns")
     out = {}
     for name in chosen:

@@ -86,7 +86,11 @@ def _order(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] != "identifier" and (c.get("nullable") or c.get("missing"))]
+    names = [
+        n
+        for n, c in columns.items()
+        if c["type"] not in ("identifier", "omitted") and (c.get("nullable") or c.get("missing"))
+    ]
     if not names:
         st.info("No column may be empty so far: tick “May be empty” in the table above first.")
         return None
@@ -100,7 +104,7 @@ def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] != "identifier"]
+    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
     chosen = st.multiselect("Columns", names, key=f"{key}_columns", help="Two or more columns.",
                             placeholder="Choose columns")  # fmt: skip
     if len(chosen) < 2:
@@ -110,7 +114,7 @@ def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
 
 
 def _function(columns: dict[str, Plain], key: str) -> Plain | None:
-    names = [n for n, c in columns.items() if c["type"] != "identifier"]
+    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
     left, right = st.columns(2)
     column = left.selectbox("This column", names, index=None, key=f"{key}_what", help="The column that follows.")
     of = right.multiselect("follows from", [n for n in names if n != column], key=f"{key}_of",

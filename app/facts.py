@@ -12,6 +12,7 @@ import pandas as pd
 
 Plain = dict[str, Any]
 GRID = ("column", "use", "kind", "source", "min", "max", "step", "values", "empty", "missing", "description")
+UNREAD = ("identifier", "omitted")
 WORDED = ("categorical", "ordinal", "boolean")
 WHOLE_RANGE = 1000  # whole numbers that may become categories without listing them
 SHOWN_VALUES = 2000  # categories that can be edited in the browser
@@ -85,7 +86,8 @@ def _as_kind(column: Plain, kind: str) -> Plain:
     if kind in WORDED and column["type"] in ("integer", *WORDED):
         out["categories"] = column.get("categories") or _whole(column)
     elif kind not in WORDED:
-        out.pop("categories", None)
+        for fact in ("categories", "labels", "grouping", "risk", "reason"):
+            out.pop(fact, None)
     numbers = kind in ("integer", "float") and column["type"] in ("integer", "float")
     for fact in ("min", "max", "decimals", "resolution"):
         if not numbers and kind != column["type"]:
@@ -182,6 +184,20 @@ def confirm(plain: Plain, names: list[str], *, source: str = "declared") -> Plai
         for n, c in plain["columns"].items()
     }
     return {**plain, "columns": columns}
+
+
+def alone(plain: Plain, name: str, reason: str) -> Plain:
+    """The description with one list of values vouched for, for this reason."""
+    column = {**plain["columns"][name], "reason": reason.strip(), "source": "declared"}
+    return {**plain, "columns": {**plain["columns"], name: column}}
+
+
+def left_out(plain: Plain, name: str) -> Plain:
+    """The description with a column that is neither read nor made."""
+    column = {**_as_kind(plain["columns"][name], "omitted"), "source": "declared"}
+    column.pop("missing", None)
+    column.pop("nullable", None)
+    return {**plain, "columns": {**plain["columns"], name: column}}
 
 
 def with_values(plain: Plain, name: str, text: str) -> Plain:

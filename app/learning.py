@@ -5,9 +5,9 @@ import json
 import streamlit as st
 
 import synth
-from app import frame, runs, words
+from app import facts, frame, runs, words
 from app.forecast import budget
-from app.state import dataset, effective, wizard
+from app.state import alone, answered, dataset, effective, wizard
 from synth import jobs
 
 USUAL = 0.1
@@ -19,12 +19,14 @@ def section() -> None:
     if w.learning is not None:
         _watch(str(w.learning))
         return
-    names = [n for n, c in effective(w)["columns"].items() if c["type"] != "identifier"]
-    with st.expander("Learn values or bounds privately, with budget"):
+    names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
+    lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
+    with st.expander("Learn values or bounds privately, with budget", expanded=bool(lists)):
         st.caption("For columns whose possible values nobody knows from elsewhere: they are found in the rows under "
                    "noise, and rare ones are not found. It is charged to the dataset on its own, and the price stands "
                    "on the card of every result made with this description.")  # fmt: skip
-        columns = st.multiselect("Columns", names, key="learn_columns", placeholder="Choose columns",
+        columns = st.multiselect("Columns", names, default=lists, key=f"learn_columns_{w.edition}_{len(lists)}",
+                                 placeholder="Choose columns",
                                  help="Their values, bounds and missing codes are taken out and learnt.")  # fmt: skip
         left, right = st.columns(2)
         epsilon = left.number_input("Epsilon for learning", min_value=0.01, value=USUAL, step=0.05, key="learn_epsilon",
@@ -35,7 +37,9 @@ def section() -> None:
         left_over = getattr(found, "remaining_epsilon", None)
         st.caption("This dataset has no cap." if left_over is None else
                    f"The cap on this dataset leaves epsilon {left_over:g}.")  # fmt: skip
-        blocked = not columns or not dataset(w) or w.table is None
+        blocked = not columns or not dataset(w) or w.table is None or not answered(w)
+        if not answered(w):
+            st.caption("First say above whether a person can appear in more than one row.")
         if st.button(f"Spend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
                      icon=":material/school:"):  # fmt: skip
             try:
@@ -70,7 +74,8 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
     names = ", ".join(job.request().get("learns", []))
     if status.state == "done":
         found = json.loads(runs.learnt(job).read_text(encoding="utf-8"))
-        w.plain = {**found, "columns": {n: found["columns"].get(n, c) for n, c in w.plain["columns"].items()}}
+        told = {n: found["columns"].get(n, c) for n, c in w.plain["columns"].items()}
+        w.plain = {**w.plain, "learnt": found["learnt"], "columns": told}
         w.notice = f"Learnt privately: {frame.escape(names)}. The charge stands in the ledger."
     else:
         spent = status.exit_code in (None, 1, 5)

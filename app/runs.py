@@ -85,8 +85,11 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
     _may_spend(dataset(w), epsilon)
     job = jobs.create({"learns": columns, "dataset": dataset(w), "epsilon": epsilon, "owner": access.me().name})
     plain = effective(w)
-    lacking = {n: _bare(c) if n in columns else c for n, c in plain["columns"].items()}
-    (job.path / "asked.schema.json").write_text(json.dumps({**plain, "columns": lacking}), encoding="utf-8")
+    keys = [n for n, c in plain["columns"].items() if n == plain.get("unit")]
+    asked = {n: _bare(c) if n in columns else {"type": "identifier"} for n, c in plain["columns"].items()
+             if n in (*columns, *keys)}  # fmt: skip
+    about = {k: v for k, v in plain.items() if k in ("unit", "max_rows", "unit_source", "learnt")}
+    (job.path / "asked.schema.json").write_text(json.dumps({**about, "columns": asked}), encoding="utf-8")
     options = {
         "--schema": job.path / "asked.schema.json", "--epsilon": repr(epsilon), "--delta": repr(delta),
         "--relation": w.relation, "--dataset": dataset(w), "--out": learnt(job),
@@ -145,7 +148,9 @@ def learnt(job: jobs.Job) -> Path:
 
 def _bare(column: Plain) -> Plain:
     """A column without the facts that can be learnt; missing codes stay where somebody vouches for them."""
-    kept = ("type", "description") if column.get("source") == "unconfirmed" else ("type", "description", "missing")
+    kept = ("type", "description", *(("missing",) if column.get("source") != "unconfirmed" else ()))
+    if (column.get("grouping") or {}).get("kind") == "prefix":
+        kept = (*kept, "grouping")
     return {k: v for k, v in column.items() if k in kept}
 
 

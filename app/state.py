@@ -111,7 +111,20 @@ def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
 def confirmed(w: Wizard) -> bool:
     """Whether the description is sound and somebody vouches for every fact."""
     found, _ = schema(w)
-    return found is not None and not found.unconfirmed()
+    return found is not None and not found.unconfirmed() and not synth.alone(found) and answered(w)
+
+
+def answered(w: Wizard) -> bool:
+    """Whether somebody has said if a person can have several rows, where the description is a draft."""
+    return w.plain.get("unit_source") != "unconfirmed"
+
+
+def alone(w: Wizard) -> dict[str, str]:
+    """The columns whose list of values must be vouched for alone, each with why."""
+    try:
+        return synth.alone(synth.parse(effective(w), name="description", complete=False))
+    except synth.InputError:
+        return {}
 
 
 def dataset(w: Wizard) -> str:

@@ -12,6 +12,7 @@ KINDS = {
     "float": "decimal number",
     "datetime": "date or time",
     "identifier": "identifier (not learnt)",
+    "omitted": "left out (never read)",
 }
 SOURCES = {
     "declared": "I vouch for it",
@@ -164,6 +165,7 @@ def method(about: Mapping[str, Any]) -> str:
     return METHODS.get(str(about["name"]), str(about["summary"]))
 
 
+ASKED_ABOVE = ("keys that repeat (", "long lists, or values that few rows have (")  # the page asks about these itself
 _FLAGS = {
     "list them with --categorical": "list them under “Columns of codes”",
     "name them with --categorical": "name them under “Columns of codes”",

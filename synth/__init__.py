@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from synth.drafting import draft
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
     from synth.evaluate.fidelity import compare
+    from synth.groupings import coarser_plain as grouped
+    from synth.groupings import offered as groups
     from synth.pipeline import learn_schema, refit, run, sample
     from synth.planning import plan
     from synth.privacy.composition import ledger_composition
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from synth.schema import Schema, load, parse
     from synth.steward_report import examine
     from synth.steward_report import write as write_steward_report
+    from synth.vouching import alone
 
 __version__ = "0.1.0"
 
@@ -43,7 +46,8 @@ _HOME = {
     "write_steward_report": "steward_report:write", "write_publishable_report": "report:write",
     "make_bundle": "release_bundle:make", "check_card": "card_check:check", "card_html": "card_page:render_html",
     "choice_columns": "closest:shared", "choice_questions": "closest:questions",
-    "choice_distances": "closest:distances",
+    "choice_distances": "closest:distances", "alone": "vouching", "grouped": "groupings:coarser_plain",
+    "groups": "groupings:offered",
 }  # fmt: skip
 
 __all__ = [
@@ -55,6 +59,7 @@ __all__ = [
     "SpentError",
     "SynthError",
     "UsageError",
+    "alone",
     "card_html",
     "check_card",
     "choice_columns",
@@ -64,6 +69,8 @@ __all__ = [
     "databases",
     "draft",
     "examine",
+    "grouped",
+    "groups",
     "jobs",
     "learn_schema",
     "ledger_composition",

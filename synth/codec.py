@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from synth import cells, formulas
+from synth import cells, formulas, groupings
 from synth.intervals import Intervals
 from synth.schema import CATEGORICAL, NUMERIC, Column, Schema, canonical
 
@@ -95,6 +95,8 @@ def known(column: Column, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     missing = {canonical(code): column.size + i for i, code in reversed(list(enumerate(column.missing_codes)))}
     if column.type in CATEGORICAL:
         listed = {canonical(c): i for i, c in enumerate(column.categories or ())}
+        if column.grouping is not None:
+            texts = groupings.grouped(column, texts)
         places = np.where(legible, _mapped(texts, {**listed, **missing}), -1)
         return places, np.zeros(len(places), dtype=bool)
     places, outside = _dated(column, texts) if column.type == "datetime" else _numbered(column, texts)
@@ -161,7 +163,7 @@ def decode(
 ) -> dict[str, pa.Array]:
     """Text columns in schema order, as the source would write them; identifiers count from ``first``."""
     out = {}
-    for name, column in schema.columns.items():
+    for name, column in schema.kept().columns.items():
         if column.type == "identifier":
             out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
         else:

@@ -12,12 +12,24 @@ from synth.dialect import format_problem
 
 CATEGORICAL = ("categorical", "ordinal", "boolean")
 NUMERIC = ("integer", "float")
+UNREAD = ("identifier", "omitted")  # kinds of which no cell is learnt
 LEARN = " (or learn it: `synth schema learn`, `synth run --learn-share`)"
 MAX_POSITIONS = 2**53  # beyond, a float no longer tells neighbouring positions apart
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
-Kind = Literal["categorical", "ordinal", "boolean", "integer", "float", "datetime", "identifier"]
+MOST_PREFIX = 8  # characters that a grouping by beginnings may keep
+
+Kind = Literal["categorical", "ordinal", "boolean", "integer", "float", "datetime", "identifier", "omitted"]
 Source = Literal["public", "declared", "private", "unconfirmed"]
+Risk = Literal["key", "text", "unique", "dates", "many", "rare"]
+RISKS: dict[str, str] = {
+    "key": "its values look like keys that name a person or a case",
+    "text": "its values look like notes in free text",
+    "unique": "most of its values stand in one row only",
+    "dates": "its values look like dates",
+    "many": "it has a long list of values",
+    "rare": "few rows have some of its values",
+}
 
 
 def canonical(text: str) -> str:
@@ -29,6 +41,20 @@ def canonical(text: str) -> str:
     return re.sub(r"^(-?[0-9]+)\.0+$", r"\1", text.strip())
 
 
+class Grouping(BaseModel):
+    """How texts are made coarser before they are compared with the categories, cell by cell; a public rule.
+
+    ``prefix``: by their first ``length`` characters. ``listed``: what is not among the categories counts as ``other``,
+    which is one of them.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["prefix", "listed"]
+    length: int | None = Field(default=None, ge=1, le=MOST_PREFIX)
+    other: str | None = None
+
+
 class Column(BaseModel):
     """The public facts of one column; a fact that does not apply is left out."""
 
@@ -37,6 +63,7 @@ class Column(BaseModel):
     type: Kind
     categories: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
+    grouping: Grouping | None = None
     min: int | float | str | None = Field(default=None, union_mode="left_to_right")
     max: int | float | str | None = Field(default=None, union_mode="left_to_right")
     decimals: int | None = Field(default=None, ge=0, le=15)
@@ -45,6 +72,8 @@ class Column(BaseModel):
     nullable: bool | None = None
     missing: tuple[str, ...] | None = None
     source: Source = "declared"
+    risk: Risk | None = None
+    reason: str | None = None
     description: str | None = None
 
     @property
@@ -77,10 +106,10 @@ class Column(BaseModel):
 
     @property
     def size(self) -> int:
-        """Number of positions of valid values; 0 for an identifier."""
+        """Number of positions of valid values; 0 for an identifier or a column left out."""
         if self.type in CATEGORICAL:
             return len(self.categories or ())
-        if self.type == "identifier":
+        if self.type in UNREAD:
             return 0
         low, high = self.bounds
         return int((high - low) / self.step) + 1
@@ -97,7 +126,7 @@ def facts(column: Column) -> list[str]:
     >>> facts(Column(type="integer", min=0, max=9))
     ['type', 'min', 'max']
     """
-    stated = column.model_dump(exclude_none=True, exclude={"source", "description"})
+    stated = column.model_dump(exclude_none=True, exclude={"source", "description", "risk", "reason"})
     return list(stated)
 
 
@@ -111,6 +140,8 @@ def column_problems(column: Column, complete: bool):
     codes = [canonical(c) for c in column.missing or ()]
     if len(set(codes)) < len(codes):
         yield "missing names the same code twice"
+    if column.grouping is not None:
+        yield from _grouping_problems(column, column.grouping)
     if column.labels is not None and len(column.labels) != len(column.categories or ()):
         yield "labels must name each category once, in the order of the categories"
 
@@ -126,6 +157,22 @@ def _category_problems(column: Column):
     both = set(texts) & {canonical(c) for c in column.missing_codes}
     if both:
         yield f"{sorted(both)[0]!r} is both a category and a missing code; keep one"
+
+
+def _grouping_problems(column: Column, grouping: Grouping):
+    if column.type not in CATEGORICAL:
+        yield "grouping is for texts; make the column categorical"
+    elif (grouping.length is None) == (grouping.kind == "prefix") or (grouping.other is None) == (
+        grouping.kind == "listed"
+    ):
+        yield "a grouping by prefix states length, one that is listed states other"
+    elif grouping.kind == "listed":
+        if canonical(str(grouping.other)) not in map(canonical, column.categories or ()):
+            yield f"grouping: {grouping.other!r} must be one of the categories"
+    elif grouping.kind == "prefix" and any(
+        len(canonical(c)) > int(grouping.length or 0) for c in column.categories or ()
+    ):
+        yield f"grouping: a category is longer than its {grouping.length} characters"
 
 
 def _bound_problems(column: Column):

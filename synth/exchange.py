@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from synth.column import RISKS
 from synth.errors import InputError, UsageError
 from synth.schema import NUMERIC, UNCONFIRMED, Column, Schema, canonical, parse
 
@@ -152,11 +153,14 @@ def merge(stated: Schema, drafted: Schema) -> Exchanged:
 def _merged(name: str, stated: Column, drafted: Column, notes: list[str]) -> Column:
     if stated.type == "identifier":
         return stated
+    if drafted.type == "omitted":
+        notes.append(f"{name}: {stated.type} in the metadata; {RISKS[str(drafted.risk)]}, so it is left out")
+        return drafted
     if stated.categories:
         codes = {canonical(code) for code in drafted.missing_codes}
         kept = tuple(c for c in stated.categories if canonical(c) not in codes)
         source = UNCONFIRMED if drafted.missing_codes else stated.source
-        return drafted.model_copy(update={"type": stated.type, "categories": kept, "source": source})
+        return drafted.model_copy(update={"type": stated.type, "categories": kept, "source": source, "risk": None})
     if stated.type == "boolean" and len(drafted.categories or ()) <= 2:
         return drafted.model_copy(update={"type": "boolean"})
     if stated.type in NUMERIC and drafted.type in ("categorical", "boolean", "datetime") and drafted.size > 1:
@@ -179,6 +183,7 @@ def to_sdv(schema: Schema, *, table_name: str | None = None) -> dict[str, Any]:
     >>> to_sdv(schema, table_name="people")["tables"]["people"]["primary_key"]
     'ID'
     """
+    schema = schema.kept()
     table: dict[str, Any] = {"columns": {name: _sdtype(column) for name, column in schema.columns.items()}}
     keys = [name for name, column in schema.columns.items() if column.type == "identifier"]
     if len(keys) == 1 and keys[0] != schema.person:

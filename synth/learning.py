@@ -96,7 +96,13 @@ def _categories(column: Column, release: Release) -> Column:
         told.sort(key=float)
     except ValueError:
         told.sort()
-    facts = {"categories": tuple(told) or ("unknown",), "missing": tuple(here) or None, "source": "private"}
+    facts = {
+        "categories": tuple(told) or ("unknown",),
+        "missing": tuple(here) or None,
+        "source": "private",
+        "risk": None,
+        "reason": None,
+    }
     return column.model_copy(update=facts)
 
 

@@ -102,6 +102,18 @@ def dates(values: list[str]) -> Span | None:
     return Span(first=texts[0], last=texts[1], resolution="day" if days else "second")
 
 
+def decades(span: Span) -> Span:
+    """The same span out to the ends of its decades.
+
+    >>> decades(Span(first="1931-05-06", last="2019-01-31", resolution="day"))
+    Span(first='1930-01-01', last='2019-12-31', resolution='day')
+    """
+    first, last = f"{span.first[:3]}0-01-01", f"{span.last[:3]}9-12-31"
+    if span.resolution != "day":
+        first, last = f"{first}T00:00:00", f"{last}T23:59:59"
+    return Span(first=first, last=last, resolution=span.resolution)
+
+
 def sorted_numbers(values: list[str]) -> list[str] | None:
     """The texts in numerical order, or None when one is no number.
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from synth import bundle, codec, sameness
+from synth import bundle, cells, codec, groupings, sameness
 from synth.answering import mechanisms, setting
 from synth.card import card, together
 from synth.errors import SpentError, SynthError
@@ -23,7 +23,7 @@ from synth.privacy.ledger import Entry, Ledger
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.request import Job
-from synth.schema import CATEGORICAL, Learnt, Schema
+from synth.schema import CATEGORICAL, Column, Learnt, Schema
 from synth.sources.spool import Spool
 from synth.units import keep, keep_parts
 
@@ -145,16 +145,16 @@ class Paid:
         return door
 
     def _price(self, door: Curator) -> Learnt:
-        """What the learning alone cost; the ledger was charged with the whole run."""
+        """What all learning cost, with what was learnt before; the ledger was charged with the whole run."""
         assert self.line is not None
-        grant, alone = self.job.grant, self.job.learn_share == 1
+        grant, alone, before = self.job.grant, self.job.learn_share == 1, self.job.schema.learnt
         return Learnt(
-            epsilon=grant.epsilon if alone else door.epsilon_derived,
-            delta=grant.delta,
+            epsilon=(grant.epsilon if alone else door.epsilon_derived) + (before.epsilon if before else 0.0),
+            delta=grant.delta + (before.delta if before else 0.0),
             relation=str(grant.near.relation),
             unit=grant.near.unit,
             ledger_entry=self.line.number,
-            mechanisms=tuple(e.plain() for e in door.events),
+            mechanisms=(*(before.mechanisms if before else ()), *(e.plain() for e in door.events)),
         )
 
     def _commit(self) -> None:
@@ -203,7 +203,7 @@ class Paid:
             rows[finer(name)] = fineness(wide.columns[name], rows[name])
         for name in names:
             if self.schema.columns[name].type in CATEGORICAL:
-                rows[name] = _words(table.column(name), kept)
+                rows[name] = _words(self.schema.columns[name], table.column(name), kept)
         return rows
 
     def _outcome(self, state: str, detail: dict[str, Any]) -> None:
@@ -222,7 +222,9 @@ class Paid:
         return f"failed after the budget was committed: {reason}; {stands}"
 
 
-def _words(text: codec.TextColumn, kept: np.ndarray | None) -> Words:
-    texts, index = np.unique(codec.canonical_texts(text.values).to_numpy(dtype=str), return_inverse=True)
-    codes = index[text.codes]
-    return Words(texts, codes if kept is None else codes[kept])
+def _words(column: Column, text: codec.TextColumn, kept: np.ndarray | None) -> Words:
+    merged = groupings.grouped(column, cells.canonical(text.values)).dictionary_encode()
+    values = merged.dictionary.to_numpy(zero_copy_only=False)
+    order = np.argsort(values, kind="stable")
+    codes = np.argsort(order)[merged.indices.to_numpy()[text.codes]]
+    return Words(values[order], codes if kept is None else codes[kept])

@@ -40,7 +40,7 @@ from synth.sameness import MaySpend, anybody
 from synth.sampling import sample as sample
 from synth.sampling import sample_to as sample_to
 from synth.schema import MAX_CATEGORIES, Schema
-from synth.vouching import with_target
+from synth.vouching import to_learn, with_target
 
 NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
 STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
@@ -78,7 +78,8 @@ def run(
     dataset: str | None = None,
     seed: int | None = None,
     device: str = "auto",
-    assume_public: bool = False,
+    assume_public: bool | Sequence[str] = False,
+    reasons: Mapping[str, str] | None = None,
     max_categories: int = MAX_CATEGORIES,
     actor: str | None = None,
     approved_by: str | None = None,
@@ -103,6 +104,8 @@ def run(
     ``unit``: the identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random;
     without it a row is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out
     (categories, bounds, presence of missing values); they are marked ``private`` in the result's schema.
+    ``assume_public``: vouches for drafted facts; True for all but the lists of values that tell of persons, which must
+    be named, each with one of the ``reasons`` (column to text), which goes onto the card.
     ``options``: of the method, by name (``synth.methods()`` lists them).
     Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
     before the spend unless ``separate`` says that no person is in both.
@@ -115,8 +118,8 @@ def run(
     request = Request(
         epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, unit=unit, max_rows=max_rows,
         learn_share=learn_share, num_rows=num_rows, dataset=dataset, seed=seed, device=device,
-        assume_public=assume_public, max_categories=max_categories, actor=actor, approved_by=approved_by,
-        separate=separate, options=options or {},
+        assume_public=assume_public, reasons=reasons or {}, max_categories=max_categories, actor=actor,
+        approved_by=approved_by, separate=separate, options=options or {},
     )  # fmt: skip
     with PeakMemory() as peak:
         reporter.stage("check")
@@ -197,14 +200,15 @@ def learn_schema(
 ) -> Schema:
     """A complete schema from one that states names and kinds, its missing facts learnt for epsilon and delta.
 
-    Facts that the schema states are kept. The learnt ones are marked ``private``; the schema carries their price,
-    which the card of every release made with it adds to its own.
+    Facts that the schema states are kept, but for those of a draft that nobody has confirmed. The learnt ones are
+    marked ``private``; the schema carries their price, which the card of every release made with it adds to its own.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit; a ledger entry of its own. Errors: as
     ``run``; InputError when nothing is missing.
     """
     reporter = reporter or Quiet()
     reporter.stage("check")
+    schema = to_learn(schema, False, reporter.note)
     if not lacking(schema):
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
     request = Request(

@@ -1,6 +1,6 @@
 """What is asked for, and everything about it that can be refused before a row is read."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from synth.schema import MAX_CATEGORIES, Schema
 from synth.sources.engines import Engine
 from synth.sources.places import FilePlace, Place, place_of
 from synth.sources.warehouse import WarehousePlace
-from synth.vouching import adjacency, check_learnt, confirmed, learning_share, with_target, with_unit
+from synth.vouching import adjacency, check_learnt, confirmed, learning_share, to_learn, with_target, with_unit
 
 Source: TypeAlias = str | Path | pd.DataFrame | Place
 Note = Callable[[str], None]
@@ -43,7 +43,8 @@ class Request:
     dataset: str | None = None
     seed: int | None = None
     device: str = "auto"
-    assume_public: bool = False
+    assume_public: bool | Sequence[str] = False
+    reasons: Mapping[str, str] = field(default_factory=dict)
     max_categories: int = MAX_CATEGORIES
     actor: str | None = None
     approved_by: str | None = None
@@ -82,6 +83,7 @@ class Job:
             "method": self.generator.name,
             "columns": list(self.schema.measured()),
             "target": self.schema.target,
+            **({"learns": True} if self.learn_share == 1 else {}),
             **({"mu": self.grant.mu} if _gaussian(self.generator) else {}),
             "sensitivity": counts.sensitivity(self.grant.near),
             "max_rows": self.grant.near.max_rows,
@@ -108,11 +110,21 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
     relation = relation_named(request.relation)
     generator = generator_named(request.method, relation, request.options)
     check_num_rows(request.num_rows)
+    if request.learn_share is not None:
+        schema = to_learn(schema, request.assume_public, note)
     share = learning_share(schema, request.learn_share)
     schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
-    schema = confirmed(schema, assume_public=request.assume_public, max_categories=request.max_categories, note=note)
+    schema = confirmed(
+        schema, assume_public=request.assume_public, reasons=request.reasons, max_categories=request.max_categories,
+        note=note,
+    )  # fmt: skip
     if not schema.measured():
         raise InputError("schema: every column is an identifier; there is nothing to learn")
+    if schema.learnt is not None and 0 < share < 1:
+        raise InputError(
+            "schema: some of its facts were learnt before, at a price that does not add up with learning within a run; "
+            "learn what is missing with `synth schema learn`, then run without --learn-share"
+        )
     near = adjacency(schema, relation)
     check_learnt(schema, near)
     if getattr(generator, "needs_public_rows", False) and not near.rows_are_public:

@@ -6,18 +6,31 @@ missing code one in ``range(column.size, column.cells)``.
 """
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from synth.column import CATEGORICAL, NUMERIC, SECONDS, Column, Kind, Source, canonical, column_problems, facts
+from synth.column import (
+    CATEGORICAL,
+    NUMERIC,
+    SECONDS,
+    UNREAD,
+    Column,
+    Grouping,
+    Kind,
+    Source,
+    canonical,
+    column_problems,
+    facts,
+)
 from synth.constraints import Constraint, columns_of, derived
 from synth.dialect import Dialect
 from synth.errors import InputError
 
-__all__ = ["CATEGORICAL", "MAX_CATEGORIES", "NUMERIC", "SECONDS", "UNCONFIRMED", "Column", "Kind", "Learnt", "Schema",
-           "Source", "canonical", "facts", "load", "parse"]  # fmt: skip
+__all__ = ["CATEGORICAL", "MAX_CATEGORIES", "NUMERIC", "SECONDS", "UNCONFIRMED", "UNREAD", "Column", "Grouping", "Kind",
+           "Learnt", "Schema", "Source", "canonical", "facts", "load", "parse"]  # fmt: skip
 UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
 MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
 
@@ -50,6 +63,7 @@ class Schema(BaseModel):
     positive: str | None = None
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
+    unit_source: Literal["public", "declared", "unconfirmed"] | None = None
     dialect: Dialect | None = None
     learnt: Learnt | None = None
     constraints: tuple[Constraint, ...] | None = None
@@ -61,18 +75,26 @@ class Schema(BaseModel):
         return None if self.unit in (None, "row") else self.unit
 
     def measured(self) -> dict[str, Column]:
-        """The columns that a generator learns: all but identifiers and those that a constraint gives outright."""
+        """The columns that a generator learns: not identifiers, those left out, or those that a constraint gives."""
         given = derived(self.constraints or ())
-        return {n: c for n, c in self.columns.items() if c.type != "identifier" and n not in given}
+        return {n: c for n, c in self.columns.items() if c.type not in UNREAD and n not in given}
+
+    def kept(self) -> "Schema":
+        """The schema without the columns that are left out: they are neither read nor made."""
+        columns = {n: c for n, c in self.columns.items() if c.type != "omitted"}
+        return self if len(columns) == len(self.columns) else self.model_copy(update={"columns": columns})
 
     def unconfirmed(self) -> dict[str, list[str]]:
         """Drafted facts that nobody has vouched for, by column."""
         return {n: facts(c) for n, c in self.columns.items() if c.source == UNCONFIRMED}
 
-    def assume_public(self) -> "Schema":
-        """The same schema with every unconfirmed fact marked as public."""
+    def assume_public(self, names: Collection[str] | None = None) -> "Schema":
+        """The same schema with the unconfirmed facts of these columns, by default of all, marked as public."""
         mark = {"source": "public"}
-        columns = {n: c.model_copy(update=mark) if c.source == UNCONFIRMED else c for n, c in self.columns.items()}
+        columns = {
+            n: c.model_copy(update=mark) if c.source == UNCONFIRMED and (names is None or n in names) else c
+            for n, c in self.columns.items()
+        }
         return self.model_copy(update={"columns": columns, **self._dialect_confirmed(mark)})
 
     def _dialect_confirmed(self, mark: dict[str, str]) -> dict[str, Dialect]:
@@ -161,8 +183,9 @@ def _rule_problems(schema: Schema, rule: Constraint):
     for name in names:
         if name not in schema.columns:
             yield f"{name!r} is not among the columns"
-        elif schema.columns[name].type == "identifier":
-            yield f"{name!r} is an identifier, which no rule can concern"
+        elif schema.columns[name].type in UNREAD:
+            what = "an identifier" if schema.columns[name].type == "identifier" else "left out"
+            yield f"{name!r} is {what}, which no rule can concern"
     if len(set(names)) < len(names):
         yield "it names a column twice"
     lines = rule.table if rule.kind == "function" else rule.combinations if rule.kind == "fixed" else ()
@@ -191,8 +214,9 @@ def _target_problems(schema: Schema):
     target = schema.columns.get(schema.target or "")
     if target is None:
         yield f"target {schema.target!r} is not among the columns"
-    elif target.type == "identifier":
-        yield f"target {schema.target!r} is an identifier, which is never modelled; choose another column"
+    elif target.type in UNREAD:
+        what = "an identifier" if target.type == "identifier" else "left out"
+        yield f"target {schema.target!r} is {what}, which is never modelled; choose another column"
     elif target.type in CATEGORICAL and schema.positive is not None:
         known = {canonical(c) for c in target.categories or ()}
         if canonical(schema.positive) not in known:

@@ -1,6 +1,6 @@
 """Further statistics of a private table, paid for by a spend of their own: means, quantiles and group counts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from math import prod, sqrt
@@ -131,7 +131,8 @@ def statistics(
     ledger: str | Path | None = None,
     dataset: str | None = None,
     source: str | None = None,
-    assume_public: bool = False,
+    assume_public: bool | Sequence[str] = False,
+    reasons: Mapping[str, str] | None = None,
     actor: str | None = None,
     approved_by: str | None = None,
     noise: SystemNoise | None = None,
@@ -155,8 +156,8 @@ def statistics(
     reporter.stage("check")
     request = Request(
         epsilon=epsilon, delta=delta, method="independent", relation=relation, unit=unit, max_rows=max_rows,
-        dataset=dataset, actor=actor, approved_by=approved_by, assume_public=assume_public, device="cpu",
-        separate=separate,
+        dataset=dataset, actor=actor, approved_by=approved_by, assume_public=assume_public, reasons=reasons or {},
+        device="cpu", separate=separate,
     )  # fmt: skip
     job = prepare(located(table, source), schema, request, note=reporter.note)
     job = replaced(job, generator=Asking(asked=asked))

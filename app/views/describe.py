@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import constraints, facts, frame, intake, learning, words, work
-from app.state import Wizard, dataset, effective, schema, wizard
+from app import constraints, facts, frame, intake, learning, lists, words, work
+from app.state import Wizard, alone, answered, dataset, effective, schema, wizard
 
 HEIGHT = 35
 COLUMNS = {
@@ -48,10 +48,11 @@ def page() -> None:
     _grid()
     _problems()
     _vouch()
+    _lists()
+    learning.section()
     _vouchers()
     _values()
     constraints.section()
-    learning.section()
     if w.place is not None and w.table != work.SAMPLE:
         _books()
         _again()
@@ -71,7 +72,10 @@ def _whole_table() -> None:
         "must share one name: what is learnt from each adds up.",
     )  # fmt: skip
     w.plain["dataset"] = name.strip() or None
-    choices = [None, *(n for n, c in w.plain["columns"].items() if c["type"] != "identifier" and n not in w.left_out)]
+    choices = [
+        None,
+        *(n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD and n not in w.left_out),
+    ]
     current = w.plain.get("target")
     target = right.selectbox(
         "Column to predict (optional)", choices, index=choices.index(current) if current in choices else 0,
@@ -84,21 +88,33 @@ def _whole_table() -> None:
 
 
 def _unit() -> None:
-    """Whose privacy is protected: a row's, or a person's with several rows."""
+    """Whose privacy is protected: a row's, or a person's with several rows. A draft waits for an answer."""
     w = wizard()
     names = [n for n, c in w.plain["columns"].items() if c["type"] == "identifier"]
-    current = w.plain.get("unit") if w.plain.get("unit") in names else None
+    asked = not answered(w)
+    stated = w.plain.get("unit") if w.plain.get("unit") in names else "row"
+    options = ["row", *names]
+    if asked and w.plain.get("unit") in names:
+        most = w.plain.get("max_rows")
+        st.info(f"In the table {frame.escape(str(stated))} repeats. If it names persons, keeping {most} rows of each "
+                "keeps 95 % of the rows.", icon=":material/group:")  # fmt: skip
     left, right = st.columns(2)
     unit = left.selectbox(
-        "Whose privacy", [None, *names], index=[None, *names].index(current), key=f"unit_{w.edition}",
-        format_func=lambda n: "each row is one person" if n is None else f"a person, named by {n}",
+        "Can a person appear in more than one row?", options, index=None if asked else options.index(stated),
+        key=f"unit_{w.edition}", placeholder="Please answer",
+        format_func=lambda n: "No: each row is one person" if n == "row" else f"Yes: {n} tells persons apart",
         help="If a person can have several rows (visits, payments), name the column that tells persons apart; make it "
         "an identifier first. Then the promise covers all rows of a person together.",
     )  # fmt: skip
-    w.plain["unit"] = unit
     if unit is None:
+        return
+    if asked or unit != (w.plain.get("unit") or "row"):
+        w.plain["unit_source"] = "declared"
+    if unit == "row":
+        w.plain["unit"] = "row" if w.plain.get("unit_source") else None
         w.plain["max_rows"] = None
         return
+    w.plain["unit"] = unit
     w.plain["max_rows"] = int(right.number_input(
         "Rows kept of one person", min_value=1, value=int(w.plain.get("max_rows") or 3), key=f"max_rows_{w.edition}",
         help="Of a person with more rows, this many are drawn at random. More rows need more noise.",
@@ -122,7 +138,7 @@ def _books() -> None:
     """A code book for one column, as its publisher gives it."""
     w = wizard()
     with st.expander("Take a column's values from a code book"):
-        names = [n for n, c in w.plain["columns"].items() if c["type"] != "identifier"]
+        names = [n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD]
         left, right = st.columns(2)
         column = left.selectbox("Column", names, key="book_column", help="The column that the code book is about.")
         book = right.file_uploader("Code book (CSV)", type=["csv"], key=f"book_{w.uploads}",
@@ -174,7 +190,15 @@ def _problems() -> None:
 
 
 def _open(w: Wizard) -> list[str]:
-    return [n for n, c in effective(w)["columns"].items() if c.get("source") == "unconfirmed"]
+    """The columns that wait and may be confirmed together."""
+    apart = alone(w)
+    return [n for n, c in effective(w)["columns"].items() if c.get("source") == "unconfirmed" and n not in apart]
+
+
+def _lists() -> None:
+    decided = lists.section()
+    if decided is not None:
+        _replace(*decided)
 
 
 def _vouch() -> None:
@@ -207,7 +231,9 @@ def _values() -> None:
             _lines(name, column)
         else:
             st.caption(f"{words.KINDS[column['type']].capitalize()}: it has no list of values.")
-        if column.get("source") == "unconfirmed":
+        if name in alone(w):
+            st.caption("It is confirmed above, alone and with a reason.")
+        elif column.get("source") == "unconfirmed":
             if st.button("I vouch for this column", key="confirm_one"):
                 _replace(facts.confirm(w.plain, [name]), f"{frame.escape(name)} is confirmed on your word.")
         else:
@@ -231,7 +257,7 @@ def _again() -> None:
     """A new draft with what the steward knows about the codes."""
     w = wizard()
     with st.expander("Draft again from the table, with hints", expanded=bool(w.suggestions)):
-        for line in w.suggestions:
+        for line in (s for s in w.suggestions if not any(p in s for p in words.ASKED_ABOVE)):
             st.markdown(f"- {frame.escape(words.plain(line))}")
         st.caption("A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
                    "stays with you, and only confirmed facts are used.")  # fmt: skip
@@ -251,8 +277,14 @@ def _again() -> None:
             with st.spinner("Reading the table"):
                 plain, w.suggestions = work.draft(w.table, w.place, hints=hints, books={}, source=w.source)
             plain["dataset"] = dataset(w)
+            if answered(w) and w.plain.get("unit") in ("row", *_keys(plain)):
+                plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source")}
             w.left_out = []
             _replace(plain, "A new draft is made. Nobody has vouched for it yet.")
+
+
+def _keys(plain: dict) -> list[str]:
+    return [n for n, c in plain["columns"].items() if c["type"] == "identifier"]
 
 
 def _replace(plain: dict, notice: str) -> None:
@@ -268,6 +300,10 @@ def _blocked() -> str:
         return "First mend what the red box says."
     if _open(w):
         return "First confirm the columns that are waiting."
+    if waiting := alone(w):
+        return f"First learn, group, leave out or vouch for {frame.escape(', '.join(waiting))}."
+    if not answered(w):
+        return "First say whether a person can appear in more than one row."
     if not dataset(w):
         return "First give the dataset a name."
     try:

@@ -24,6 +24,7 @@ from synth.cli.options import (
     SchemaOpt,
     SeedOpt,
     SourceOpt,
+    spelled_out,
 )
 from synth.cli.report import report
 from synth.cli.restore import ledger_restore
@@ -50,7 +51,7 @@ app.add_typer(audit_app, name="audit")
 def main() -> None:
     """The entry point: every error is one line on stderr and an exit code, never a traceback."""
     try:
-        app(standalone_mode=False)
+        app(args=spelled_out(sys.argv[1:]), standalone_mode=False)
     except SynthError as error:
         leave(str(error), error.exit_code)
     except typer.Exit as error:

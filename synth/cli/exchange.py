@@ -2,14 +2,14 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from synth.cli.answer import names, write_text
-from synth.cli.options import SourceOpt
+from synth.cli.options import AssumeOpt, ReasonOpt, SourceOpt, assumed, reasons
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,18 +40,43 @@ def tell(notes: Sequence[str]) -> None:
         print(line, file=sys.stderr)
 
 
-def vouch(schema: "Schema", *, assume_public: bool) -> "Schema":
-    """The schema with drafted facts marked public on the caller's word, or as it is; says on stderr which."""
+def vouch(schema: "Schema", *, assume_public: bool | Sequence[str], because: Mapping[str, str]) -> "Schema":
+    """The schema with drafted facts marked public on the caller's word, or as it is; says on stderr which.
+
+    Lists of values that tell of persons are marked only where they are named, each with a reason.
+    Errors: UsageError, InputError.
+    """
+    from synth import vouching
+
+    schema = vouching.explained(schema, because)
+    if assume_public is not False:
+        schema = _vouched(schema, assume_public)
     waiting = schema.unconfirmed()
-    if assume_public and waiting:
-        listed = "; ".join(f"{n} ({', '.join(f)})" for n, f in waiting.items())
-        tell([f"taken as public on your word: {listed}"])
-        return schema.assume_public()
     if len(waiting) == len(schema.columns):
         tell(["every fact is unconfirmed: check each, then set its source, or pass --assume-public"])
     elif waiting:
         tell([f"unconfirmed: {', '.join(waiting)}: check each, then set its source, or pass --assume-public"])
     return schema
+
+
+def _vouched(schema: "Schema", assume_public: bool | Sequence[str]) -> "Schema":
+    from synth import vouching
+
+    waiting, named = schema.unconfirmed(), () if isinstance(assume_public, bool) else tuple(assume_public)
+    alone = vouching.risky(schema)
+    left = [n for n in waiting if n in alone and n not in named]
+    given = [n for n in waiting if n not in left]
+    kept = schema.model_copy(update={"columns": {n: c for n, c in schema.columns.items() if n not in left}})
+    vouching.check_alone(
+        kept, assume_public if isinstance(assume_public, bool) else [n for n in named if n not in left]
+    )
+    if given:
+        listed = "; ".join(f"{n} ({', '.join(waiting[n])})" for n in given)
+        tell([f"taken as public on your word: {listed}"])
+    if schema.person is None and schema.unit_source == "unconfirmed":
+        tell(["taken on your word: each row is one person"])
+        schema = schema.model_copy(update={"unit_source": "declared"})
+    return schema.assume_public(given)
 
 
 def schema_import(
@@ -61,7 +86,8 @@ def schema_import(
     table: Annotated[Path | None, typer.Option("--table", help="Draft absent facts from this table's rows.")] = None,
     codes: CodesOpt = None,
     missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
-    assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+    assume_public: AssumeOpt = None,
+    reason: ReasonOpt = None,
     source: SourceOpt = None,
 ) -> None:
     """Make a schema from SDV metadata; facts that they do not hold stay absent, or are drafted with --table."""
@@ -75,7 +101,7 @@ def schema_import(
         drafted = _drafted(booked.schema, table, source, codes_missing)
         booked = codebook.with_books(drafted, books, missing=codes_missing)  # what the book says stands
     tell([*found.notes, *booked.notes])
-    facts = vouch(booked.schema, assume_public=assume_public)
+    facts = vouch(booked.schema, assume_public=assumed(assume_public), because=reasons(reason))
     if absent := lacking(facts):
         tell([f"no bounds or categories yet: {', '.join(absent)}: state them, draft them with --table, or learn them"])
     write_text(out, facts.to_json())

@@ -1,10 +1,12 @@
 """The options that several commands share, each with its help text."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from synth.column import MOST_PREFIX
 from synth.errors import UsageError
 
 TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
@@ -36,11 +38,81 @@ SourceOpt = Annotated[
     typer.Option("--source", callback=_address, help="Database or cluster: postgres://user@host/db, "
                  "duckdb:///file.duckdb, spark, or @NAME of the file that SYNTH_SOURCES names."),
 ]  # fmt: skip
+BesideOpt = Annotated[
+    list[Path] | None,
+    typer.Option("--with", help="Folder of another candidate; repeatable. With --choice all, private."),
+]
+PaidOpt = Annotated[Path | None, typer.Option("--paid", help="Counts that decide, of `synth statistics`.")]
 DeviceOpt = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 
 RawTextOpt = Annotated[
     bool, typer.Option("--raw-text", help="Leave CSV text that a spreadsheet would take for a formula as it is.")
 ]
+
+
+EVERYTHING = "*"
+AssumeOpt = Annotated[
+    str | None,
+    typer.Option("--assume-public", metavar="[COLUMN,...]", help="Vouch for drafted facts; for lists of values "
+                 "that tell of persons only where they are named."),
+]  # fmt: skip
+ReasonOpt = Annotated[
+    list[str] | None,
+    typer.Option("--reason", help="COLUMN=TEXT: why that column's list may be public; onto the card; repeatable."),
+]
+
+
+def spelled_out(arguments: Sequence[str]) -> list[str]:
+    """The arguments with a value for ``--assume-public`` where it stands alone; a file's name after it is none.
+
+    >>> spelled_out(["t.csv", "--assume-public", "--out", "s.json"])
+    ['t.csv', '--assume-public=*', '--out', 's.json']
+    >>> spelled_out(["t.csv", "--assume-public", "zip,icd"])
+    ['t.csv', '--assume-public', 'zip,icd']
+    """
+    out = list(arguments)
+    for i, word in enumerate(out):
+        after = out[i + 1] if i + 1 < len(out) else "-"
+        if word == "--assume-public" and (after.startswith("-") or Path(after).is_file()):
+            out[i] = f"{word}={EVERYTHING}"
+    return out
+
+
+def assumed(text: str | None) -> bool | list[str]:
+    """What ``--assume-public`` says: not given, given alone, or the columns that it names.
+
+    >>> assumed(None), assumed("*"), assumed("zip, icd")
+    (False, True, ['zip', 'icd'])
+    """
+    if text is None:
+        return False
+    return True if text == EVERYTHING else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def reasons(texts: Sequence[str] | None) -> dict[str, str]:
+    """COLUMN=TEXT by column. Errors: UsageError for a text that is none, or a column named twice."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, sign, why = text.partition("=")
+        if not (sign and name and why.strip()) or name in found:
+            raise UsageError(f"--reason {text}: write COLUMN=TEXT, once for each column")
+        found[name] = why.strip()
+    return found
+
+
+def lengths(text: str | None) -> dict[str, int]:
+    """What ``--group`` says: columns with the number of first characters that are kept. Errors: UsageError.
+
+    >>> lengths("zip=2, icd=1")
+    {'zip': 2, 'icd': 1}
+    """
+    found = {}
+    for part in filter(None, (p.strip() for p in (text or "").split(","))):
+        name, _, number = part.rpartition("=")
+        if not (name and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_PREFIX):
+            raise UsageError(f"--group {part}: write COLUMN=LENGTH, with 1 to {MOST_PREFIX} characters")
+        found[name] = int(number)
+    return found
 
 
 def parse_options(texts: list[str]) -> dict[str, str]:

@@ -9,17 +9,21 @@ import typer
 
 from synth.cli.answer import leave, say
 from synth.cli.options import (
+    AssumeOpt,
     DatasetOpt,
     DeltaOpt,
     DeviceOpt,
     JsonOpt,
     LedgerOpt,
     RawTextOpt,
+    ReasonOpt,
     RelationOpt,
     RowsOpt,
     SeedOpt,
     SourceOpt,
+    assumed,
     parse_options,
+    reasons,
 )
 from synth.cli.rights import SeparateOpt, may_spend
 from synth.errors import SpentError, SynthError, UsageError
@@ -47,7 +51,8 @@ def run(
     seed: SeedOpt = None,
     device: DeviceOpt = "auto",
     from_release: Annotated[Path | None, typer.Option("--from-release", help="Refit a stored release; free.")] = None,
-    assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+    assume_public: AssumeOpt = None,
+    reason: ReasonOpt = None,
     max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
     separate: SeparateOpt = False,
@@ -76,8 +81,8 @@ def run(
             "table": str(table), "schema": str(schema), "epsilon": epsilon, "delta": delta,
             "method": method or "mixture", "relation": relation, "target": target,
             "unit": unit, "max_rows": max_rows, "learn_share": learn_share, "dataset": dataset,
-            "ledger": str(ledger) if ledger else None, "assume_public": assume_public,
-            "max_categories": max_categories, "approved_by": approved_by,
+            "ledger": str(ledger) if ledger else None, "assume_public": assumed(assume_public),
+            "reasons": reasons(reason), "max_categories": max_categories, "approved_by": approved_by,
             "source": source, "separate": separate,
         }  # fmt: skip
         result, folder = _run(job, {**paid, **shared})

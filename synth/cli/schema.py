@@ -9,15 +9,20 @@ import typer
 from synth.cli.answer import check_writable, names, say, write_text
 from synth.cli.exchange import CodesOpt, code_books, schema_codes, schema_export, schema_import, tell, vouch
 from synth.cli.options import (
+    AssumeOpt,
     DatasetOpt,
     DeltaOpt,
     EpsilonOpt,
     JsonOpt,
     LedgerOpt,
+    ReasonOpt,
     RelationOpt,
     SchemaOpt,
     SourceOpt,
     TableArg,
+    assumed,
+    lengths,
+    reasons,
 )
 from synth.cli.rights import SeparateOpt, may_spend
 
@@ -39,7 +44,15 @@ def schema_init(
     missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
     target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
     dataset: DatasetOpt = None,
-    assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+    group: Annotated[
+        str | None, typer.Option("--group", help="Columns grouped by first characters: zip=2,icd=1.")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="row: each row is one person; else the identifier column of a person.")
+    ] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    assume_public: AssumeOpt = None,
+    reason: ReasonOpt = None,
     max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
     source: SourceOpt = None,
 ) -> None:
@@ -54,10 +67,11 @@ def schema_init(
     drafted = draft(
         rows, categorical=[*names(categorical), *coded], **kinds,
         missing=names(missing), target=target, dataset=dataset, max_categories=max_categories,
+        group=lengths(group), unit=unit, max_rows=max_rows,
     )  # fmt: skip
     booked = codebook.with_books(drafted.schema, books, missing=names(missing))
     tell([*notes, *drafted.suggestions, *booked.notes])
-    facts = vouch(booked.schema, assume_public=assume_public)
+    facts = vouch(booked.schema, assume_public=assumed(assume_public), because=reasons(reason))
     write_text(out, facts.to_json())
     print(f"{len(facts.columns)} columns drafted: {out}")
 

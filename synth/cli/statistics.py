@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import check_writable, names, say, write_text
-from synth.cli.options import DatasetOpt, DeltaOpt, EpsilonOpt, JsonOpt, LedgerOpt, RelationOpt, SchemaOpt, TableArg
+from synth.cli.options import (
+    AssumeOpt,
+    DatasetOpt,
+    DeltaOpt,
+    EpsilonOpt,
+    JsonOpt,
+    LedgerOpt,
+    ReasonOpt,
+    RelationOpt,
+    SchemaOpt,
+    TableArg,
+    assumed,
+    reasons,
+)
 from synth.cli.rights import SeparateOpt, may_spend
 
 
@@ -23,7 +36,8 @@ def statistics(
     out: Annotated[Path, typer.Option("--out", help="The .json file to write.")] = Path("statistics.json"),
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
-    assume_public: Annotated[bool, typer.Option("--assume-public", help="Vouch for all drafted facts.")] = False,
+    assume_public: AssumeOpt = None,
+    reason: ReasonOpt = None,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
     separate: SeparateOpt = False,
     as_json: JsonOpt = False,
@@ -36,8 +50,8 @@ def statistics(
     wanted = [part for text in ask for part in names(text)]
     found = paid.statistics(
         table, schema=schemas.load(schema), ask=wanted, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
-        max_rows=max_rows, ledger=ledger, dataset=dataset, assume_public=assume_public, approved_by=approved_by,
-        separate=separate, may_spend=may_spend(),
+        max_rows=max_rows, ledger=ledger, dataset=dataset, assume_public=assumed(assume_public),
+        reasons=reasons(reason), approved_by=approved_by, separate=separate, may_spend=may_spend(),
     )  # fmt: skip
     write_text(out, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
     if as_json:

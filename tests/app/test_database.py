@@ -10,7 +10,7 @@ from app import access, work
 from app.state import view
 from synth import jobs
 from tests.app.test_flow import ended
-from tests.app.test_pages import keys, said
+from tests.app.test_pages import keys, row_each, said
 from tests.app.test_roles import FILE
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -43,6 +43,7 @@ def test_a_table_goes_from_a_database_and_its_twin_back(start, club):
     assert list(at.data_editor[0].value["column"]) == ["age", "team"]
     next(c for c in at.checkbox if c.key.startswith("mine_")).check().run()
     at.button(key="confirm_all").click().run()
+    row_each(at)
     for _ in ("budget", "method", "run"):
         at.button(key="onward").click().run()
     at.button(key="spend").click().run()

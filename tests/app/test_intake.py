@@ -11,7 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 import synth
 from app import work
 from tests.app.test_flow import SCHEMA, ended
-from tests.app.test_pages import keys, said, upload
+from tests.app.test_pages import keys, row_each, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 BOOK = ("city.csv", b"value,label\nRome,Roma\nOslo,Oslo\nBern,Berna\nParis,Parigi\n", "text/csv")
@@ -83,6 +83,7 @@ def test_a_folder_of_parquet_files_is_one_table_from_choice_to_comparison(start,
     assert plain(at)["columns"]["age"]["max"] == 79, "the second part was read too"
     next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
     at.button(key="confirm_all").click().run()
+    row_each(at)
     for _ in ("budget", "method", "run"):
         at.button(key="onward").click().run()
     at.button(key="spend").click().run()
@@ -172,7 +173,7 @@ def test_a_person_as_the_unit_needs_an_identifier_and_a_number_of_rows(start, pe
 
 def test_learning_facts_is_charged_and_says_so(start, people):
     at = upload(start(), people, SCHEMA)
-    at.multiselect(key="learn_columns").set_value(["team"]).run()
+    at.multiselect(key="learn_columns_1_0").set_value(["team"]).run()
     at.number_input(key="learn_epsilon").set_value(4.0).run()
     at.button(key="learn").click().run()
     for _ in range(300):

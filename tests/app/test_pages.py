@@ -24,6 +24,11 @@ def said(at) -> str:
     return "\n".join(parts).replace("\\", "")
 
 
+def row_each(at):
+    """Answers that each row is one person."""
+    return next(s for s in at.selectbox if s.key.startswith("unit_")).set_value("row").run()
+
+
 def sample(start):
     at = start()
     return at.button(key="use_sample").click().run()
@@ -162,7 +167,10 @@ def test_confirming_needs_the_steward_s_word_first(start, people):
     next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
     at.button(key="confirm_all").click().run()
     assert "waiting" not in said(at)
-    assert "onward" in keys(at)
+    assert "onward" not in keys(at), "nobody has said whether a person can have several rows"
+    assert "onward" in keys(row_each(at))
+    assert at.session_state["wizard"].plain["unit"] == "row"
+    assert at.session_state["wizard"].plain["unit_source"] == "declared"
     assert at.session_state["wizard"].plain["columns"]["age"]["source"] != "unconfirmed"
 
 

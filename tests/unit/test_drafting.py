@@ -129,7 +129,9 @@ def test_suggestions_name_columns_worth_a_second_look_and_no_cell():
     )
     drafted = draft(from_frame(frame), ordinal=["grade"])
     named = [line.split(":")[0] for line in drafted.suggestions]
-    assert named == ["code", "visit_id", "pay", "grade", "nothing"]
+    assert named == ["code", "visit_id", "pay", "grade", "nothing", "visit_id"]
+    assert drafted.schema.unit == "visit_id"
+    assert drafted.schema.unit_source == "unconfirmed"
     assert not any("secret" in line for line in drafted.suggestions)
 
 

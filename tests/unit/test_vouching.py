@@ -1,0 +1,186 @@
+"""Nothing that tells of a person passes as a public fact: from a messy file to a release on the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from synth import bundle, codec
+from synth import schema as schemas
+from synth.drafting import draft
+from synth.errors import InputError, UsageError
+from synth.groupings import coarser
+from synth.sources.frames import from_frame
+from synth.vouching import alone, confirmed, risky
+from tests.messy import clean, messy, secrets, told_in
+
+QUESTIONS = 4  # that a messy file may ask more than a clean one
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return messy()
+
+
+@pytest.fixture(scope="module")
+def drafted(table):
+    return draft(from_frame(table))
+
+
+def one(cells, name="c", **options):
+    return draft(from_frame(pd.DataFrame({name: cells})), **options).schema.columns[name]
+
+
+def test_keys_are_counters_notes_are_left_out_and_long_lists_stand_apart(drafted):
+    columns = drafted.schema.columns
+    kinds = {n: c.type for n, c in columns.items()}
+    assert [n for n, k in kinds.items() if k == "identifier"] == ["patient", "MRN", "Fallnummer"]
+    assert kinds["note"] == "omitted"
+    assert (kinds["dob"], columns["dob"].min, columns["dob"].max) == ("datetime", "1920-01-01", "2019-12-31")
+    assert kinds["geburtsdatum"] in ("omitted", "datetime"), "never a list of categories"
+    assert risky(drafted.schema) == {"postcode": "many", "diagnosis": "many"}
+    listed = {v for c in columns.values() for v in c.categories or ()}
+    assert not listed & set.union(*secrets(messy()).values())
+
+
+def test_a_clean_file_asks_at_most_four_questions_less(table, drafted):
+    lines = draft(from_frame(clean(table))).suggestions
+    assert len(drafted.suggestions) - len(lines) <= QUESTIONS + 1, drafted.suggestions
+    assert not risky(draft(from_frame(clean(table))).schema)
+
+
+@pytest.mark.parametrize(("cells", "name", "kind"), [
+    ([f"{i // 2}" for i in range(3000, 3400)], "patient", "identifier"),
+    ([f"{i // 9}" for i in range(9000, 18000)], "MRN", "identifier"),
+    ([f"F-{i // 2:06d}" for i in range(400)], "x", "identifier"),
+    ([f"{800_000 + i // 3}" for i in range(600)], "x", "identifier"),
+    ([str(i) for i in range(1, 200)], "x", "identifier"),
+    ([f"a{i}@b.org" for i in range(100)] * 3, "email", "identifier"),
+    ([f"seen at {i} by the doctor on call" for i in range(150)] * 2, "x", "omitted"),
+    ([f"{d}.{m}.19{y}" for d in range(1, 29) for m in range(1, 9) for y in (50, 61)], "x", "datetime|omitted"),
+    ([f"{m}/{d}/1961 08:15" for d in range(1, 29) for m in range(1, 13)], "x", "datetime|omitted"),
+    ([f"1961{m:02}{d:02}" for d in range(1, 29) for m in range(1, 13)], "x", "datetime|omitted"),
+    ([f"{d} Mar {y}" for d in range(1, 29) for y in range(1950, 1960)], "x", "datetime|omitted"),
+    ([f"{1000 + 7 * i}" for i in range(500)], "income", "integer"),
+    ([str(i % 90) for i in range(3000)], "patient_age", "integer"),
+    (["some college, no degree", "none", "a master of some science"] * 50, "school", "categorical"),
+])  # fmt: skip
+def test_a_kind_is_told_by_content_for_text_as_for_numbers(cells, name, kind):
+    assert one(cells, name).type in kind.split("|")
+
+
+@pytest.mark.parametrize(("cells", "risk"), [
+    ([f"w{i % 101}" for i in range(20_000)], "many"),
+    (["a", "b", "c"] * 1000 + ["seldom"] * 9, "rare"),
+    (["a", "b", "c"] * 1000 + ["often"] * 10, None),
+    (["a", "b", "c"] * 8, None),
+    (["yes"] * 500 + ["no"], None),
+])  # fmt: skip
+def test_lists_with_many_or_rare_values_are_marked(cells, risk):
+    assert one(cells).risk == risk
+
+
+def test_naming_a_column_does_not_lift_its_mark(table):
+    named = draft(from_frame(table), categorical=["patient", "note", "geburtsdatum"]).schema
+    assert {n: risky(named)[n] for n in ("patient", "note", "geburtsdatum")} == {
+        "patient": "key", "note": "text", "geburtsdatum": "dates",
+    }  # fmt: skip
+
+
+def test_a_run_enforces_the_mark_and_drafts_of_before_are_checked_by_content(table):
+    schema = draft(from_frame(table[["diagnosis", "ward"]])).schema
+    old = schemas.parse({"columns": {n: {k: v for k, v in c.model_dump(exclude_none=True).items() if k != "risk"}
+                                     for n, c in schema.columns.items()}})  # fmt: skip
+    for facts in (schema, old):
+        assert alone(facts) == {"diagnosis": "it has a long list of values"}
+        with pytest.raises(InputError, match=r"diagnosis \(400 values"):
+            settle(facts, True)
+        with pytest.raises(InputError, match="--reason diagnosis=TEXT"):
+            settle(facts, ["diagnosis"])
+        done = settle(facts, ["diagnosis"], {"diagnosis": "the national list"})
+        assert (done.columns["diagnosis"].source, done.columns["diagnosis"].reason) == ("public", "the national list")
+    with pytest.raises(UsageError, match="--assume-public zzz"):
+        settle(schema, ["zzz"])
+    marked = schema.columns["diagnosis"].model_copy(update={"source": "declared"})
+    with pytest.raises(InputError, match="say why"):  # a mark is not lifted by changing the source
+        settle(schema.model_copy(update={"columns": {**schema.columns, "diagnosis": marked}}), True)
+
+
+def settle(schema, assume, reasons=None):
+    return confirmed(schema, assume_public=assume, reasons=reasons or {}, max_categories=50_000, note=lambda _: None)
+
+
+def test_a_key_that_repeats_is_proposed_as_the_unit_and_must_be_answered(table, drafted):
+    schema, found = drafted.schema, drafted.persons
+    assert (schema.unit, schema.unit_source) == ("patient", "unconfirmed")
+    counts = table.patient.value_counts().to_numpy()
+    kept = [np.minimum(counts, k).sum() / len(table) for k in (found.max_rows, found.max_rows - 1)]
+    assert kept[0] >= 0.95 > kept[1]
+    assert found.keys["patient"] == (4397, 8000)
+    assert any("Can a person appear in more than one row?" in line for line in drafted.suggestions)
+    harmless = {n: c for n, c in schema.columns.items() if n not in risky(schema)}
+    with pytest.raises(InputError, match="--unit patient --max-rows"):
+        settle(schema.model_copy(update={"columns": harmless}), True)
+    answer = draft(from_frame(table), unit="row")
+    assert (answer.schema.unit, answer.schema.unit_source, answer.schema.max_rows) == ("row", "declared", None)
+
+
+def test_grouping_reads_each_cell_alone_by_a_list_that_rows_do_not_change():
+    column = one([f"{n:05d}" for n in range(1067, 90000, 37)] * 3, "postcode")
+    found = coarser(column, 2)
+    assert found.categories == tuple(f"{n:02d}" for n in range(100))
+    cells = np.array(["01067", "99999", "7", "", "x1"], dtype=object)
+    places = codec.known(found, cells)[0].tolist()
+    assert places == [1, 99, -1, -1, -1]
+    assert [codec.known(found, cells[i : i + 1])[0][0] for i in range(5)] == places
+    listed = schemas.Column(type="categorical", categories=("a", "b", "other"), missing=("", "?"),
+                            grouping=schemas.Grouping(kind="listed", other="other"))  # fmt: skip
+    assert codec.known(listed, np.array(["b", "zebra", "?", "", "other"], dtype=object))[0].tolist() == [1, 2, 4, 3, 2]
+
+
+@pytest.mark.parametrize("grouping", [{"kind": "prefix"}, {"kind": "listed"}, {"kind": "listed", "other": "zzz"},
+                                      {"kind": "prefix", "length": 1}])  # fmt: skip
+def test_a_grouping_that_does_not_fit_is_refused(grouping):
+    with pytest.raises(InputError, match="grouping"):
+        schemas.parse({"columns": {"a": {"type": "categorical", "categories": ["xx", "y"], "grouping": grouping}}})
+
+
+def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(table, tmp_path, command):
+    """Everything that is offered together is taken; three answers more than for a clean file."""
+    rows, schema, out = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "out"
+    table.to_csv(rows, index=False)
+    code, _, told = command("schema", "init", rows, "--out", schema, "--dataset", "visits", "--assume-public")
+    assert code == 0, told
+    held = schema.read_text()
+    assert "unconfirmed: postcode, diagnosis" in told
+    plain = ("run", rows, "--schema", schema, "--epsilon", "1", "--out", out, "--seed", "1")
+    code, _, told = command(*plain, "--assume-public")
+    assert code == 3, "a list of 400 diagnoses is not vouched for with the others"
+    assert "postcode (350 values" in told
+    code, _, told = command(*plain, "--assume-public", "--learn-share", "0.1")
+    assert code == 3, "and the answer about persons is asked for"
+    assert "can a person appear in more than one row?" in told
+    assert not out.exists()
+    most = json.loads(held)["max_rows"]
+    code, _, told = command(*plain, "--assume-public", "--learn-share", "0.1", "--unit", "patient", "--max-rows", most)
+    assert code == 0, told
+    for name, cells in secrets(table).items():
+        if name == "patient":
+            cells = {c for c in cells if len(c) > 5}
+        if name != "dob":
+            assert told_in(out, cells) == set(), name
+    made = pd.read_csv(out / "synthetic.csv", dtype=str)
+    assert "note" not in made.columns
+    assert made.patient.tolist() == [str(i) for i in range(1, len(made) + 1)]
+    assert_not_copied(made.dob, table.dob)
+    stored = bundle.load_release(out)
+    assert stored.setting.schema.columns["diagnosis"].source == "private"
+
+
+def assert_not_copied(made: pd.Series, real: pd.Series) -> None:
+    """Synthetic dates meet real ones no more often than they meet the days beside them: by chance alone."""
+    days, there = pd.to_datetime(made.dropna()), set(pd.to_datetime(real))
+    hits = [np.mean([d in there for d in days + pd.Timedelta(days=k)]) for k in (0, 101, -101, 173, -173)]
+    spread = np.sqrt(2 * 0.25 / len(days))
+    assert hits[0] - np.mean(hits[1:]) < 5.5 * spread, hits
