@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
+from synth import card_choice
 from synth.card import meaning
 from synth.card_model import Card
 from synth.card_statements import complete
@@ -73,6 +74,7 @@ def check(card: Mapping[str, Any]) -> Checked:
 
 def problems(about: Mapping[str, Any]) -> Iterator[str]:
     """Yields a sentence for each claim that the mechanisms do not bear out."""
+    yield from card_choice.problems(about)
     yield from _mechanism_problems(about)
     epsilon, derived = about["epsilon"], _whole(about)
     if derived > epsilon * (1 + TOLERANCE):
@@ -117,11 +119,17 @@ def _reserve_problems(about: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _own_delta(about: Mapping[str, Any]) -> float:
-    return float(about["delta"]) - float((about.get("of_which_schema") or {}).get("delta", 0.0))
+    learnt = float((about.get("of_which_schema") or {}).get("delta", 0.0))
+    return float(about["delta"]) - card_choice.beside(about)[1] - learnt
 
 
 def _whole(about: Mapping[str, Any]) -> float:
-    """Epsilon of all mechanisms; a schema learnt before has a guarantee of its own, which is added."""
+    """Epsilon of all mechanisms; to it are added a schema learnt before and what a choice rests on."""
+    return card_choice.exact([_derived(about), card_choice.beside(about)[0]])
+
+
+def _derived(about: Mapping[str, Any]) -> float:
+    """Epsilon of the card's own mechanisms, with its schema's."""
     learnt = about.get("of_which_schema")
     own = [m for m in about["mechanisms"] if not learnt or m["mechanism"] != LEARNING]
     net = _own_delta(about) - about["accountant"]["delta_reserved_for_thresholds"]

@@ -71,12 +71,32 @@ class Tuning(Part):
     statement: str
 
 
+class Charge(Part):
+    """A ledger line that the choice rests on: another candidate's run, or the choice itself."""
+
+    number: int = Field(ge=1)
+    hash: str
+    epsilon: float = Field(ge=0, allow_inf_nan=False)
+    delta: float = Field(ge=0, lt=1)
+    what: Literal["run", "choice"]
+
+
+class OwnPart(Part):
+    """The guarantee of the card's own run, before others were counted with it."""
+
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    delta: float = Field(gt=0, lt=1)
+    epsilon_derived: float = Field(ge=0, allow_inf_nan=False)
+
+
 class Selection(Part):
-    """How the release was chosen among candidates."""
+    """How the release was chosen among candidates, and what the card counts beside its own run."""
 
     how: str
     in_words: str
     covered: bool | None
+    of_which_this_run: OwnPart | None = None
+    charges: list[Charge] | None = None
 
 
 class Card(Part):

@@ -7,7 +7,8 @@ from typing import Any
 
 from synth.card import odds
 from synth.card_check import load
-from synth.card_statements import UNCOVERED, complete, deployment, registry, selection, shares, uncovered
+from synth.card_choice import in_words
+from synth.card_statements import UNCOVERED, complete, deployment, registry, shares, uncovered
 from synth.errors import UsageError, reading
 from synth.reporting import html
 
@@ -79,6 +80,7 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
         ("accountant", "{name}, {library} {version}".format(**about["accountant"])),
         *([("of which the schema", f"epsilon {learnt['epsilon']:g}, delta {learnt['delta']:g}, ledger entry "
             f"{learnt['ledger_entry']}")] if learnt else []),
+        *in_words(about),
     ]  # fmt: skip
     yield "Release", [
         *_deployment(about.get("deployment", {})),
@@ -88,6 +90,7 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
         ("synthetic rows", f"{about['rows']['synthetic']:,}"),
         ("created", about["created"]),
         ("chosen among candidates", about["selection"]["in_words"]),
+        *([("what the choice costs", about["selection"]["statement"])] if in_words(about) else []),
         ("ledger entry", f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"),
         ("schema SHA-256", about["schema_sha256"]),
     ]  # fmt: skip
@@ -147,18 +150,18 @@ def _shares(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, f"{100 * part:.1f} %") for name, part in shares(about).items()]
 
 
-def write(folder: str | Path, *, facts: Mapping[str, Any] | None = None, how: str | None = None) -> dict[str, str]:
+def write(
+    folder: str | Path, *, facts: Mapping[str, Any] | None = None, chosen: Mapping[str, Any] | None = None
+) -> dict[str, str]:
     """Completes card.json in a release's folder and writes card.md and card.html beside it; returns their paths.
 
-    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``: how the release was chosen
-    (``card_statements.CHOICES``). Errors: InputError without a card, UsageError for an unknown fact or choice.
+    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``chosen``: the card with how the release
+    was chosen (``choosing.settle``). Errors: InputError without a card, UsageError for an unknown fact.
     """
     place = Path(folder)
     place = place.parent if place.is_file() else place
-    card = complete(load(place))
+    card = complete(load(place) if chosen is None else chosen)
     card["deployment"] = deployment({**card.get("deployment", {}), **(facts or {})})
-    if how is not None:
-        card["selection"] = selection(how)
     card["registry"] = registry(card)
     written = {"card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
                "card.md": render_markdown(card), "card.html": render_html(card)}  # fmt: skip

@@ -134,7 +134,7 @@ def registry(card: Mapping[str, Any]) -> dict[str, Any]:
                 "privacy_unit_details": f"{about['relation']}: {about['relation_in_words']}; at most "
                 f"{about['max_rows_of_a_unit']} rows of a unit are used.",
                 "privacy_parameters": {"epsilon": about["epsilon"], "delta": about["delta"]},
-                "privacy_parameters_details": f"{about['meaning']}. {_split(about)}",
+                "privacy_parameters_details": f"{about['meaning']}. {_split(about)}{_chosen(about)}",
             },
             "deployment_model": {
                 "model_name": "Central",
@@ -171,6 +171,15 @@ def _invariant(told: Mapping[str, Any]) -> str:
 def _split(about: Mapping[str, Any]) -> str:
     """How the budget was divided, by share of noise."""
     return "Noise budget by purpose: " + ", ".join(f"{n} {100 * s:.1f} %" for n, s in shares(about).items()) + "."
+
+
+def _chosen(about: Mapping[str, Any]) -> str:
+    """What of the sum is the run's own, where other candidates are counted."""
+    told = about["selection"]
+    if not told.get("charges"):
+        return ""
+    own = told["of_which_this_run"]
+    return f" Of which this run: epsilon {own['epsilon']:g}, delta {own['delta']:g}. {told['statement']}"
 
 
 def shares(about: Mapping[str, Any]) -> dict[str, float]:

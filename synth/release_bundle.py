@@ -9,17 +9,18 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from synth import bundle, card_check, card_page, codec, formulas, report
+from synth import bundle, card_check, card_page, choosing, codec, formulas, report
 from synth import schema as schemas
 from synth.bundle import StoredRelease
-from synth.card_statements import UNCOVERED, complete, deployment, registry, selection, uncovered
+from synth.card_choice import TOTALS, own
+from synth.card_statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.errors import InputError, UsageError, reading
 from synth.evaluate.sampling import Seeded
 from synth.reporting import publishable
@@ -33,21 +34,66 @@ STAMP = (1980, 1, 1, 0, 0, 0)  # the same files make the same zip, whenever it i
 
 @dataclass(frozen=True, kw_only=True)
 class Bundled:
-    """A bundle: its file, its SHA-256, and the names of its parts."""
+    """A bundle: its file, its SHA-256, the names of its parts, and the card in it."""
 
     path: str
     sha256: str
     parts: tuple[str, ...]
+    card: dict[str, Any]
+
+    def plain(self) -> dict[str, Any]:
+        """All but the card, with its guarantee, as JSON data."""
+        told = {"epsilon": self.epsilon, "delta": self.delta, "own_epsilon": self.own_epsilon}
+        return {"path": self.path, "sha256": self.sha256, "parts": list(self.parts), **told, "choice": self.how,
+                "counted": self.counted}  # fmt: skip
+
+    @property
+    def epsilon(self) -> float:
+        """Of the release with all that its choice rests on."""
+        return float(self.card["epsilon"])
+
+    @property
+    def delta(self) -> float:
+        """As ``epsilon``."""
+        return float(self.card["delta"])
+
+    @property
+    def own_epsilon(self) -> float:
+        """Of its run alone."""
+        return float(own(self.card)["epsilon"])
+
+    @property
+    def how(self) -> str:
+        """The way it was chosen, a key of ``card_statements.CHOICES``."""
+        return str(self.card["selection"]["how"])
+
+    @property
+    def chosen(self) -> str:
+        """As ``how``, in words."""
+        return str(self.card["selection"]["in_words"])
+
+    @property
+    def counted(self) -> int:
+        """How many other lines of the ledger are in the sum."""
+        return len(self.card["selection"].get("charges") or [])
 
 
 def make(
-    release: str | Path, out: str | Path, *, facts: Mapping[str, Any] | None = None, how: str | None = None
+    release: str | Path,
+    out: str | Path,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    how: str | None = None,
+    beside: Sequence[str | Path] = (),
+    paid: str | Path | None = None,
+    ledger: str | Path | None = None,
 ) -> Bundled:
-    """Writes one zip of a release's folder. The same release makes the same bytes.
+    """Writes one zip of a release's folder. The same release, chosen in the same way, makes the same bytes.
 
-    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``: how the release was chosen among
-    candidates (``card_statements.CHOICES``). Errors: InputError for a release that was made with seeded noise, was
-    chosen in a way that no epsilon covers, or has a missing or damaged part; UsageError for ``out``.
+    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``, ``beside``, ``paid``, ``ledger``:
+    how the release was chosen among candidates, as of ``choosing.settle``. Errors: InputError for a release that was
+    made with seeded noise, was chosen in a way that no epsilon covers, or has a missing or damaged part; UsageError for
+    ``out``, and for a choice that must be stated.
 
     **Guarantee**: that of the release: every part derives from releases, public facts and what the steward states.
     """
@@ -55,27 +101,39 @@ def make(
     if out.suffix != ".zip":
         raise UsageError(f"--out {out}: name a .zip file")
     with reading(folder, "release"):
-        return _packed(folder, out, facts=facts or {}, how=how)
+        stored = _checked(folder)
+        card = complete(choosing.settle(folder, how, beside=beside, paid=paid, ledger=ledger))
+        return _packed(folder, out, stored, card, facts=facts or {})
 
 
-def _packed(folder: Path, out: Path, *, facts: Mapping[str, Any], how: str | None) -> Bundled:
-    stored, card = _checked(folder)
+def _packed(
+    folder: Path, out: Path, stored: StoredRelease, card: dict[str, Any], *, facts: Mapping[str, Any]
+) -> Bundled:
     card["deployment"] = deployment({**card.get("deployment", {}), **facts})
-    if how is not None:
-        card["selection"] = selection(how)
     if uncovered(card):
         raise InputError(f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no epsilon "
                          "covers; release all candidates, or one that was chosen otherwise")  # fmt: skip
+    card_check.check(card)
     card["registry"] = registry(card)
     parts = {name: (folder / name).read_bytes() for name in AS_STORED}
+    if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
+        parts |= {name: _carrying(parts[name], card) for name in ("release.json", "model.json")}
     parts |= _made(folder, stored, card)
     parts["MANIFEST.sha256"] = _manifest(parts)
     _zip(out, parts)
-    return Bundled(path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)))
+    return Bundled(path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)),
+                   card=card)  # fmt: skip
 
 
-def _checked(folder: Path) -> tuple[StoredRelease, dict[str, Any]]:
-    """The release and its card, every part read and held against the others. Errors: InputError."""
+def _carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
+    """A stored release or model whose card states the choice, and with it the sum, as the bundle's does."""
+    plain = json.loads(content)
+    plain["card"] |= {name: card[name] for name in (*TOTALS, "meaning", "selection")}
+    return (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _checked(folder: Path) -> StoredRelease:
+    """The release, every part read and held against the others. Errors: InputError."""
     for name in (*AS_STORED, "card.json"):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: {name} is missing; make the release again or use another copy")
@@ -83,7 +141,7 @@ def _checked(folder: Path) -> tuple[StoredRelease, dict[str, Any]]:
     if any(_seeded(c) for c in (stored.card, model.card, card)):
         raise InputError("this release was made with seeded noise, which protects nothing; run it again without a "
                          "seeded noise source")  # fmt: skip
-    card_check.check(card)
+    card_check.check(own(card))
     for what, other in (("release.json", stored.card), ("model.json", model.card)):
         if _claims(card) != _claims(other):
             raise InputError(f"{folder}: card.json and {what} make different claims; use another copy")
@@ -97,7 +155,7 @@ def _checked(folder: Path) -> tuple[StoredRelease, dict[str, Any]]:
     if told is not None and hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest() != told:
         raise InputError(f"{folder}: synthetic.csv is not the table that the card names; use another copy")
     _check_table(folder, stored, rows=int(card["rows"]["synthetic"]))
-    return stored, complete(card)
+    return stored
 
 
 def _seeded(card: Mapping[str, Any]) -> bool:
@@ -106,7 +164,7 @@ def _seeded(card: Mapping[str, Any]) -> bool:
 
 
 def _claims(card: Mapping[str, Any]) -> dict[str, Any]:
-    return json.loads(json.dumps({k: v for k, v in card.items() if k not in ASIDE}))
+    return json.loads(json.dumps({k: v for k, v in own(card).items() if k not in ASIDE}))
 
 
 def _check_table(folder: Path, stored: StoredRelease, *, rows: int) -> None:
@@ -129,7 +187,7 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
         "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
         "card.md": card_page.render_markdown(card),
         "card.html": card_page.render_html(card),
-        "report.html": report.publishable_page(found, folder),
+        "report.html": report.publishable_page(found, folder, card=card),
         "report.json": json.dumps(publishable.plain(found), indent=1, ensure_ascii=False) + "\n",
         "reproduce.py": REPRODUCE,
         "README.md": _readme(card),

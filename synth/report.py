@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from synth import bundle
+from synth import bundle, card_check
+from synth.card_choice import TOTALS, own
 from synth.errors import InputError, UsageError
 from synth.evaluate.sampling import read
 from synth.reporting import publishable
@@ -32,13 +33,20 @@ def gather(release: str | Path) -> Publishable:
     return publishable.gather(stored.releases, made.positions, public_rows=stored.setting.public_rows)
 
 
-def publishable_page(found: Publishable, release: str | Path, *, statistics: Mapping[str, Any] | None = None) -> str:
+def publishable_page(
+    found: Publishable,
+    release: str | Path,
+    *,
+    statistics: Mapping[str, Any] | None = None,
+    card: Mapping[str, Any] | None = None,
+) -> str:
     """The publishable report as one HTML page, with further ``statistics`` where some were paid for.
 
-    Errors: InputError for an unusable release, and for statistics under another relation or unit than its own.
+    ``card``: with how the release was chosen and what that costs; default the one beside it. Errors: InputError for an
+    unusable release, and for statistics under another relation or unit than its own.
     """
     stored = bundle.load_release(folder_of(release))
-    card = about(folder_of(release))
+    card = about(folder_of(release)) if card is None else dict(card)
     if statistics is not None and any(statistics["card"].get(n) != card.get(n) for n in ("relation", "unit")):
         raise InputError(
             "the statistics were paid for under another relation or unit than the release; ask for them again"
@@ -71,8 +79,14 @@ def folder_of(release: str | Path) -> Path:
 
 
 def about(folder: Path) -> dict[str, Any]:
-    """The card that a release carries. Errors: InputError."""
-    return bundle.load_release(folder).card
+    """The card that a release carries, with what card.json beside it adds of a choice. Errors: InputError."""
+    stored = bundle.load_release(folder).card
+    try:
+        told = card_check.load(folder)
+        same = all(own(told)[name] == own(stored)[name] for name in TOTALS)
+    except (InputError, KeyError, TypeError):
+        return stored
+    return {**stored, **{name: told[name] for name in (*TOTALS, "meaning", "selection") if name in told and same}}
 
 
 def _write(path: Path, words: str) -> None:

@@ -83,6 +83,7 @@ class Job:
             "method": self.generator.name,
             "columns": list(self.schema.measured()),
             "target": self.schema.target,
+            **({"learns": True} if self.learn_share == 1 else {}),
             **({"mu": self.grant.mu} if _gaussian(self.generator) else {}),
             "sensitivity": counts.sensitivity(self.grant.near),
             "max_rows": self.grant.near.max_rows,

@@ -11,6 +11,7 @@ PUBLIC = {"errors"}  # anything may raise the house's errors
 # module (or package) -> packages of synth that it may import
 ALLOWED = {
     "errors": set(),
+    "names": set(),
     "intervals": set(),
     "formulas": set(),
     "fields": set(),
@@ -29,8 +30,8 @@ ALLOWED = {
     "drafting": {"schema", "column", "sources", "numerals", "risks", "groupings", "personhood"},
     "exchange": {"schema", "column"},
     "codebook": {"schema", "exchange"},
-    "sources": {"formulas", "schema", "codec", "dialect"},
-    "privacy": {"questions", "privacy"},
+    "sources": {"cells", "codec", "dialect", "formulas", "schema"},
+    "privacy": {"names", "privacy", "questions"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
                    "privacy.noise", "fields", "perceptrons"},
     "generators": {"schema", "questions", "generators", "intervals", "fields", "perceptrons"},
@@ -44,19 +45,22 @@ ALLOWED = {
     "card": {"schema", "column", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "card_statements": set(),
     "card_model": set(),
-    "card_check": {"card", "card_model", "card_statements", "privacy.accounting", "privacy.relation"},
-    "card_page": {"card", "card_check", "card_statements", "reporting"},
+    "card_choice": {"card", "card_statements"},
+    "looks": set(),
+    "card_check": {"card", "card_choice", "card_model", "card_statements", "privacy.accounting", "privacy.relation"},
+    "card_page": {"card", "card_check", "card_choice", "card_statements", "reporting"},
     "reporting": {"schema", "questions", "evaluate", "reporting"},
     "serve": {"roles"},
-    "roles": set(),
-    "databases": {"sources"},
+    "roles": {"names", "role_actions"},
+    "role_actions": set(),
+    "databases": {"sources", "names", "dialect"},
     "fetching": {"schema", "column"},
 }  # fmt: skip
 # may import all of the above and each other
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest", "lastlook", "sameness",
+    "auditing", "statistics", "closest", "sameness", "choosing", "lastlook",
 }  # fmt: skip
 
 

@@ -6,27 +6,35 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
-from synth.cli.options import JsonOpt
+from synth.cli.options import BesideOpt, JsonOpt, LedgerOpt, PaidOpt
 
 
 def bundle(
     release: Annotated[Path, typer.Argument(help="Folder that a run wrote.")],
     out: Annotated[Path, typer.Option("--out", help="The .zip file to write.")] = Path("release.zip"),
-    selection: Annotated[
-        str | None, typer.Option("--selection", help="How it was chosen: only, before, releases, all, private, scores.")
+    choice: Annotated[
+        str | None,
+        typer.Option(
+            "--choice", "--selection", help="How it was chosen: only, before, releases, all, private, scores."
+        ),
     ] = None,
+    beside: BesideOpt = None,
+    paid: PaidOpt = None,
+    ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Pack a release, its card and its publishable report into one zip; refuses what must not leave."""
-    from dataclasses import asdict
-
     from synth import lastlook, release_bundle
 
-    made = release_bundle.make(release, out, how=selection)
+    made = release_bundle.make(release, out, how=choice, beside=beside or (), paid=paid, ledger=ledger)
     vouched = lastlook.standing(release)
     if as_json:
-        say({**asdict(made), "standing": vouched})
+        say({**made.plain(), "standing": vouched})
         return
     for line in lastlook.in_words(vouched):
         print(f"on your word, {line}")
     print(f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}")
+    print(f"guarantee: epsilon {made.epsilon:g}, delta {made.delta:g}; chosen: {made.chosen}")
+    if made.counted:
+        way_out = "; say --choice before if the run was fixed beforehand" if made.how == "unstated" else ""
+        print(f"it counts {made.counted} other charges beside the run's own epsilon {made.own_epsilon:g}{way_out}")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
-from synth.cli.options import JsonOpt
+from synth.cli.options import BesideOpt, JsonOpt, LedgerOpt, PaidOpt
 
 card_app = typer.Typer(no_args_is_help=True, help="Check a release card, or write it for people.")
 FolderArg = Annotated[Path, typer.Argument(help="Folder that a run wrote.")]
@@ -15,12 +15,16 @@ FolderArg = Annotated[Path, typer.Argument(help="Folder that a run wrote.")]
 @card_app.command("check")
 def card_check(
     card: Annotated[Path, typer.Argument(help="card.json, or the folder that holds it.")],
+    ledger: Annotated[Path | None, typer.Option("--ledger", help="Look its lines up there as well.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Derive epsilon again from the card's mechanisms; fails on any mismatch."""
-    from synth import card_check
+    from synth import card_check, choosing
 
-    found = card_check.check(card_check.load(card))
+    about = card_check.load(card)
+    found = card_check.check(about)
+    if ledger is not None:
+        choosing.check_lines(about, ledger=ledger)
     if as_json:
         say(found.plain())
     else:
@@ -54,12 +58,17 @@ def card_write(
 def card_selection(
     release: FolderArg,
     how: Annotated[str, typer.Option("--how", help="only, before, releases, all, private or scores.")],
+    beside: BesideOpt = None,
+    paid: PaidOpt = None,
+    ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """State how this release was chosen among candidates; one chosen by scores on real rows cannot be bundled."""
-    from synth import card_page
-    from synth.card_statements import selection
+    from synth import card_page, choosing
 
-    paths = card_page.write(release, how=how)
-    told = selection(how)
-    say({"selection": told, "paths": paths}) if as_json else print(told.get("mark", told["in_words"]))
+    card = choosing.settle(release, how, beside=beside or (), paid=paid, ledger=ledger)
+    paths, told = card_page.write(release, chosen=card), card["selection"]
+    if as_json:
+        say({"selection": told, "epsilon": card["epsilon"], "delta": card["delta"], "paths": paths})
+    else:
+        print(told.get("mark", f"{told['in_words']}: epsilon {card['epsilon']:g}, delta {card['delta']:g}"))

@@ -98,11 +98,16 @@ def _total_line(total: Total, exact: float | None) -> str:
 def ledger_verify(
     ledger: LedgerOpt = None,
     head: Annotated[str | None, typer.Option("--head", help="A head hash noted down earlier.")] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Derive totals and indexes from the lines again, once these verify.")
+    ] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Check the hash chain: no line altered, removed or reordered."""
     if ledger is not None and not ledger.exists():
         raise InputError(f"ledger {ledger}: no such file")
+    if rebuild:
+        Ledger(ledger).rebuild()
     found = Ledger(ledger).verify(head)
     if as_json:
         say(asdict(found))

@@ -38,6 +38,11 @@ SourceOpt = Annotated[
     typer.Option("--source", callback=_address, help="Database or cluster: postgres://user@host/db, "
                  "duckdb:///file.duckdb, spark, or @NAME of the file that SYNTH_SOURCES names."),
 ]  # fmt: skip
+BesideOpt = Annotated[
+    list[Path] | None,
+    typer.Option("--with", help="Folder of another candidate; repeatable. With --choice all, private."),
+]
+PaidOpt = Annotated[Path | None, typer.Option("--paid", help="Counts that decide, of `synth statistics`.")]
 DeviceOpt = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 
 RawTextOpt = Annotated[

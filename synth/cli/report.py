@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
-from synth.cli.options import JsonOpt
+from synth.cli.options import JsonOpt, LedgerOpt
 from synth.errors import UsageError
 
 
@@ -22,10 +22,11 @@ def report(
     ] = None,
     max_rows: Annotated[int, typer.Option("--rows", help="Most rows of each table that are used.")] = 50_000,
     out: Annotated[Path, typer.Option("--out", help="The .html file; JSON lies beside it.")] = Path("report.html"),
+    ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Report on a release: against the real rows (steward only), or from the release alone (publishable)."""
-    from synth import lastlook, steward_report
+    from synth import choosing, lastlook, steward_report
     from synth import report as reports
     from synth.evaluate.examination import Limits
 
@@ -40,6 +41,7 @@ def report(
         say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
         return
     assert real is not None
+    choosing.look(release, ledger=ledger)
     found = steward_report.examine(release, real=real, test=test, target=target, groups=tuple(group or ()),
                             limits=Limits(rows=max_rows))  # fmt: skip
     paths = steward_report.write(found, release, out)

@@ -6,13 +6,26 @@ epsilons and deltas bounds any later composition, adaptively chosen or not, and 
 
 import hmac
 import os
+import sqlite3
 import uuid
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from synth.errors import BudgetError, InputError, UsageError
-from synth.privacy import ledger_chain, ledger_policy, ledger_rows, ledger_store
+from synth import names
+from synth.errors import BudgetError, LedgerLostError, UsageError
+from synth.privacy import (
+    ledger_accounts,
+    ledger_chain,
+    ledger_config,
+    ledger_mark,
+    ledger_place,
+    ledger_policy,
+    ledger_rows,
+    ledger_store,
+)
+from synth.privacy.ledger_accounts import Account
 from synth.privacy.ledger_chain import Verification
 from synth.privacy.ledger_policy import Policy, Spend, Total, name, user
 from synth.privacy.ledger_store import Entry
@@ -52,7 +65,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self.path = Path(path if path is not None else default_path()).expanduser().absolute()
+        self.path = ledger_place.real(path if path is not None else default_path())
         ledger_store.create(self.path)
 
     def __enter__(self) -> Self:
@@ -83,22 +96,36 @@ class Ledger:
         facts = _named(relation=relation, unit=unit)
         people = _named(actor=actor or user(), approved_by=approved_by)
         with ledger_store.writing(self.path) as db:
-            if reason := ledger_policy.contradiction(db, dataset, facts):
+            account = ledger_accounts.of(db, dataset)
+            if reason := ledger_policy.stranger(db, account, dataset):
                 raise UsageError(reason)
+            if reason := ledger_policy.contradiction(db, account, facts):
+                raise UsageError(reason)
+            told = {**caps, ledger_policy.EVERY: True} if len(account.spellings) > 1 else caps
+            held = next(iter(account.spellings), dataset)
             line = ledger_store.append(
-                db, kind="policy", run=str(uuid.uuid4()), dataset=dataset, question=caps, **people, **facts
+                db, kind="policy", run=str(uuid.uuid4()), dataset=held, question=told, **people, **facts
             )
         return Policy.of(line)
 
     def policy(self, dataset: str) -> Policy | None:
         """The newest policy of the dataset, None where there is none."""
-        with ledger_store.connection(self.path) as db:
-            return ledger_policy.newest(db, name(dataset, "dataset"))
+        with ledger_store.reading(self.path) as db:
+            return ledger_policy.newest(db, ledger_accounts.of(db, name(dataset, "dataset")))
+
+    def known(self, dataset: str) -> bool:
+        """Whether anything was ever charged to the dataset, or its policy set, in any spelling of its name."""
+        with ledger_store.reading(self.path) as db:
+            return ledger_accounts.of(db, name(dataset, "dataset")).known
 
     def check(self, spend: Spend) -> None:
-        """Raises the BudgetError that ``spend`` would raise now; records nothing."""
-        with ledger_store.connection(self.path) as db:
-            reason = ledger_policy.refusal(db, spend)
+        """Raises the error that ``spend`` would raise now; records nothing. Errors: as ``spend``."""
+        required = ledger_config.cap_required()
+        with ledger_store.reading(self.path) as db:
+            ledger_mark.check(db, self.path)
+            account = ledger_accounts.of(db, spend.dataset)
+            _first(db, account, spend)
+            reason = ledger_policy.refusal(db, account, spend, required=required)
         if reason:
             raise BudgetError(reason)
 
@@ -106,14 +133,21 @@ class Ledger:
         """Charges the dataset. On return the line is on the disk; only then may rows be read.
 
         Check and charge are one step: no other process comes between. Errors: BudgetError when the policy
-        does not allow it, after recording a refusal; InputError when it could not be recorded.
+        does not allow it, after recording a refusal; UsageError for a name that would be taken for another, or a run
+        that was charged before; InputError when it could not be recorded; LedgerLostError for a ledger that lost
+        lines.
 
         **Guarantee**: under a policy the recorded spends add up, exactly, to its caps at most.
         """
         charge = {"epsilon": spend.epsilon, "delta": spend.delta}
-        line: dict[str, Any] = {"run": str(uuid.uuid4())} | {what: getattr(spend, what) for what in _SHARED}
+        line: dict[str, Any] = {what: getattr(spend, what) for what in _SHARED}
+        line["run"] = spend.run or str(uuid.uuid4())
+        required = ledger_config.cap_required()
         with ledger_store.writing(self.path) as db:
-            reason = ledger_policy.refusal(db, spend)
+            account = ledger_accounts.of(db, spend.dataset)
+            _first(db, account, spend)
+            line["dataset"] = next(iter(account.spellings), spend.dataset)
+            reason = ledger_policy.refusal(db, account, spend, required=required)
             if reason is None:
                 return ledger_store.append(db, kind="spend", question=spend.question, **line, **charge)
             told = {"requested": charge, "reason": reason, "question": spend.question}
@@ -136,6 +170,11 @@ class Ledger:
                 db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=told, actor=user()
             )
 
+    def charge(self, run: str) -> Entry | None:
+        """The line that charged the run of this id, None where none did."""
+        with ledger_store.reading(self.path) as db:
+            return ledger_store.newest(db, run=name(run, "run"), kind="spend")
+
     def fingerprint(self, run: str, *, dataset: str, digest: bytes, apart: bool = False) -> Entry:
         """Records the mark of the rows that a run read, encrypted under the key beside the ledger.
 
@@ -145,7 +184,8 @@ class Ledger:
         dataset, run = name(dataset, "dataset"), name(run, "run")
         mark = ledger_rows.sealed(ledger_store.key(self.path), digest, apart=apart)
         with ledger_store.writing(self.path) as db:
-            line = {"run": run, "dataset": dataset, "actor": user()}
+            account = ledger_accounts.of(db, dataset)
+            line = {"run": run, "dataset": next(iter(account.spellings), dataset), "actor": user()}
             return ledger_store.append(db, kind="fingerprint", question=mark, **line)
 
     def marked(self) -> list[str]:
@@ -160,10 +200,13 @@ class Ledger:
         The answer tells exactly whether rows are there: it is for whoever may spend on ``dataset`` and on all of
         ``among``, and for nobody else.
         """
-        dataset, wanted = name(dataset, "dataset"), {name(one, "dataset") for one in among}
-        with ledger_store.connection(self.path) as db:
+        wanted = {names.canonical(one) for one in (dataset, *among)}
+        with ledger_store.reading(self.path) as db:
+            dataset = next(iter(ledger_accounts.of(db, name(dataset, "dataset")).spellings), dataset)
             lines = [ledger_store.entry(line) for line in ledger_store.lines(db, kind="fingerprint")]
-        lines = [line for line in lines if line.dataset in {dataset, *wanted}]
+        form = names.canonical(dataset)
+        lines = [replace(line, dataset=dataset) if names.canonical(line.dataset) == form else line
+                 for line in lines if names.canonical(line.dataset) in wanted]  # fmt: skip
         return ledger_rows.twins(ledger_store.key(self.path), lines, digest, dataset=dataset, alike=alike)
 
     def row_key(self) -> bytes:
@@ -171,20 +214,33 @@ class Ledger:
         return hmac.new(ledger_store.key(self.path), b"rows", "sha256").digest()[:16]
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
-        """All lines, oldest first, or those of one dataset."""
-        where = {} if dataset is None else {"dataset": name(dataset, "dataset")}
-        with ledger_store.connection(self.path) as db:
+        """All lines, oldest first, or those of one dataset. Of a long ledger, rather take a ``page``."""
+        with ledger_store.reading(self.path) as db:
+            where = _where(db, dataset, None)
             return [ledger_store.entry(line) for line in ledger_store.lines(db, **where)]
+
+    def page(
+        self, dataset: str | None = None, *, kind: str | None = None, size: int = 100, number: int = 1
+    ) -> tuple[list[Entry], int]:
+        """Page ``number`` (from 1) of ``size`` lines, the newest first, and how many lines there are in all.
+
+        Errors: UsageError for a size or a number below 1.
+        """
+        if size < 1 or number < 1 or size * number >= 1 << 62:
+            raise UsageError("page: its number and size must be from 1, and no more than a ledger can hold")
+        with ledger_store.reading(self.path) as db:
+            where = _where(db, dataset, kind)
+            found = ledger_store.page(db, where, size=size, skip=size * (number - 1))
+            if dataset is not None and kind is None:
+                return found, ledger_accounts.of(db, dataset).lines
+            return found, ledger_store.count(db, **where)
 
     def summary(self, dataset: str | None = None) -> list[Total]:
         """Totals of every dataset that has a spend or a policy, by name; or of one."""
-        with ledger_store.connection(self.path) as db:
-            names = {line["dataset"] for line in db.execute(_KNOWN)}
-            if not all(isinstance(known, str) for known in names):
-                raise InputError(ledger_store.DAMAGED)
-            if dataset is not None:
-                names &= {name(dataset, "dataset")}
-            return [ledger_policy.total(db, known) for known in sorted(names)]
+        with ledger_store.reading(self.path) as db:
+            one = None if dataset is None else name(dataset, "dataset")
+            found = ledger_accounts.every(db) if one is None else [ledger_accounts.of(db, one)]
+            return [ledger_policy.total(db, account) for account in found if account.known]
 
     def verify(self, head: str | None = None) -> Verification:
         """Whether every line is there, unaltered and in order, and the exported ``head`` is among them.
@@ -197,6 +253,16 @@ class Ledger:
                 raise UsageError("head: must be the 64 hexadecimal digits that were exported")
         return ledger_chain.verify(self.path, head=head)
 
+    def rebuild(self) -> None:
+        """Derives totals and indexes again from the lines.
+
+        Errors: LedgerLostError unless every line is there and unaltered.
+        """
+        with ledger_store.writing(self.path) as db:
+            if reason := ledger_chain.fault(db):
+                raise LedgerLostError(f"ledger {self.path}: {reason}; restore it from a backup")
+            ledger_accounts.rebuild(db)
+
     def head(self) -> str:
         """The hash of the last line, 64 zeros for an empty ledger: to be kept outside the file."""
         with ledger_store.connection(self.path) as db:
@@ -208,5 +274,19 @@ def _named(**texts: str | None) -> dict[str, str | None]:
     return {what: text if text is None else name(text, what) for what, text in texts.items()}
 
 
-_SHARED = ("dataset", "relation", "unit", "engine", "noise_source", "actor", "approved_by")
-_KNOWN = "SELECT DISTINCT dataset FROM ledger WHERE kind IN ('spend', 'policy')"
+def _first(db: sqlite3.Connection, account: Account, spend: Spend) -> None:
+    """Errors: UsageError for a name that would be taken for another's, or a run that was charged already."""
+    if reason := ledger_policy.stranger(db, account, spend.dataset):
+        raise UsageError(reason)
+    if spend.run is not None and (line := ledger_store.newest(db, run=spend.run, kind="spend")):
+        raise UsageError(f"run {spend.run}: charged already, in line {line.number} of the ledger; start a new run")
+
+
+def _where(db: sqlite3.Connection, dataset: str | None, kind: str | None) -> dict[str, ledger_store.Where]:
+    where: dict[str, ledger_store.Where] = {} if kind is None else {"kind": kind}
+    if dataset is not None:
+        where["dataset"] = ledger_accounts.of(db, name(dataset, "dataset")).spellings
+    return where
+
+
+_SHARED = ("relation", "unit", "engine", "noise_source", "actor", "approved_by")

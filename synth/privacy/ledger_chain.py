@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError
-from synth.privacy import ledger_mark
-from synth.privacy.ledger_store import FIELDS, GUARDS, START, TABLE, connection, digest, lines
+from synth.privacy import ledger_accounts, ledger_mark
+from synth.privacy.ledger_store import FIELDS, GUARDS, START, TABLE, count, digest, lines, reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,17 +26,22 @@ def verify(path: Path, *, head: str | None = None) -> Verification:
     A ledger that has grown since the head was exported passes; one that lost a line written before fails.
     Errors: InputError when the file cannot be opened.
     """
-    with connection(path) as db:
+    with reading(path) as db:
         try:
-            found: list[dict[str, Any]] = [dict(line) for line in lines(db)]
-            hashes = [START, *(str(line["hash"]) for line in found)]
-            problem = _line_problem(found) or _guard_problem(db) or ledger_mark.problem(db, path)
+            number, last, problem = _walk(db)
+            problem = problem or _guard_problem(db) or ledger_mark.problem(db, path) or ledger_accounts.problem(db)
+            met = head is None or head == START or count(db, hash=head) > 0
         except (sqlite3.DatabaseError, LookupError, UnicodeDecodeError) as error:  # or the table lost a column
             problem = f"the table cannot be read ({type(error).__name__})"
             return Verification(ok=False, lines=0, head=START, problem=problem)
-    if problem is None and head is not None and head not in hashes:
+    if problem is None and not met:
         problem = "head differs: no line carries it; the last lines were removed or an older copy restored"
-    return Verification(ok=problem is None, lines=len(found), head=hashes[-1], problem=problem)
+    return Verification(ok=problem is None, lines=number, head=last, problem=problem)
+
+
+def fault(db: sqlite3.Connection) -> str | None:
+    """What befell the first bad line or guard; None where the chain holds."""
+    return _walk(db)[2] or _guard_problem(db)
 
 
 def _digest(line: dict[str, Any]) -> str | None:
@@ -47,18 +52,28 @@ def _digest(line: dict[str, Any]) -> str | None:
         return None
 
 
-def _line_problem(found: list[dict[str, Any]]) -> str | None:
-    """What befell the first bad line. A hash covers number and previous hash, so each tells its tale."""
-    last = START
-    for number, line in enumerate(found, start=1):
-        if line["number"] != number:
-            return f"line {number}: removed"
-        if _digest(line) != line["hash"]:
-            return f"line {number}: {_fate(line, found)}"
-        if line["previous"] != last:
-            before = f"line {number - 1}" if number > 1 else "the start of the chain"
-            return f"line {number}: does not continue {before}; one of them was altered, removed or reordered"
+def _walk(db: sqlite3.Connection) -> tuple[int, str, str | None]:
+    """How many lines there are, the last one's hash, and what befell the first bad line.
+
+    Each line is read once. A hash covers number and previous hash, so each tells its tale.
+    """
+    last, problem, seen, end = START, None, 0, START
+    for seen, row in enumerate(db.execute("SELECT * FROM ledger ORDER BY number"), start=1):
+        line, end = dict(row), str(row["hash"])
+        if problem is None:
+            problem = _line_problem(db, line, number=seen, last=last)
         last = line["hash"]
+    return seen, end, problem
+
+
+def _line_problem(db: sqlite3.Connection, line: dict[str, Any], *, number: int, last: object) -> str | None:
+    if line["number"] != number:
+        return f"line {number}: removed"
+    if _digest(line) != line["hash"]:
+        return f"line {number}: {_fate(line, [dict(other) for other in lines(db)])}"
+    if line["previous"] != last:
+        before = f"line {number - 1}" if number > 1 else "the start of the chain"
+        return f"line {number}: does not continue {before}; one of them was altered, removed or reordered"
     return None
 
 

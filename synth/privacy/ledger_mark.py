@@ -12,7 +12,7 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Context, Decimal, Inexact
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,10 @@ from synth.errors import LedgerLostError
 EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
 ELSEWHERE = "SYNTH_LEDGER_MARK"
 LAST = "SELECT number, hash FROM ledger ORDER BY number DESC LIMIT 1"
-SPENT = "SELECT dataset, epsilon, delta, relation, unit FROM ledger WHERE kind = 'spend' AND number > ? ORDER BY number"
+SPENT = (
+    "SELECT dataset, epsilon, delta, relation, unit FROM ledger NOT INDEXED WHERE kind = 'spend' AND number > ?"
+    " ORDER BY number"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +52,31 @@ def place(path: Path) -> Path:
 
 
 def read(path: Path) -> Mark:
-    """The ledger's mark; an empty one where there is none, or where it cannot be read."""
+    """The ledger's mark; an empty one where there is none.
+
+    Errors: LedgerLostError where there is one that cannot be read: it may have told of spends that this ledger lacks.
+    """
     try:
-        plain = json.loads(place(path).read_text(encoding="utf-8"))
-        spent = {name: _spent(of) for name, of in plain["spent"].items()}
-        return Mark(number=int(plain["number"]), hash=str(plain["hash"]), spent=spent)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidOperation):
+        text = place(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
         return Mark()
+    except (OSError, UnicodeDecodeError):
+        raise LedgerLostError(DAMAGED.format(path, place(path))) from None
+    try:
+        plain = json.loads(text)
+        spent = {name: _spent(of) for name, of in plain["spent"].items()}
+        number, seal = plain["number"], plain["hash"]
+        if not (isinstance(number, int) and isinstance(seal, str) and (len(seal) == 64 or (number, seal) == (0, ""))):
+            raise ValueError("no line")
+        return Mark(number=number, hash=seal, spent=spent)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
+        raise LedgerLostError(DAMAGED.format(path, place(path))) from None
+
+
+DAMAGED = (
+    "ledger {}: its mark {} is damaged, so nothing shows that this is no older copy; bring the mark back, or run "
+    "`synth ledger restore` with a backup (a copy of this file will do where you know it to be the newest)"
+)
 
 
 def _spent(plain: Mapping[str, Any]) -> Spent:
@@ -67,9 +88,14 @@ def _spent(plain: Mapping[str, Any]) -> Spent:
 
 def problem(db: sqlite3.Connection, path: Path) -> str | None:
     """How the ledger differs from its mark, in a few words; None when it holds the marked line."""
-    mark = read(path)
+    try:
+        mark = read(path)
+    except LedgerLostError:
+        return f"its mark {place(path)} is damaged, so nothing shows that this is no older copy"
     if mark.number == 0:
-        return None
+        return (
+            f"{place(path)} tells of spends that a restore was to charge, and it was cut short" if mark.spent else None
+        )
     line = db.execute("SELECT hash FROM ledger WHERE number = ?", (mark.number,)).fetchone()
     if line is not None and line["hash"] == mark.hash:
         return None
@@ -77,7 +103,11 @@ def problem(db: sqlite3.Connection, path: Path) -> str | None:
 
 
 def check(db: sqlite3.Connection, path: Path) -> None:
-    """Refuses to add to a ledger that is older than its mark. Errors: LedgerLostError with the way out."""
+    """Refuses to add to a ledger that is older than its mark, or whose mark is damaged.
+
+    Errors: LedgerLostError with the way out.
+    """
+    read(path)
     if reason := problem(db, path):
         raise LedgerLostError(
             f"ledger {path}: {reason}; bring the newer file back, or run `synth ledger restore` with a backup, which "

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from synth.errors import InputError
+from synth.errors import InputError, LedgerLostError
 
 SWITCH = "SYNTH_LEDGER_NETWORK"
 # Magic numbers that statfs(2) tells of file systems shared by machines.
@@ -16,6 +16,32 @@ MAGIC = {
 }  # fmt: skip
 FUSE = 0x65735546  # programs of all kinds; which one, only the table of mounts says
 FUSE_NETWORK = ("sshfs", "glusterfs", "s3fs", "rclone", "gcsfuse", "blobfuse", "davfs", "cephfs", "juicefs")
+
+
+def real(path: str | Path) -> Path:
+    """Where the file itself lies, behind every symbolic link: by an alias it would have a mark of its own.
+
+    Errors: InputError for links that lead in a circle.
+    """
+    try:
+        return Path(path).expanduser().resolve()
+    except (OSError, RuntimeError):
+        raise InputError(f"ledger {path}: its links lead nowhere; name the file itself") from None
+
+
+def check_links(path: Path) -> None:
+    """Refuses a file with several names (hard links): each would have a mark, a key and a journal of its own.
+
+    Errors: LedgerLostError, since a run that charged the file before may be under way.
+    """
+    try:
+        links = os.stat(path).st_nlink
+    except OSError:
+        return
+    if links > 1:
+        raise LedgerLostError(
+            f"ledger {path}: the file has {links} names (hard links), each with a mark of its own; remove all but one"
+        )
 
 
 def check(path: Path) -> None:

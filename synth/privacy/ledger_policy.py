@@ -2,15 +2,16 @@
 
 import getpass
 import sqlite3
-import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import inf, isfinite
 from typing import Any
 
+from synth import names
 from synth.errors import InputError, UsageError
-from synth.privacy import ledger_store
+from synth.privacy import ledger_accounts, ledger_config, ledger_store
+from synth.privacy.ledger_accounts import Account
 from synth.privacy.ledger_mark import EXACT
 from synth.privacy.ledger_store import Entry
 
@@ -25,16 +26,7 @@ def user() -> str:
         return "unknown"
 
 
-def name(text: str, what: str) -> str:
-    """The text in one normal form (é has two in Unicode): a twin in disguise would have a fresh budget.
-
-    Errors: UsageError unless it is 1 to 4096 printable characters (a path may be a name) without space at
-    either end.
-    """
-    plain = isinstance(text, str) and 0 < len(text) <= 4096 and text == text.strip() and text.isprintable()
-    if not plain:
-        raise UsageError(f"{what}: must be 1 to 4096 printable characters, no space at either end; choose another")
-    return unicodedata.normalize("NFC", text)
+name = names.checked
 
 
 def figure(value: float, what: str, *, below: float | None = None) -> float:
@@ -63,6 +55,8 @@ def caps(max_epsilon: float | None, max_delta: float) -> dict[str, float | None]
 class Spend:
     """A charge of (``epsilon``, ``delta``) for one run on a dataset; ``question`` is public JSON data.
 
+    ``run``: the run's own id, by which its charge is found again; one is drawn where it is None.
+
     Errors: UsageError for a figure or a name that no ledger line may carry.
     """
 
@@ -76,14 +70,16 @@ class Spend:
     question: dict[str, Any]
     actor: str = field(default_factory=user)
     approved_by: str | None = None
+    run: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", figure(self.epsilon, "epsilon"))
         object.__setattr__(self, "delta", figure(self.delta, "delta", below=1))
         for what in ("dataset", "relation", "unit", "engine", "noise_source", "actor"):
             object.__setattr__(self, what, name(getattr(self, what), what))
-        if self.approved_by is not None:
-            object.__setattr__(self, "approved_by", name(self.approved_by, "approved_by"))
+        for what in ("approved_by", "run"):
+            if (text := getattr(self, what)) is not None:
+                object.__setattr__(self, what, name(text, what))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +124,11 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """What a dataset has spent in all and, under a policy, what remains (at least 0)."""
+    """What a dataset has spent in all and, under a policy, what remains (at least 0).
+
+    ``spellings``: all ways in which its name stands in the ledger; their spends are added up. ``mu2``: the sum of
+    its runs' mu**2, for the exact composite; None where they do not compose.
+    """
 
     dataset: str
     runs: int
@@ -137,6 +137,8 @@ class Total:
     policy: Policy | None
     remaining_epsilon: float | None
     remaining_delta: float | None
+    spellings: tuple[str, ...] = ()
+    mu2: float | None = None
 
 
 def exact(figures: Iterable[float]) -> Decimal:
@@ -147,9 +149,7 @@ def exact(figures: Iterable[float]) -> Decimal:
     """
     total = Decimal(0)
     for value in figures:
-        if not (isinstance(value, int | float) and isfinite(value)):
-            raise InputError("ledger: a figure was altered; check it with `synth ledger verify`")
-        total = EXACT.add(total, Decimal(repr(value)))
+        total = EXACT.add(total, ledger_accounts.decimal(value))
     return total
 
 
@@ -165,25 +165,51 @@ def show(value: Decimal) -> str:
     return f"{plain.scaleb(-plain.adjusted(), EXACT):f}e{plain.adjusted()}"
 
 
-def newest(db: sqlite3.Connection, dataset: str) -> Policy | None:
-    """The policy that holds for the dataset, None where there is none."""
-    found = ledger_store.lines(db, dataset=dataset, kind="policy")
-    return Policy.of(ledger_store.entry(found[-1])) if found else None
+def newest(db: sqlite3.Connection, account: Account) -> Policy | None:
+    """The policy that holds for the account, None where there is none.
+
+    Where an older ledger capped several spellings of one name, the strictest of their caps holds for their sum until
+    a policy is set that was meant for all of them.
+    """
+    found = [e for s in account.spellings if (e := ledger_store.newest(db, dataset=s, kind="policy")) is not None]
+    held: Policy | None = None
+    for line in sorted(found, key=lambda e: -e.number):
+        policy = Policy.of(line)
+        held = policy if held is None else _stricter(held, policy)
+        if line.question.get(EVERY):
+            break
+    return held
 
 
-def total(db: sqlite3.Connection, dataset: str) -> Total:
-    """The dataset's sums and what its policy leaves."""
-    spends = ledger_store.lines(db, dataset=dataset, kind="spend")
-    epsilon, delta = (exact(line[what] for line in spends) for what in ("epsilon", "delta"))
-    policy = newest(db, dataset)
+EVERY = "every_spelling"  # in a policy's line: it was written for all spellings of the name
+
+
+def _stricter(one: Policy, other: Policy) -> Policy:
+    def least(a: float | None, b: float | None) -> float | None:
+        return min((x for x in (a, b) if x is not None), default=None)
+
+    return replace(
+        one,
+        max_epsilon=least(one.max_epsilon, other.max_epsilon),
+        max_delta=least(one.max_delta, other.max_delta),
+        relation=one.relation or other.relation,
+        unit=one.unit or other.unit,
+    )
+
+
+def total(db: sqlite3.Connection, account: Account) -> Total:
+    """The account's sums and what its policy leaves."""
+    policy = newest(db, account)
     return Total(
-        dataset=dataset,
-        runs=len(spends),
-        epsilon=float(epsilon),
-        delta=float(delta),
+        dataset=account.spellings[0],
+        runs=account.runs,
+        epsilon=float(account.epsilon),
+        delta=float(account.delta),
         policy=policy,
-        remaining_epsilon=_left(policy.max_epsilon, epsilon) if policy else None,
-        remaining_delta=_left(policy.max_delta, delta) if policy else None,
+        remaining_epsilon=_left(policy.max_epsilon, account.epsilon) if policy else None,
+        remaining_delta=_left(policy.max_delta, account.delta) if policy else None,
+        spellings=account.spellings,
+        mu2=account.mu2,
     )
 
 
@@ -191,38 +217,55 @@ def _left(cap: float | None, spent: Decimal) -> float | None:
     return None if cap is None else max(0.0, float(EXACT.subtract(exact([cap]), spent)))
 
 
-def contradiction(db: sqlite3.Connection, dataset: str, facts: dict[str, str | None]) -> str | None:
+def contradiction(db: sqlite3.Connection, account: Account, facts: dict[str, str | None]) -> str | None:
     """Why a policy cannot state these facts: a recorded spend has others, and the two do not add up."""
-    for spend in ledger_store.lines(db, dataset=dataset, kind="spend"):
-        for what, stated in facts.items():
-            if stated is not None and stated != spend[what]:
-                return (
-                    f"dataset {dataset!r}: line {spend['number']} spent under {what} {spend[what]!r}, which"
-                    f" does not add up with {stated!r}; state {what} {spend[what]!r} or leave it out"
-                )
+    for what, stated in facts.items():
+        if stated is not None and (spend := ledger_store.unlike(db, account.spellings, what, stated)):
+            return (
+                f"dataset {account.spellings[0]!r}: line {spend.number} spent under {what} {getattr(spend, what)!r}, "
+                f"which does not add up with {stated!r}; state {what} {getattr(spend, what)!r} or leave it out"
+            )
     return None
 
 
-def refusal(db: sqlite3.Connection, spend: Spend) -> str | None:
-    """Why the dataset's policy does not allow the spend, in one line; None when it does."""
-    policy = newest(db, spend.dataset)
+def stranger(db: sqlite3.Connection, account: Account, dataset: str) -> str | None:
+    """Why a name that the ledger does not know cannot begin an account: it would be taken for another."""
+    if account.known:
+        return None
+    if word := names.mixed(dataset):
+        return f"dataset {dataset!r}: {word!r} mixes letters of scripts that look alike; write it in one script"
+    if twin := names.double(dataset, ledger_accounts.spellings(db)):
+        return (
+            f"dataset {dataset!r}: it looks like {twin!r}, which is in the ledger, and is written in other characters; "
+            f"give the name {twin!r}, or one that nobody takes for it"
+        )
+    return None
+
+
+def refusal(db: sqlite3.Connection, account: Account, spend: Spend, *, required: bool = False) -> str | None:
+    """Why the dataset's policy does not allow the spend, in one line; None when it does.
+
+    ``required``: this installation allows no spend without a cap.
+    """
+    policy = newest(db, account)
+    if required and (policy is None or policy.uncapped):
+        return (
+            f"dataset {spend.dataset!r}: it has no cap, and this installation requires one; set it with "
+            f"{ledger_config.command(spend.dataset)}"
+        )
     if policy is None:
         return None
-    spends = ledger_store.lines(db, dataset=spend.dataset, kind="spend")
     for what in ("relation", "unit"):
-        first = spends[0][what] if spends and not policy.uncapped else None  # without a cap relations may mix
-        rule = getattr(policy, what) or first
-        asked = getattr(spend, what)
+        first = None if policy.uncapped else getattr(account, what)  # without a cap relations may mix
+        rule, asked = getattr(policy, what) or first, getattr(spend, what)
         if rule is not None and rule != asked:
             return (
                 f"dataset {spend.dataset!r}: requested under {what} {asked!r}, but its budget is kept under"
                 f" {rule!r} and the two do not add up; ask with {what} {rule!r}"
             )
     for what, cap in (("epsilon", policy.max_epsilon), ("delta", policy.max_delta)):
-        if cap is None:
-            continue
-        spent = exact(line[what] for line in spends)
-        if excess := _excess(what, asked=exact([getattr(spend, what)]), spent=spent, cap=cap):
+        asked = exact([getattr(spend, what)])
+        if cap is not None and (excess := _excess(what, asked=asked, spent=getattr(account, what), cap=cap)):
             return f"dataset {spend.dataset!r}: {excess}; lower --{what} or have the policy raised"
     return None
 

@@ -10,8 +10,8 @@ from decimal import Decimal
 from math import inf, nextafter
 from pathlib import Path
 
-from synth.errors import InputError, UsageError
-from synth.privacy import ledger_chain, ledger_mark, ledger_store
+from synth.errors import InputError, LedgerLostError, UsageError
+from synth.privacy import ledger_chain, ledger_mark, ledger_place, ledger_store
 from synth.privacy.ledger_mark import EXACT, Mark, Spent
 from synth.privacy.ledger_policy import user
 
@@ -20,11 +20,15 @@ ENGINE, SOURCE = "restored", "not known"
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What a restore did: lines taken over, and by dataset the epsilon and delta that were charged for lost lines."""
+    """What a restore did: lines taken over, and by dataset the epsilon and delta that were charged for lost lines.
+
+    ``mark_lost``: the mark was damaged and told nothing, so lines may be missing that nothing tells of.
+    """
 
     lines: int
     charged: dict[str, tuple[float, float]]
     aside: str | None
+    mark_lost: bool = False
 
 
 def restore(path: str | Path, backup: str | Path) -> Restored:
@@ -36,15 +40,25 @@ def restore(path: str | Path, backup: str | Path) -> Restored:
 
     **Guarantee**: no dataset's sums are lower afterwards than the larger of what backup, present file and mark say.
     """
-    path, backup = Path(path).expanduser().absolute(), Path(backup).expanduser().absolute()
+    path, backup = ledger_place.real(path), ledger_place.real(backup)
     lines = _checked(backup)
     if _holds(path, backup):
         raise UsageError(f"ledger {path}: it verifies and holds every line of {backup}; there is nothing to restore")
-    mark = ledger_mark.read(path)
+    mark, mark_lost = _mark(path)
     ledger_mark.write(path, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _told(path))))
     aside = _fill(path, backup)
     charged = _charge(path)
-    return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None)
+    return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None, mark_lost=mark_lost)
+
+
+def _mark(path: Path) -> tuple[Mark, bool]:
+    """The ledger's mark, and whether it was damaged; a damaged one is kept under another name."""
+    try:
+        return ledger_mark.read(path), False
+    except LedgerLostError:
+        place = ledger_mark.place(path)
+        os.replace(place, place.with_name(f"{place.name}.damaged-{secrets.token_hex(3)}"))
+        return Mark(), True
 
 
 def larger(one: Mapping[str, Spent], other: Mapping[str, Spent]) -> dict[str, Spent]:

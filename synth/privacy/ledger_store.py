@@ -9,16 +9,17 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from synth.errors import InputError, LedgerLostError, UsageError
-from synth.privacy import ledger_mark, ledger_place
+from synth.privacy import ledger_accounts, ledger_mark, ledger_place
+from synth.privacy.ledger_accounts import DAMAGED
 
 START = "0" * 64  # what the first line has in place of a previous hash
 FIELDS = (
@@ -26,7 +27,6 @@ FIELDS = (
     "epsilon", "delta", "engine", "noise_source", "question", "previous",
 )  # fmt: skip
 APPLICATION, VERSION = 0x46_61_63_73, 1  # "Facs" in the file's header
-DAMAGED = "ledger: a line was damaged or altered; check it with `synth ledger verify`"
 WAIT = 120.0  # seconds to wait for other writers
 KEY_BYTES = 32
 
@@ -108,6 +108,7 @@ def create(path: Path) -> None:
     Errors: InputError when it is no ledger, or on a network file system (ledger_place.py).
     """
     ledger_place.check(path)
+    ledger_place.check_links(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -208,7 +209,9 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """
     with connection(path) as db:
         with locked(db):
+            ledger_place.check_links(path)
             ledger_mark.check(db, path)
+            ledger_accounts.follow(db)
             yield db
             added = ledger_mark.last(db)
         _seal(path, added)
@@ -241,13 +244,69 @@ def append(db: sqlite3.Connection, *, kind: str, question: object, **more: Any) 
     line["hash"] = digest(line)
     names = ", ".join(line)
     db.execute(f"INSERT INTO ledger ({names}) VALUES ({', '.join('?' * len(line))})", tuple(line.values()))
+    ledger_accounts.follow(db)
     return entry(line)
 
 
-def lines(db: sqlite3.Connection, **where: str) -> list[sqlite3.Row]:
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection whose statements all see the ledger at one moment."""
+    with connection(path) as db:
+        db.execute("BEGIN")
+        try:
+            yield db
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+
+
+Where: TypeAlias = str | Sequence[str]  # a column's value, or any of several
+
+
+def newest(db: sqlite3.Connection, **where: Where) -> Entry | None:
+    """The last line whose columns have the given values."""
+    test, values = _test(where)
+    line = db.execute(f"SELECT * FROM ledger WHERE {test} ORDER BY number DESC LIMIT 1", values).fetchone()
+    return None if line is None else entry(line)
+
+
+def page(db: sqlite3.Connection, where: Mapping[str, Where], *, size: int, skip: int) -> list[Entry]:
+    """``size`` lines whose columns have the given values, newest first, after the newest ``skip``."""
+    test, values = _test(where)
+    sql = f"SELECT * FROM ledger WHERE {test} ORDER BY number DESC LIMIT ? OFFSET ?"
+    return [entry(line) for line in db.execute(sql, (*values, size, skip))]
+
+
+def count(db: sqlite3.Connection, **where: Where) -> int:
+    """How many lines have these values; of all, the last one's number, since numbers have no gaps."""
+    if not where:
+        return last[0] if (last := ledger_mark.last(db)) else 0
+    test, values = _test(where)
+    return int(db.execute(f"SELECT count(*) FROM ledger WHERE {test}", values).fetchone()[0])
+
+
+def _test(where: Mapping[str, Where]) -> tuple[str, list[str]]:
+    tests, values = ["1"], []
+    for column, value in where.items():
+        several = [value] if isinstance(value, str) else list(value)
+        tests.append(f"{column} = ?" if len(several) == 1 else f"{column} IN ({', '.join('?' * len(several))})")
+        values += several
+    return " AND ".join(tests), values
+
+
+def unlike(db: sqlite3.Connection, datasets: tuple[str, ...], column: str, value: str) -> Entry | None:
+    """The first spend on these datasets whose column (relation, unit) has another value."""
+    some = ", ".join("?" * len(datasets))
+    other = f"kind = 'spend' AND dataset IN ({some}) AND {column} IS NOT ?"
+    sql = f"SELECT * FROM ledger WHERE {other} ORDER BY number LIMIT 1"
+    line = db.execute(sql, (*datasets, value)).fetchone()
+    return None if line is None else entry(line)
+
+
+def lines(db: sqlite3.Connection, **where: Where) -> list[sqlite3.Row]:
     """The lines, oldest first, whose columns have the given values."""
-    test = " AND ".join(f"{column} = ?" for column in where) or "1"
-    return db.execute(f"SELECT * FROM ledger WHERE {test} ORDER BY number", tuple(where.values())).fetchall()
+    test, values = _test(where)
+    return db.execute(f"SELECT * FROM ledger WHERE {test} ORDER BY number", values).fetchall()
 
 
 def entry(line: sqlite3.Row | dict[str, Any]) -> Entry:

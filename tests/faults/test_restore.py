@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import pytest
 
-from synth.errors import BudgetError, InputError, UsageError
+from synth.errors import BudgetError, InputError, LedgerLostError, UsageError
 from synth.privacy import ledger_mark, ledger_store
 from synth.privacy.ledger import Ledger
 from synth.privacy.ledger_restore import restore
@@ -160,13 +160,64 @@ def test_a_ledger_replaced_while_a_line_is_added_does_not_let_rows_be_read(place
         '{"number": 1, "hash": "x", "spent": {"a": {"epsilon": "NaN", "delta": "0"}}}',
     ],
 )
-def test_a_damaged_mark_is_as_none_and_is_made_again(place, content):
+def test_a_damaged_mark_is_a_damaged_ledger_until_a_restore(place, content):
     mark = ledger_mark.place(place / "ledger.sqlite")
     mark.write_text(content)
     ledger = Ledger(place / "ledger.sqlite")
-    assert ledger.verify().ok
+    assert "damaged" in ledger.verify().problem
+    for attempt in (ledger.spend, ledger.check):
+        with pytest.raises(LedgerLostError, match=r"mark .* is damaged"):
+            attempt(charge("other", 0.1))
+    shutil.copy(ledger.path, place / "same.sqlite")
+    assert restore(ledger.path, place / "same.sqlite").mark_lost
+    assert sums(place) == {"census": 0.6, "other": 0.7}
     ledger.spend(charge("other", 0.1))
     assert json.loads(mark.read_text())["spent"]["other"]["epsilon"] == "0.8"
+    assert ledger.verify().ok
+
+
+def test_a_garbled_mark_does_not_let_an_older_copy_spend_again(tmp_path):
+    """0.1, 0.8 and, after the file of before, 0.8 again went through under a cap of 1."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.set_policy("census", max_epsilon=1.0)
+    ledger.spend(charge(epsilon=0.1))
+    shutil.copy(ledger.path, tmp_path / "older.sqlite")
+    ledger.spend(charge(epsilon=0.8))
+    shutil.copy(tmp_path / "older.sqlite", ledger.path)
+    mark = ledger_mark.place(ledger.path)
+    told = bytearray(mark.read_bytes())
+    told[len(told) // 2] ^= 0xFF
+    mark.write_bytes(told)
+    with pytest.raises(LedgerLostError):
+        ledger.spend(charge(epsilon=0.8))
+
+
+@pytest.mark.parametrize("link", ["file", "folder"])
+def test_an_alias_by_symbolic_link_is_the_same_ledger_with_the_same_mark(place, link):
+    (place / "elsewhere").mkdir()
+    alias = place / "elsewhere" / "alias.sqlite"
+    if link == "file":
+        alias.symlink_to(place / "ledger.sqlite")
+    else:
+        alias = place / "elsewhere" / "here" / "ledger.sqlite"
+        alias.parent.symlink_to(place, target_is_directory=True)
+    Ledger(alias).spend(charge(epsilon=0.4))
+    assert sums(place)["census"] == 1.0
+    assert json.loads(ledger_mark.place(place / "ledger.sqlite").read_text())["spent"]["census"]["epsilon"] == "1.0"
+    assert not list((place / "elsewhere").glob("*.mark"))
+    shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
+    with pytest.raises(LedgerLostError, match="older copy"):
+        Ledger(alias).spend(charge(epsilon=0.1))
+
+
+def test_a_ledger_with_two_names_by_hard_link_is_refused(place):
+    ledger = Ledger(place / "ledger.sqlite")
+    os.link(ledger.path, place / "alias.sqlite")
+    for attempt in (lambda: Ledger(place / "alias.sqlite"), lambda: ledger.spend(charge())):
+        with pytest.raises(LedgerLostError, match="hard links"):
+            attempt()
+    (place / "alias.sqlite").unlink()
+    ledger.spend(charge())
 
 
 def test_the_mark_can_lie_elsewhere(place, monkeypatch):

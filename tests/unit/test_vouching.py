@@ -239,7 +239,7 @@ def test_a_reason_goes_onto_the_card_and_a_last_look_counts_what_stands_there(ta
     said = {"why_alone": "it has a long list of values", "values": 400, "reason": "the national list"}
     assert card["vouched_alone"] == {"diagnosis": said}
     assert any(i.get("vouched") == "the national list" for i in card["invariants"])
-    code, told, _ = command("bundle", out, "--out", tmp_path / "r.zip", "--selection", "only", "--json")
+    code, told, _ = command("bundle", out, "--out", tmp_path / "r.zip", "--choice", "only", "--json")
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
         assert b"the national list" in archive.read("card.html")
     made = pd.read_csv(out / "synthetic.csv", dtype=str)

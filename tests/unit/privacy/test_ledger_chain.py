@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from synth.errors import InputError, UsageError
-from synth.privacy import ledger_mark, ledger_store
+from synth.errors import InputError, LedgerLostError, UsageError
+from synth.privacy import ledger_accounts, ledger_mark, ledger_store
 from synth.privacy.ledger import Ledger, Spend
 
 FACTS = {"delta": 1e-5, "relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
@@ -113,11 +113,15 @@ def test_two_swapped_lines_are_named(ledger):
     assert ledger.verify().problem == "line 2: reordered (written as line 4)"
 
 
-def test_truncation_is_found_by_the_mark_and_without_it_by_the_exported_head_alone(ledger):
+def test_truncation_is_found_by_mark_and_accounts_and_without_them_by_the_exported_head_alone(ledger):
     head = ledger.head()
     tamper(ledger, "DELETE FROM ledger WHERE number >= 4")
     assert "it was cut short" in ledger.verify().problem
     ledger_mark.place(ledger.path).unlink()
+    assert "the last lines were removed" in ledger.verify().problem
+    with pytest.raises(LedgerLostError, match="restore"):
+        ledger.spend(Spend(dataset="census", epsilon=1, question={}, **FACTS))
+    tamper(ledger, *(f"DROP TABLE {name}" for name in ledger_accounts.TABLES))
     assert ledger.verify().ok
     assert "head differs" in ledger.verify(head).problem
     ledger.spend(Spend(dataset="census", epsilon=1, question={}, **FACTS))
@@ -148,6 +152,11 @@ def test_a_lost_table_is_a_finding_not_a_crash(ledger):
 
 def test_a_dataset_whose_name_became_another_type_is_named_as_damage(ledger):
     tamper(ledger, "UPDATE ledger SET dataset = CAST('census' AS BLOB) WHERE number = 2")
+    assert ledger.summary()[0].epsilon == 15.0, "the account stands on what was written"
+    assert not ledger.verify().ok
+    for look in (ledger.entries, ledger.page):
+        with pytest.raises(InputError, match="damaged or altered"):
+            look()
+    tamper(ledger, "DROP TABLE account", guarded=True)
     with pytest.raises(InputError, match="damaged or altered"):
         ledger.summary()
-    assert not ledger.verify().ok

@@ -1,0 +1,88 @@
+"""One canonical form of a name: what counts as the same dataset, whoever wrote it and however.
+
+A budget is kept under a name. Two spellings that a person takes for one name must be one name, or the second has a
+budget of its own: composed and decomposed accents, capitals, full-width letters, letters of another script that look
+the same, characters that cannot be seen.
+"""
+
+import unicodedata
+from collections.abc import Iterable
+from itertools import groupby
+
+from synth.errors import UsageError
+
+LONGEST = 4096  # a path may be a name
+# Blank or ignored when drawn, though Unicode counts them among letters, marks and symbols.
+UNSEEN = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810),
+          *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}  # fmt: skip
+# Scripts whose letters look like one another's; within a word only one of them may stand.
+ALIKE = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
+# Letters, small as the canonical form has them, that look in small or capital print like the Latin one below them.
+LOOKS = str.maketrans(
+    "авекмнорстухіјѕԁԛԝһӏьгпү" + "αβεζηικμνορτυχγωϲϳ" + "ıɑɡɩʟ" + "‐‑‒–—−’‘´`",
+    "abekmhopctyxijsdqwhlbrny" + "abezhikmvoptuxywcj" + "iagil" + "------''''",
+)
+
+
+def canonical(text: str) -> str:
+    """The form by which names are compared: NFKC, case-folded, runs of spaces as one. It refuses nothing.
+
+    >>> canonical("Cafe\\u0301  ＳＵＲＶＥＹ") == canonical("café survey")
+    True
+    """
+    if text.isascii():
+        return " ".join(text.lower().split())
+    for _ in range(2):  # folding may undo composition, and composing may bring out a letter to fold
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(text.split())
+
+
+def checked(text: str, what: str) -> str:
+    """The name with accents composed, otherwise as written.
+
+    Errors: UsageError unless it is 1 to 4096 characters that can be seen, without space at either end.
+    """
+    plain = isinstance(text, str) and 0 < len(text) <= LONGEST and text == text.strip() and text.isprintable()
+    if not plain or not UNSEEN.isdisjoint(map(ord, text)) or not canonical(text).isprintable():
+        raise UsageError(
+            f"{what}: must be 1 to {LONGEST} printable characters that can be seen, no space at either end; choose "
+            "another"
+        )
+    return unicodedata.normalize("NFC", text)
+
+
+def mixed(text: str) -> str | None:
+    """A word whose letters come from scripts that look alike, None where there is none.
+
+    >>> mixed("census"), mixed("c\\u0435nsus") is None
+    (None, False)
+    """
+    for is_word, letters in groupby(canonical(text), lambda c: c.isalpha() or unicodedata.combining(c) > 0):
+        word = "".join(letters)
+        if is_word and not word.isascii() and len(_scripts(word)) > 1:
+            return word
+    return None
+
+
+def _scripts(word: str) -> set[str]:
+    return {unicodedata.name(c, "?").split()[0] for c in word} & set(ALIKE)
+
+
+def double(text: str, known: Iterable[str]) -> str | None:
+    """The known name that looks like this one and is another, None where there is none.
+
+    Only letters of other scripts, dashes and quotes are compared; 1 and l in one script stay two characters.
+
+    >>> double("\\u0441\\u043e\\u0440", ["cop", "other"])
+    'cop'
+    """
+    name = canonical(text)
+    looks = name.translate(LOOKS)
+    plain = name.isascii() and looks == name
+    for other in known:
+        if plain and other.isascii() and "`" not in other:
+            continue  # two names of plain letters look alike only where they are equal
+        form = canonical(other)
+        if form != name and form.translate(LOOKS) == looks:
+            return other
+    return None

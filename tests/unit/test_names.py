@@ -1,0 +1,90 @@
+"""One canonical form of a name: twins in disguise are one name, and what cannot be told apart is refused."""
+
+import sys
+import unicodedata
+
+import pytest
+
+from synth import names
+from synth.errors import BudgetError, UsageError
+from synth.privacy.ledger import Ledger
+from tests.faults.deeds import charge
+
+SAME = [
+    ("caf\u00e9", "cafe\u0301"), ("census", "Census"), ("census", "\uff43ensus"), ("stra\u00dfe", "STRASSE"),
+    ("\ufb01les", "files"), ("a b", "a  b"), ("\u212bngstr\u00f6m", "\u00e5ngstr\u00f6m"), ("m\u00b2", "m2"),
+    ("\u03c3\u03c2", "\u03a3\u03a3"), ("\u01c4x", "d\u017ex"), ("\u0130l", "i\u0307l"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_spellings_of_one_name_have_one_budget(tmp_path, one, other):
+    assert names.canonical(one) == names.canonical(other)
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.set_policy(one, max_epsilon=0.4)
+    book.spend(charge(one, 0.3))
+    for attempt in (book.check, book.spend):
+        with pytest.raises(BudgetError, match=r"remaining 0\.1"):
+            attempt(charge(other, 0.3))
+    assert len({t.dataset for t in book.summary()}) == 1
+    assert book.policy(other).max_epsilon == 0.4
+
+
+def test_the_canonical_form_of_every_character_is_a_fixed_point():
+    for code in range(sys.maxunicode + 1):
+        if not 0xD800 <= code < 0xE000:
+            form = names.canonical(f"a{chr(code)}b")
+            assert names.canonical(form) == form, hex(code)
+
+
+UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u202e\u115f\u3164\uffa0\u034f\ufe0f\u180e\u2800\u00a0\u2003\U000e0061"
+
+
+@pytest.mark.parametrize("sign", UNSEEN, ids=lambda c: f"{ord(c):04x}")
+def test_a_character_that_cannot_be_seen_is_refused(sign):
+    for text in (f"cen{sign}sus", f"census{sign}", f"{sign}census"):
+        with pytest.raises(UsageError, match="that can be seen") as refused:
+            charge(text)
+        assert str(refused.value).isascii()
+
+
+def test_every_character_that_unicode_calls_ignorable_by_its_kind_is_refused():
+    for code in range(sys.maxunicode + 1):
+        if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
+            with pytest.raises(UsageError):
+                names.checked(f"a{chr(code)}b", "dataset")
+
+
+ALIKE = [
+    ("cop", "\u0441\u043e\u0440"), ("town-survey", "town\u2010survey"), ("o'neil", "o\u2019neil"),
+    ("oxo", "\u03bf\u03c7\u03bf"), ("\u0441\u043e\u0440", "cop"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("known", "twin"), ALIKE)
+def test_a_name_that_looks_like_a_known_one_gets_no_budget_of_its_own(tmp_path, known, twin):
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.set_policy(known, max_epsilon=0.4)
+    for attempt in (lambda: book.check(charge(twin, 0.1)), lambda: book.spend(charge(twin, 0.1)),
+                    lambda: book.set_policy(twin, max_epsilon=9)):  # fmt: skip
+        with pytest.raises(UsageError, match="looks like"):
+            attempt()
+    assert not book.known(twin)
+    assert book.known(known)
+
+
+@pytest.mark.parametrize("text", ["c\u0435nsus", "cens\u03c5s", "\u0421ensus", "pl\u0430n 2"])
+def test_a_word_of_two_scripts_that_look_alike_is_refused_for_a_new_dataset(tmp_path, text):
+    with pytest.raises(UsageError, match="mixes letters"):
+        Ledger(tmp_path / "ledger.sqlite").spend(charge(text, 0.1))
+
+
+WELCOME = [
+    "\u041c\u043e\u0441\u043a\u0432\u0430.csv", "\u6771\u4eac\u30ab\u30d5\u30a7 2024",
+    "\u0391\u03b8\u03ae\u03bd\u03b1 census", "na\u00efve", "/data/T\u00e9l\u00e9.csv.gz",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WELCOME)
+def test_names_in_any_script_are_welcome(tmp_path, text):
+    assert Ledger(tmp_path / "ledger.sqlite").spend(charge(text, 0.1)).dataset == text
