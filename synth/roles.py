@@ -30,10 +30,11 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
+from synth import role_actions
 from synth.errors import InputError
+from synth.role_actions import ACTIONS, ALONE, ORDER, pages
 
-STEWARD, REVIEWER, ANALYST, ALONE = "steward", "reviewer", "analyst", "alone"
-ORDER = (STEWARD, REVIEWER, ANALYST)  # the first that fits
+__all__ = ["ACTIONS", "Roles", "Visitor", "load", "pages", "place"]
 CAPS = {"max_epsilon": inf, "max_delta": 1.0}  # each below its bound
 DATASET = ("may_spend", "epsilon_above", *CAPS)
 KNOWN = {"file": ("roles", "approval", "budget", "datasets"), "approval": ("epsilon_above",), "budget": tuple(CAPS)}
@@ -59,21 +60,13 @@ class Visitor:
         """Whether nobody else uses this installation."""
         return self.role == ALONE
 
-    def may_look_into(self, owner: str | None) -> bool:
-        """Whether the visitor may see the tables and runs of ``owner``: his own alone, or all for the only user.
+    def may(self, action: str, owner: str | None = None) -> bool:
+        """Whether the visitor may do it, to a thing of ``owner``: see ``synth.role_actions``.
 
-        >>> Visitor(name="ann@x.org", role="steward").may_look_into("eve@x.org"), Visitor().may_look_into(None)
+        >>> Visitor(name="ann@x.org", role="steward").may("watch", "eve@x.org"), Visitor().may("watch")
         (False, True)
         """
-        return self.alone or owner == self.name
-
-    def may_decide(self, owner: str | None) -> bool:
-        """Whether the visitor may approve what ``owner`` asked for, a spend or a release: never his own wish.
-
-        >>> Visitor(name="bob@x.org", role="reviewer").may_decide("bob@x.org")
-        False
-        """
-        return self.role == REVIEWER and owner != self.name
+        return role_actions.may(self.role, action, name=self.name, owner=owner)
 
 
 @dataclass(frozen=True)
@@ -98,10 +91,18 @@ class Roles:
 
     def may_spend(self, visitor: Visitor, dataset: str) -> bool:
         """Whether the visitor may spend of this dataset's budget."""
-        if visitor.role not in (STEWARD, ALONE):
+        if not visitor.may("spend", visitor.name):
             return False
         named = self.datasets.get(dataset, {}).get("may_spend")
         return named is None or any(fnmatchcase(visitor.name, p.lower()) for p in named)
+
+    def named(self, visitor: Visitor, dataset: str) -> bool:
+        """Whether the rules name this visitor as one who may spend of this dataset.
+
+        >>> Roles({}, None, {"d": {"may_spend": ["ann@x.org"]}}).named(Visitor(name="ann@x.org", role="steward"), "d")
+        True
+        """
+        return "may_spend" in self.datasets.get(dataset, {}) and self.may_spend(visitor, dataset)
 
     def needs_approval(self, dataset: str, epsilon: float) -> bool:
         """Whether a spend waits for a reviewer.

@@ -51,8 +51,9 @@ ALLOWED = {
     "card_page": {"card", "card_check", "card_choice", "card_statements", "reporting"},
     "reporting": {"schema", "questions", "evaluate", "reporting"},
     "serve": {"roles"},
-    "roles": {"names"},
-    "databases": {"sources", "names"},
+    "roles": {"names", "role_actions"},
+    "role_actions": set(),
+    "databases": {"sources", "names", "dialect"},
     "fetching": {"schema", "column"},
 }  # fmt: skip
 # may import all of the above and each other

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import access, composition, frame, words
+from app import access, caps, composition, datasets, frame, words
 
 KINDS = {
     "spend": "charged",
@@ -28,13 +28,14 @@ def page() -> None:
     )
     book = synth.Ledger()
     totals = book.summary()
+    names = datasets.seen([t.dataset for t in totals])
+    totals = [t for t in totals if t.dataset in names]
     if not totals:
         st.info("Nothing has been spent yet. The first run writes the first line.", icon=":material/info:")
         return
     for total in totals:
         _total(total)
-    names = [t.dataset for t in totals]
-    _cap(book, names)
+    _cap(names)
     composition.section(names)
     _lines(book, names)
     _verify(book)
@@ -54,7 +55,7 @@ def _total(total: Any) -> None:
     st.progress(min(1.0, total.epsilon / cap), text=text)
 
 
-def _cap(book: synth.Ledger, names: list[str]) -> None:
+def _cap(names: list[str]) -> None:
     who = access.me()
     names = [n for n in names if access.rules().may_cap(who, n)]
     if not names:
@@ -66,8 +67,7 @@ def _cap(book: synth.Ledger, names: list[str]) -> None:
         approved = st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written "
                                  "down.") if who.alone else ""  # fmt: skip
         if st.button("Set this cap", key="cap_set"):
-            book.set_policy(name, max_epsilon=float(cap), actor=who.name or None,
-                            approved_by=approved.strip() or None)  # fmt: skip
+            caps.put(name, float(cap), approved_by=approved.strip() or None)
             st.rerun()
 
 
@@ -75,7 +75,7 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
     st.subheader("Lines", anchor=False)
     chosen = st.selectbox("Show", [None, *names], key="lines_of", help="One dataset's lines, or all.",
                           format_func=lambda n: "all datasets" if n is None else n)  # fmt: skip
-    rows = [_row(entry) for entry in reversed(book.entries(chosen))]
+    rows = [_row(entry) for entry in reversed(_entries(book, chosen, names))]
     config = {
         "Epsilon": st.column_config.NumberColumn(format="%.4g"),
         "Delta": st.column_config.NumberColumn(format="%.1e"),
@@ -87,12 +87,17 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
         st.info("No line of this kind.", icon=":material/info:")
         return
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=config, placeholder="")
-    _export(book, chosen)
+    _export(book, _entries(book, chosen, names))
 
 
-def _export(book: synth.Ledger, chosen: str | None) -> None:
+def _entries(book: synth.Ledger, chosen: str | None, names: list[str]) -> list[Any]:
+    """One dataset's lines, or those of all that the visitor may see."""
+    return [e for e in book.entries(chosen) if e.dataset in names]
+
+
+def _export(book: synth.Ledger, entries: list[Any]) -> None:
     """The lines as a file, with the last seal, to be kept elsewhere."""
-    lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in book.entries(chosen)]
+    lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in entries]
     text = "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
     st.download_button("Export these lines (JSON)", text, "ledger.jsonl", "application/json", key="export_ledger",
                        icon=":material/download:", on_click="ignore",
@@ -143,6 +148,7 @@ def _verify(book: synth.Ledger) -> None:
     if not st.button("Check the ledger", key="verify", icon=":material/verified:"):
         return
     try:
+        access.allow("verify_ledger")
         found = book.verify(head.strip() or None)
     except synth.SynthError as error:
         frame.tell(error)

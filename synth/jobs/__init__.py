@@ -4,6 +4,7 @@ from synth.jobs import selection
 from synth.jobs.folder import Cancelled, Job, Status, create, home, listing
 from synth.jobs.line import QUEUED, ahead
 from synth.jobs.memory import PeakMemory, give_back
+from synth.jobs.process import alive, identity
 from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
 
@@ -15,9 +16,11 @@ __all__ = [
     "Reporter",
     "Status",
     "ahead",
+    "alive",
     "create",
     "give_back",
     "home",
+    "identity",
     "listing",
     "selection",
     "uninterrupted",
