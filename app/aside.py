@@ -126,13 +126,18 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
     return names, synth.choice_questions(schema, [n for n in columns or names[:3] if n in names])
 
 
+def standing(release: str, real: str | None = None) -> dict[str, int]:
+    """``synth.standing``, or with the real table ``synth.standing_rare``."""
+    return synth.standing(release) if real is None else synth.standing_rare(release, real)
+
+
 def methods() -> Any:
     """``synth.methods``."""
     return synth.methods()
 
 
 TASKS: dict[str, Callable[..., Any]] = {
-    f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable)
+    f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable, standing)
 }
 planner, worker = Aside(), Aside()
 

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, charts, frame, real, work
+from app import access, charts, frame, real, standing, work
 from app.aside import TooLongError, worker
 from synth import jobs
 
@@ -35,6 +35,7 @@ def section(job: jobs.Job, release: Path) -> None:
         found = _compared(job, release)
         if found is not None:
             _parts(found)
+            standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         _whole(job, release)
 
 
@@ -49,11 +50,13 @@ def make(job: jobs.Job, release: Path) -> Any:
     try:
         with real.table(job, release) as table:
             paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
-            found = worker.ask("compared", *paths, seconds=PATIENCE, keep=False)
+            found = worker.ask("compared", *paths, seconds=PATIENCE)
+            rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError("the comparison takes too long here; use `synth report`") from None
     jobs.selection.look(job, by=who.name)
     st.session_state.setdefault("comparisons", {})[str(job.path)] = found
+    st.session_state.setdefault("rare", {})[str(job.path)] = rare
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import access, deciding, frame, recent, releasing, runs, words, work
+from app import access, deciding, frame, recent, releasing, runs, standing, words, work
 from synth import jobs
 from synth.jobs import selection
 
@@ -131,5 +131,6 @@ def shown(job: jobs.Job) -> None:
     """What a reviewer decides on: the card, without any figure about the real rows."""
     with st.expander("The card"):
         card(json.loads((runs.release(job) / "card.json").read_text(encoding="utf-8")))
+        standing.section(runs.release(job))
     if (said := selection.choice(job)) is not None:
         st.caption(f"How it was chosen: {frame.escape(said['in_words'])}.")

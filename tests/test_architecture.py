@@ -42,7 +42,7 @@ ALLOWED = {
     "tensors": {"questions"},
     "statistics_file": set(),
     "forecast": set(),
-    "card": {"schema", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
+    "card": {"schema", "column", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "card_statements": set(),
     "card_model": set(),
     "card_choice": {"card", "card_statements"},
@@ -53,14 +53,14 @@ ALLOWED = {
     "serve": {"roles"},
     "roles": {"names", "role_actions"},
     "role_actions": set(),
-    "databases": {"sources", "names"},
+    "databases": {"sources", "names", "dialect"},
     "fetching": {"schema", "column"},
 }  # fmt: skip
 # may import all of the above and each other
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest", "sameness", "choosing",
+    "auditing", "statistics", "closest", "sameness", "choosing", "lastlook",
 }  # fmt: skip
 
 

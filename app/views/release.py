@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, export, frame, more, outlet, recent, runs, words
+from app import access, export, frame, more, outlet, recent, runs, standing, words
 from app.state import ready, wizard
 from synth import jobs
 
@@ -29,6 +29,7 @@ def page() -> None:
     schema = synth.load(place / "schema.json")
     _summary(job, card)
     _preview(place)
+    standing.section(place)
     if export.may_leave(job):
         with st.spinner("Checking and packing the release"):
             export.bundle(job, place)

@@ -14,12 +14,13 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from synth import codec
 from synth.errors import InputError
 from synth.schema import CATEGORICAL, Column, Schema
-from synth.sources.encoding import Batch
+from synth.sources.encoding import Batch, plain, tables
 from synth.sources.frames import Table
 from synth.sources.sql import DUCKDB, LOST, Kind, position
 from synth.sources.texts import encode
@@ -80,6 +81,10 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
 
     ``types``: of the files' columns. Errors: InputError when the data are damaged.
     """
+    if overflows(paths):
+        parts = (b for p in paths for b in pq.ParquetFile(p).iter_batches(columns=[*schema.measured(), *raw]))
+        yield from plain(tables(parts))
+        return
     told = {n: _told(c, n, types.field(n).type) for n, c in schema.measured().items()}
     lists = {n: texts for n, (_, texts) in told.items() if texts}
     chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(told.values())]
@@ -96,6 +101,11 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
         raise InputError(f"{where}: {DAMAGED}") from None
     finally:
         con.close()
+
+
+def overflows(paths: Sequence[Path]) -> bool:
+    """Whether DuckDB fails at some cell of the files' types, of any column: it makes milliseconds microseconds."""
+    return any("timestamp[ms" in str(field.type) for path in paths for field in pq.read_schema(path))
 
 
 def _told(column: Column, name: str, kind: pa.DataType) -> tuple[str, list[str] | None]:

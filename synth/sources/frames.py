@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from synth.dialect import Dialect
 from synth.errors import InputError, UsageError
 from synth.schema import canonical
 from synth.sources import scalars
@@ -44,6 +45,7 @@ class Table:
         self.num_rows = num_rows
         self._columns = dict(columns)
         self._texts: dict[str, Text] = {}
+        self.dialect: Dialect | None = None  # how the CSV file seems to be written, where a draft asked
 
     def __repr__(self) -> str:
         """Shape and names only: a representation may land in a log."""
@@ -59,6 +61,14 @@ class Table:
         if name not in self._texts:
             self._texts[name] = Text(*encode(self._columns[name], name=name))
         return self._texts[name]
+
+    def kind(self, name: str) -> pa.DataType:
+        """The type of a column's cells."""
+        return self._columns[name].type
+
+    def cells(self, name: str) -> pa.ChunkedArray:
+        """A column's cells as they came."""
+        return self._columns[name]
 
     def read_by(self, reading: Reading) -> "Table":
         """The table with its texts read as the schema says they are written."""

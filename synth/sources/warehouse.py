@@ -18,6 +18,7 @@ import numpy as np
 from synth import codec
 from synth.errors import InputError
 from synth.schema import Schema
+from synth.sources.duck import overflows
 from synth.sources.encoding import Batch, Encoder, plain, tables
 from synth.sources.engines import Engine
 from synth.sources.frames import Table
@@ -100,6 +101,11 @@ class WarehousePlace(Place):
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names and types alone. Errors: InputError."""
         types = self.expression.schema()
+        if self._file is not None and overflows(sorted(self._file.rglob("*.parquet")) or [self._file]):
+            raise InputError(
+                f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
+                "always read; write them in microseconds, or leave --source out"
+            )
         for name in columns:
             if name not in types:
                 raise InputError(f"source {self.source.shown}: table {self.table!r} has no column {name!r}")
