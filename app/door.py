@@ -117,7 +117,8 @@ def allowed(path: str, headers: Mapping[str, str]) -> bool:
 def _given(file: str, who: str) -> bool:
     """Whether a file was made for a download of this visitor's: Streamlit notes nobody for those."""
     try:
-        content = get_instance().media_file_mgr._storage.get_file(file).content
+        storage: Any = get_instance().media_file_mgr._storage
+        content = storage.get_file(file).content
     except MediaFileStorageError:
         return False
     return bool(who) and who in access.given.get(sha256(content).digest(), ())
