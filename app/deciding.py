@@ -94,7 +94,7 @@ def _settle(job: jobs.Job) -> None:
     places = [str(runs.release(c)) for c in candidates]
     gaps = worker.ask("decided", str(runs.counted(job)), places, seconds=PATIENCE, keep=False)
     winner = candidates[gaps.index(min(gaps))]
-    line = runs.charged_line(job)
+    line = runs.charged_line(job) if job.run else None
     selection.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name,
                      line=line.number if line else 0)  # fmt: skip
 

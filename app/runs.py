@@ -1,7 +1,6 @@
 """Runs, from the request to what may leave: each is a job that stands in line."""
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from synth.jobs import selection
 from synth.roles import Visitor
 
 HELD = "held.json"
-SLACK = 5.0  # seconds between a worker's last word and a charge that it did not live to tell
 Plain = dict[str, Any]
 
 
@@ -209,13 +207,9 @@ def release(job: jobs.Job) -> Path:
 def charged_line(job: jobs.Job) -> Any:
     """The ledger's line that charged this run, None where there is none.
 
-    A run that was killed cannot say so itself: its charge is the dataset's first one of that size in its own time.
+    A run that was killed cannot say so itself: its charge carries its id. Errors: InputError for a run of an older
+    version, which had no id.
     """
-    request, status = job.request(), job.status()
-    began = (job.path / "request.json").stat().st_mtime
-    end = datetime.fromisoformat(status.updated).timestamp() + SLACK if status.updated else began
-    for entry in synth.Ledger().entries(str(request.get("dataset"))):
-        made = datetime.fromisoformat(entry.time).timestamp()
-        if entry.kind == "spend" and began <= made <= end and entry.epsilon == request.get("epsilon"):
-            return entry
-    return None
+    if job.run is None:
+        raise synth.InputError("this run is older than the ids by which charges are found; see the Ledger page")
+    return synth.Ledger().charge(job.run)

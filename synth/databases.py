@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from synth import names
 from synth.dialect import Dialect
 from synth.errors import InputError, UsageError
 from synth.sources import delimited, files
@@ -76,7 +77,8 @@ def address(source: str) -> str:
     """
     if not source.startswith("@"):
         return source
-    found = _file().get(source[1:])
+    wanted = names.canonical(source[1:])
+    found = next((entry for name, entry in _file().items() if names.canonical(name) == wanted), None)
     if found is None:
         raise InputError(f"source {source}: no database of this name; SYNTH_SOURCES names the file that lists them")
     return _with_password(source, found)
@@ -197,6 +199,8 @@ def _file() -> dict[str, dict[str, Any]]:
         raise InputError(f"sources {path}: not a TOML file; see docs/app.md for its form") from None
     for name, entry in plain.items():
         _check(path, name, entry)
+    if len({names.canonical(name) for name in plain}) < len(plain):
+        raise InputError(f"sources {path}: two names are spellings of one; keep one of them")
     return plain
 
 

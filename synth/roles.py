@@ -30,7 +30,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
-from synth import role_actions
+from synth import names, role_actions
 from synth.errors import InputError
 from synth.role_actions import ACTIONS, ALONE, ORDER, pages
 
@@ -89,11 +89,16 @@ class Roles:
                 return Visitor(name=address.lower(), role=role)
         return None
 
+    def _rules(self, dataset: str) -> dict[str, Any]:
+        """The rules for a dataset, in whatever spelling of its name (names.py)."""
+        wanted = names.canonical(dataset)
+        return next((rules for name, rules in self.datasets.items() if names.canonical(name) == wanted), {})
+
     def may_spend(self, visitor: Visitor, dataset: str) -> bool:
         """Whether the visitor may spend of this dataset's budget."""
         if not visitor.may("spend", visitor.name):
             return False
-        named = self.datasets.get(dataset, {}).get("may_spend")
+        named = self._rules(dataset).get("may_spend")
         return named is None or any(fnmatchcase(visitor.name, p.lower()) for p in named)
 
     def named(self, visitor: Visitor, dataset: str) -> bool:
@@ -102,7 +107,7 @@ class Roles:
         >>> Roles({}, None, {"d": {"may_spend": ["ann@x.org"]}}).named(Visitor(name="ann@x.org", role="steward"), "d")
         True
         """
-        return "may_spend" in self.datasets.get(dataset, {}) and self.may_spend(visitor, dataset)
+        return "may_spend" in self._rules(dataset) and self.may_spend(visitor, dataset)
 
     def needs_approval(self, dataset: str, epsilon: float) -> bool:
         """Whether a spend waits for a reviewer.
@@ -110,7 +115,7 @@ class Roles:
         >>> Roles({}, 1.0).needs_approval("d", 1.0), Roles({}, 1.0).needs_approval("d", 1.1)
         (False, True)
         """
-        limit = self.datasets.get(dataset, {}).get("epsilon_above", self.epsilon_above)
+        limit = self._rules(dataset).get("epsilon_above", self.epsilon_above)
         return limit is not None and epsilon > limit
 
     def budget(self, dataset: str) -> tuple[float, float] | None:
@@ -119,7 +124,7 @@ class Roles:
         >>> Roles({}, None, {"d": {"max_epsilon": 1.0}}, {"max_epsilon": 3.0, "max_delta": 1e-4}).budget("d")
         (1.0, 0.0001)
         """
-        caps = {**self.caps, **{k: v for k, v in self.datasets.get(dataset, {}).items() if k in CAPS}}
+        caps = {**self.caps, **{k: v for k, v in self._rules(dataset).items() if k in CAPS}}
         return (caps["max_epsilon"], caps.get("max_delta", USUAL_DELTA)) if "max_epsilon" in caps else None
 
     def may_cap(self, visitor: Visitor, dataset: str) -> bool:
@@ -155,8 +160,10 @@ def load(path: Path) -> Roles:
         raise InputError(f"roles {path}: not a TOML file; see docs/app.md for its form") from None
     _known(path, plain)
     people, datasets = plain.get("roles", {}), plain.get("datasets", {})
-    for role, names in people.items():
-        if role not in ORDER or not _texts(names):
+    if len({names.canonical(name) for name in datasets}) < len(datasets):
+        raise InputError(f"roles {path}: two names of datasets are spellings of one; keep one of them")
+    for role, addresses in people.items():
+        if role not in ORDER or not _texts(addresses):
             raise InputError(f"roles {path}: {role} must be steward, reviewer or analyst, with a list of addresses")
     limits = [plain.get("approval", {}).get("epsilon_above"), *(d.get("epsilon_above") for d in datasets.values())]
     if any(x is not None and not isinstance(x, int | float) for x in limits):

@@ -204,7 +204,10 @@ def _lead(code: int | None) -> str:
 def _spent(job: jobs.Job, status: jobs.Status) -> str:
     if job.request().get("free") or status.exit_code in (2, 3, 4, 130) or status.pid is None:
         return "Nothing was spent. The rows were not used."
-    line = runs.charged_line(job)
+    try:
+        line = runs.charged_line(job)
+    except synth.InputError as error:
+        return f"Whether it was charged is not known here: {frame.escape(str(error))}."
     if line is None:
         return "Nothing was spent: the ledger holds no charge by this run."
     return (

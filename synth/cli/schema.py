@@ -25,6 +25,7 @@ from synth.cli.options import (
     assumed,
     lengths,
     reasons,
+    run_id,
 )
 from synth.cli.rights import SeparateOpt, may_spend
 
@@ -133,7 +134,8 @@ def schema_learn(
     known = schemas.load(schema, complete=False)
     facts = pipeline.learn_schema(
         databases.place(table, source), schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
-        max_rows=max_rows, ledger=ledger, dataset=dataset, reporter=_Notes(), separate=separate, may_spend=may_spend(),
+        max_rows=max_rows, ledger=ledger, dataset=dataset, run=run_id(),
+        reporter=_Notes(), separate=separate, may_spend=may_spend(),
     )  # fmt: skip
     write_text(out, facts.to_json())
     learnt = [n for n, c in facts.columns.items() if c.source == "private"]
