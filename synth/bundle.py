@@ -102,6 +102,20 @@ def _marked(texts: pa.Array, known: frozenset[str]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(coded.indices, pa.array(words, type=pa.string())).cast(pa.string())
 
 
+def check_steward_log(path: Path | None) -> None:
+    """Refuses a log that cannot be written, before anything is spent. Errors: UsageError."""
+    if path is None:
+        return
+    try:
+        new = not os.path.lexists(path)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o600))  # a pipe is not waited for
+        if new:
+            os.unlink(path)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or "no name of a file"
+        raise UsageError(f"steward log {path}: cannot be written ({reason}); name a file you may write to") from None
+
+
 def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
     """Counts of cells outside the schema. Private: for the steward, never beside the output."""
     found = {"clamped": dict(encoded.clamped), "unreadable": dict(encoded.unreadable)}

@@ -128,6 +128,7 @@ def run(
     with PeakMemory() as peak:
         reporter.stage("check")
         bundle.check_out(Path(out) if out is not None else None)
+        bundle.check_steward_log(Path(steward_log) if steward_log is not None else None)
         job = prepare(located(table, source), schema, request, note=reporter.note)
         if out is not None:
             bundle.check_room(Path(out), job.schema, num_rows)

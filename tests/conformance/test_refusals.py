@@ -5,6 +5,7 @@ docs/reliability.md is printed by ``python -m tests.conformance.test_refusals``.
 """
 
 import json
+import os
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
@@ -86,7 +87,10 @@ def test_every_option_has_a_range_that_holds_its_default(name):
     assert all(isinstance(r, Between | OneOf) for r in ranges.values())
 
 
-@pytest.mark.parametrize(("name", "relation"), RELATIONS)
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [pytest.param(n, r, marks=[] if r == GENERATORS[n].relations[0] else pytest.mark.slow) for n, r in RELATIONS],
+)
 def test_an_option_beyond_its_ends_is_refused_with_the_ledger_untouched(name, relation, tmp_path):
     """By whole runs, on a ledger of their own, and each time in one line that names the option."""
     book, tried = tmp_path / "ledger.sqlite", 0
@@ -102,7 +106,7 @@ def test_an_option_beyond_its_ends_is_refused_with_the_ledger_untouched(name, re
 
 def settled(name):
     """Methods whose rehearsal loads other libraries for seconds, or does real work: only with ``-m slow``."""
-    return name not in ("aim", "mst", "dp_ctgan", "dp_vae")
+    return name not in ("aim", "mst", "dp_ctgan", "dp_vae", "pate_gan")
 
 
 @pytest.mark.parametrize(
@@ -249,6 +253,16 @@ def test_a_category_that_no_file_can_hold_is_refused_before_the_spend(command, s
     assert code == 3, told
     assert "region" in told
     assert [e for e in Ledger().entries() if e.kind == "spend"] == []
+
+
+@pytest.mark.parametrize("name", ["no/such/folder/log.json", "", "a\0b", "pipe"])
+def test_a_stewards_log_that_cannot_be_written_is_refused_before_the_spend(name, tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # which nobody reads
+    log, book = f"{tmp_path}/{name}", tmp_path / "ledger.sqlite"
+    with pytest.raises(synth.UsageError, match="steward log"):
+        synth.run(FRAME, schema=SCHEMA, epsilon=1.0, delta=1e-5, method="independent", dataset="d", ledger=book,
+                  steward_log=log)  # fmt: skip
+    assert spends(book) == []
 
 
 def main() -> None:
