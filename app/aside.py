@@ -126,13 +126,19 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
     return names, synth.choice_questions(schema, [n for n in columns or names[:3] if n in names])
 
 
+def charged_before(table: str, text: str, names: list[str], **asked: Any) -> list[str]:
+    """``synth.charged_before``, among the datasets of these names."""
+    facts = synth.parse(json.loads(text))
+    return synth.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
+
+
 def methods() -> Any:
     """``synth.methods``."""
     return synth.methods()
 
 
 TASKS: dict[str, Callable[..., Any]] = {
-    f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable)
+    f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable, charged_before)
 }
 planner, worker = Aside(), Aside()
 

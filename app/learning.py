@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 import synth
-from app import facts, frame, runs, words
+from app import facts, frame, runs, same, words
 from app.forecast import budget
 from app.state import alone, answered, dataset, effective, wizard
 from synth import jobs
@@ -18,6 +18,8 @@ def section() -> None:
     w = wizard()
     if w.learning is not None:
         _watch(str(w.learning))
+        return
+    if same.choice(w):
         return
     names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
@@ -42,6 +44,8 @@ def section() -> None:
             st.caption("First say above whether a person can appear in more than one row.")
         if st.button(f"Spend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
                      icon=":material/school:"):  # fmt: skip
+            if same.asks(w):
+                st.rerun()
             try:
                 w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
             except synth.UsageError as error:

@@ -47,6 +47,7 @@ ALLOWED = {
     "card_model": set(),
     "card_choice": {"card", "card_statements"},
     "looks": set(),
+    "naming": set(),
     "card_check": {"card", "card_choice", "card_model", "card_statements", "privacy.accounting", "privacy.relation"},
     "card_page": {"card", "card_check", "card_choice", "card_statements", "reporting"},
     "reporting": {"schema", "questions", "evaluate", "reporting"},
