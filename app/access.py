@@ -1,12 +1,15 @@
 """Who the visitor is: the only user, or somebody signed in through the organisation's provider (OIDC)."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
+import synth
 from synth import jobs, roles
-from synth.roles import Roles, Visitor
+from synth.roles import ACTIONS, Roles, Visitor
 
 
 def rules() -> Roles:
@@ -29,10 +32,18 @@ def visitor() -> Visitor | None:
 
 
 def signed_in() -> str:
-    """The address that the provider vouches for; empty for nobody."""
-    if not getattr(st.user, "is_logged_in", False) or st.user.get("email_verified") is False:
-        return ""
-    return str(st.user.get("email") or "")
+    """The address of whoever signed in; empty for nobody."""
+    return vouched(st.user)
+
+
+def vouched(told: Mapping[str, Any]) -> str:
+    """The address that the provider vouches for; empty where it does not say that it verified it.
+
+    >>> vouched({"is_logged_in": True, "email": "ann@x.org"})
+    ''
+    """
+    sure = told.get("is_logged_in") is True and told.get("email_verified") is True
+    return str(told.get("email") or "").lower() if sure else ""
 
 
 def me() -> Visitor:
@@ -45,7 +56,30 @@ def me() -> Visitor:
 
 def mine(job: jobs.Job) -> bool:
     """Whether the visitor may look into a run: his own, or any for the only user."""
-    return me().may_look_into(job.request().get("owner"))
+    return me().may("watch", job.request().get("owner"))
+
+
+def allow(action: str, owner: str | None = None) -> Visitor:
+    """The visitor, where the table of actions lets him do it to a thing of ``owner``: the one gate of every action.
+
+    Errors: UsageError, the same for a thing of somebody else's as for one that nobody has.
+    """
+    who = visitor()
+    if who is not None and who.may(action, owner):
+        return who
+    what = ACTIONS[action].words
+    if who is None:
+        raise synth.UsageError(f"{what}: nobody without a role may; sign in, or ask for a role")
+    if who.may(action, who.name):
+        raise synth.UsageError(f"{what}: it is somebody else's, or gone; choose one of your own")
+    raise synth.UsageError(f"{what}: your role, {who.role}, may not; ask somebody whose role may")
+
+
+def job(action: str, path: str | Path) -> jobs.Job:
+    """A run, where the visitor may do it to this one. Errors: UsageError; InputError when there is no run."""
+    found = jobs.Job(path)
+    allow(action, found.request().get("owner"))
+    return found
 
 
 def door() -> None:

@@ -132,13 +132,19 @@ def charged_before(table: str, text: str, names: list[str], **asked: Any) -> lis
     return synth.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
 
 
+def standing(release: str, real: str | None = None) -> dict[str, int]:
+    """``synth.standing``, or with the real table ``synth.standing_rare``."""
+    return synth.standing(release) if real is None else synth.standing_rare(release, real)
+
+
 def methods() -> Any:
     """``synth.methods``."""
     return synth.methods()
 
 
 TASKS: dict[str, Callable[..., Any]] = {
-    f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable, charged_before)
+    f.__name__: f
+    for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable, standing, charged_before)
 }
 planner, worker = Aside(), Aside()
 

@@ -1,18 +1,20 @@
 """The steward's part of the result: everything here uses real rows and stands under its banner."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 import synth
-from app import access, charts, frame, real, work
+from app import access, charts, frame, real, standing, work
 from app.aside import TooLongError, worker
 from synth import jobs
 
 MARK = "For the steward only, not for release"
 PATIENCE = 600.0  # seconds that a comparison may take
+PAGE = "steward-only.html"
 BANNER = "**For the steward only - compares with the real rows. Not for release.**"
 WHY = (
     "Nothing below is protected by noise: charts and scores show exact shares of the real rows. Do not copy them into "
@@ -34,6 +36,7 @@ def section(job: jobs.Job, release: Path) -> None:
         found = _compared(job, release)
         if found is not None:
             _parts(found)
+            standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         _whole(job, release)
 
 
@@ -44,14 +47,17 @@ def held(job: jobs.Job) -> Any:
 
 def make(job: jobs.Job, release: Path) -> Any:
     """Compares a run with the real rows, beside the server, and notes that somebody looked. Errors: InputError."""
+    who = access.allow("compare", job.request().get("owner"))
     try:
         with real.table(job, release) as table:
             paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
-            found = worker.ask("compared", *paths, seconds=PATIENCE, keep=False)
+            found = worker.ask("compared", *paths, seconds=PATIENCE)
+            rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError("the comparison takes too long here; use `synth report`") from None
-    jobs.selection.look(job, by=access.me().name)
+    jobs.selection.look(job, by=who.name)
     st.session_state.setdefault("comparisons", {})[str(job.path)] = found
+    st.session_state.setdefault("rare", {})[str(job.path)] = rare
     return found
 
 
@@ -68,17 +74,29 @@ def _compared(job: jobs.Job, release: Path) -> Any:
 
 def _whole(job: jobs.Job, release: Path) -> None:
     """The full report as one page: more scores, groups of people, prediction, copies."""
-    page = job.path / "steward-only.html"
+    page = job.path / PAGE
     if page.exists():
-        st.download_button("Download the full report (steward only)", page.read_bytes, page.name, "text/html",
+        st.download_button("Download the full report (steward only)", partial(_whole_page, job), page.name, "text/html",
                            key="get_steward", on_click="ignore", icon=":material/lock_person:",
                            help="It is marked on every page and stays with you.")  # fmt: skip
     elif st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
                    help="Prediction, groups of people, copies, effects of chance; a minute or two."):  # fmt: skip
-        with st.spinner("Writing the full report; this takes a minute or two"), real.table(job, release) as table:
-            work.answer("report", str(release), "--real", str(table), "--out", str(page), "--json")
-        jobs.selection.look(job, by=access.me().name)
+        with st.spinner("Writing the full report; this takes a minute or two"):
+            report(job, release)
         st.rerun()
+
+
+def _whole_page(job: jobs.Job) -> bytes:
+    access.allow("compare", job.request().get("owner"))
+    return (job.path / PAGE).read_bytes()
+
+
+def report(job: jobs.Job, release: Path) -> None:
+    """Writes the full report on a run, and notes that somebody looked. Errors: InputError, UsageError."""
+    who = access.allow("compare", job.request().get("owner"))
+    with real.table(job, release) as table:
+        work.answer("report", str(release), "--real", str(table), "--out", str(job.path / PAGE), "--json")
+    jobs.selection.look(job, by=who.name)
 
 
 def _outside(job: jobs.Job) -> None:

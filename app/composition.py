@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import charts, frame, work
+from app import access, charts, datasets, frame, work
 
 WAYS = {
     "basic": "sum (what the cap counts)",
@@ -37,6 +37,9 @@ def section(names: list[str]) -> None:
         st.button("Work it out", key="compose", icon=":material/functions:", on_click=_remember, args=(name,))
         if st.session_state.get(ASKED) != name:
             return
+        access.allow("compose")
+        if not datasets.seen([name]):
+            raise synth.UsageError(f"{name}: no dataset of yours; choose one of the list")
         with st.spinner("Adding up"):
             totals = _totals(name)
         if not totals:

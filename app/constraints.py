@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import conditions, frame, words
+from app import access, conditions, frame, words
 from app.facts import WORDED
 from app.state import effective, wizard
 
@@ -64,6 +64,7 @@ def _form(rules: list[Plain]) -> None:
 
 def _keep(rules: list[Plain], notice: str) -> None:
     w = wizard()
+    access.allow("describe")
     w.plain["constraints"] = rules or None
     w.notice = notice
     w.edition += 1

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, frame, intake
+from app import access, frame, intake, owning
 from app.aside import TooLongError, worker
 from app.state import view
 
@@ -59,6 +59,7 @@ def _source(found: list[synth.databases.Database], *, alone: bool) -> str:
 
 def _list(source: str) -> None:
     try:
+        owning.database("list_database", source)
         with st.spinner("Asking the database"):
             st.session_state["source_tables"] = (source, worker.ask("listed", source, seconds=PATIENCE, keep=False))
     except TooLongError:

@@ -17,6 +17,8 @@ PATIENCE = 300.0  # seconds that counting synthetic rows may take
 def section(job: jobs.Job, others: list[jobs.Job]) -> None:
     """The form that spends, the wait, and the outcome, for a run and the others that were compared with real rows."""
     candidates = [job, *others]
+    if not all(access.mine(one) for one in others):
+        return  # somebody else's runs were compared too: no counts of this visitor's may decide about them
     with st.expander("Or let noisy counts decide, for a charge"):
         st.caption("Some tables of counts are asked of the real rows under noise. The application chooses the run that "
                    "comes nearest to them, and that one may leave: epsilon covers such a choice, since it rests on "
@@ -41,7 +43,7 @@ def _latest(job: jobs.Job) -> jobs.Job | None:
     """The newest decision that this run took part in."""
     for found in jobs.listing():
         try:
-            if job.path.name in found.request().get("decides", ()):
+            if job.path.name in found.request().get("decides", ()) and access.mine(found):
                 return found
         except synth.SynthError:
             continue
@@ -72,8 +74,8 @@ def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
 
 @st.fragment(run_every=1.0)
 def _watch(path: str) -> None:
-    job = jobs.Job(path)
     try:
+        job = access.job("watch", path)
         status = job.status()
         if status.final:
             if status.state == "done":
@@ -89,13 +91,13 @@ def _watch(path: str) -> None:
 
 def _settle(job: jobs.Job) -> None:
     """Records the winner: the run whose synthetic table is nearest to the noisy counts."""
-    folder = job.path.parent
-    candidates = [jobs.Job(folder / name) for name in job.request()["decides"]]
+    folder, who = job.path.parent, access.allow("decide", job.request().get("owner"))
+    candidates = [access.job("decide", folder / name) for name in job.request()["decides"]]
     places = [str(runs.release(c)) for c in candidates]
     gaps = worker.ask("decided", str(runs.counted(job)), places, seconds=PATIENCE, keep=False)
     winner = candidates[gaps.index(min(gaps))]
-    line = runs.charged_line(job)
-    selection.decide(winner, [c for c in candidates if c.path != winner.path], by=access.me().name,
+    line = runs.charged_line(job) if job.run else None
+    selection.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name,
                      line=line.number if line else 0)  # fmt: skip
 
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-import synth
-from app import access, deciding, frame, recent, runs, words, work
+from app import access, deciding, frame, recent, releasing, runs, standing, words, work
 from synth import jobs
 from synth.jobs import selection
 
-ASKED = "asked.json"
 FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
 
 
@@ -40,35 +38,54 @@ def _chosen(job: jobs.Job, reason: str) -> None:
                        format_func=lambda k: words.CHOSEN[k],
                        help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
         if st.button("Record this answer", key="choose", disabled=how is None) and how is not None:
-            selection.choose(job, how, by=access.me().name)
+            releasing.state_choice(job, how)
             st.rerun()
-    others = selection.rivals(job)
-    st.markdown("Or release all of them together: " + frame.escape("; ".join(recent.named(j) for j in [job, *others])))
-    if st.button(f"Release all {len(others) + 1} runs", key="release_all", icon=":material/library_add_check:",
-                 help="Marks each of them as released. Download each from this page."):  # fmt: skip
-        for one in [job, *others]:
-            selection.release(one, by=access.me().name)
+    _all(job)
+    deciding.section(job, selection.rivals(job))
+
+
+def _all(job: jobs.Job) -> None:
+    """All runs that a choice by scores was among: released together, or asked of a reviewer, each by its owner."""
+    own, others = releasing.mine(job), len(releasing.together(job)) - len(releasing.mine(job))
+    st.markdown("Or release all of them together: " + frame.escape("; ".join(recent.named(j) for j in own)))
+    if others:
+        st.caption(f"Compared too: {words.runs(others)} of other stewards on this dataset. Whoever made them asks for "
+                   "their release.")  # fmt: skip
+    if access.me().alone:
+        if st.button(f"Release all {len(own)} runs", key="release_all", icon=":material/library_add_check:",
+                     help="Marks each of them as released. Download each from this page."):  # fmt: skip
+            releasing.release_all(job)
+            st.rerun()
+    elif all(releasing.asked(one) is not None or selection.released(one) is not None for one in own):
+        st.info("A reviewer has been asked to release all of yours.", icon=":material/hourglass_top:")
+    elif st.button(f"Ask a reviewer to release {'all ' * (len(own) > 1)}{words.runs(len(own))}", key="ask_release_all",
+                   icon=":material/send:", help="None of them leaves before a reviewer has released all."):  # fmt: skip
+        releasing.ask_all(job)
         st.rerun()
-    deciding.section(job, others)
 
 
 def _ask(job: jobs.Job) -> None:
     """In a shared installation a reviewer lets a result out."""
     st.subheader("A reviewer releases it", anchor=False)
-    if (job.path / ASKED).exists():
+    if releasing.asked(job) is not None:
         st.info("A reviewer has been asked to release this result.", icon=":material/hourglass_top:")
     elif st.button("Ask a reviewer to release it", key="ask_release", type="primary", icon=":material/send:",
                    help="Analysts can download it once a reviewer has approved."):  # fmt: skip
-        (job.path / ASKED).write_text(json.dumps({"by": access.me().name}), encoding="utf-8")
+        releasing.ask(job)
         st.rerun()
 
 
-def bundle(job: jobs.Job, place: Path) -> Path:
+def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
     """The zip file of everything that may be released, checked and packed once for each way of choosing.
 
-    Its card counts what the choice rests on, which is looked up anew after each charge. Errors: InputError for a
-    release that may not leave or is damaged.
+    Errors: UsageError for somebody who may not have it, InputError for a release that is damaged.
     """
+    releasing.allow(action, job)
+    return _pack(job, place)
+
+
+def _pack(job: jobs.Job, place: Path) -> Path:
+    """The zip file, whose card counts what the choice rests on: that is looked up anew after each charge."""
     how = selection.how(job)
     out = job.path / f"bundle-{how or 'unstated'}.zip"
     newest = max(p.stat().st_mtime for p in place.iterdir())
@@ -94,7 +111,8 @@ def _said(job: jobs.Job, how: str | None) -> list[str]:
 def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
     """The card as it would leave, with what the choice costs; the run's own while it may not leave."""
     if not selection.barrier(job):
-        return dict(json.loads(part(bundle(job, place), "card.json")))
+        with zipfile.ZipFile(_pack(job, place)) as archive:
+            return dict(json.loads(archive.read("card.json")))
     return dict(json.loads((place / "card.json").read_text(encoding="utf-8")))
 
 
@@ -118,13 +136,18 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
                        format_func=lambda k: words.CHOSEN[k],
                        help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
         if st.button("Record this answer", key="counted", disabled=how is None) and how is not None:
-            selection.choose(job, how, by=access.me().name)
+            releasing.state_choice(job, how)
             st.rerun()
 
 
-def part(bundled: Path, name: str) -> bytes:
-    """One file of a bundle."""
-    with zipfile.ZipFile(bundled) as archive:
+def packed(job: jobs.Job, place: Path, action: str = "take_result") -> bytes:
+    """The bundle's bytes, asked for when somebody downloads them. Errors: as ``bundle``."""
+    return bundle(job, place, action).read_bytes()
+
+
+def part(job: jobs.Job, place: Path, name: str) -> bytes:
+    """One file of the bundle. Errors: as ``bundle``."""
+    with zipfile.ZipFile(bundle(job, place)) as archive:
         return archive.read(name)
 
 
@@ -161,13 +184,6 @@ def shown(job: jobs.Job) -> None:
     """What a reviewer decides on: the card, without any figure about the real rows."""
     with st.expander("The card"):
         card(claimed(job, runs.release(job)))
+        standing.section(runs.release(job))
     if (said := selection.choice(job)) is not None:
         st.caption(f"How it was chosen: {frame.escape(said['in_words'])}.")
-
-
-def approved(job: jobs.Job) -> None:
-    """Releases a result in the reviewer's name. Errors: UsageError for his own, or one that may not leave."""
-    asked = json.loads((job.path / ASKED).read_text(encoding="utf-8"))["by"]
-    if not access.me().may_decide(asked) or selection.barrier(job):
-        raise synth.UsageError("a result is released by a reviewer who did not ask for it")
-    selection.release(job, by=asked, approved_by=access.me().name)

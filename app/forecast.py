@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import words
+from app import access, words
 from app.aside import TooLongError, planner
 from app.state import Wizard, dataset, schema
 
@@ -18,7 +18,13 @@ CURVE_SECONDS = 4.0
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _plans(text: str, epsilons: tuple[float, ...], seconds: float, asked: str) -> list[Any] | None:
+def _plans(
+    who: str,  # noqa: ARG001 - one visitor must not learn from a quick answer what another asked
+    text: str,
+    epsilons: tuple[float, ...],
+    seconds: float,
+    asked: str,
+) -> list[Any] | None:
     """Forecasts, or None where one takes too long: remembered too, so that nobody waits twice."""
     try:
         return planner.ask("forecasts", text, list(epsilons), seconds=PATIENCE, within=seconds, **json.loads(asked))
@@ -37,7 +43,7 @@ def forecast(w: Wizard, *, method: str | None = None) -> Any:
 
     Public facts only. Errors: UsageError, InputError.
     """
-    found = _plans(_text(w), (w.epsilon,), PATIENCE, _asked(w, method))
+    found = _plans(access.allow("forecast").name, _text(w), (w.epsilon,), PATIENCE, _asked(w, method))
     return found[0] if found else None
 
 
@@ -46,7 +52,8 @@ def curve(w: Wizard, plan: Any) -> list[Any]:
 
     Errors: UsageError, InputError.
     """
-    found = _plans(_text(w), tuple(ASKED_FIRST), CURVE_SECONDS, _asked(w, plan.method)) or []
+    who = access.allow("forecast").name
+    found = _plans(who, _text(w), tuple(ASKED_FIRST), CURVE_SECONDS, _asked(w, plan.method)) or []
     return sorted({p.epsilon: p for p in [*found, plan]}.values(), key=lambda p: p.epsilon)
 
 

@@ -1,14 +1,20 @@
 """What every page shares: its head with the steps, its way on, and how faults are told."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 import synth
-from app import tour, words
+from app import access, tour, words
 from app.state import STEPS, TITLES, ready, view, wizard
 
 
 def head(name: str, lead: str) -> None:
-    """Title, the steps with where one is, and one sentence on what the page is for."""
+    """Title, the steps with where one is, and one sentence on what the page is for.
+
+    Every page begins here, so that none is drawn for somebody who may not open it. Errors: UsageError.
+    """
+    access.allow(f"open_{name}")
     st.title(TITLES[name], anchor=False)
     if name in STEPS:
         st.caption(_steps(name))
@@ -35,8 +41,8 @@ def needs(name: str, what: str, back: str) -> bool:
     return False
 
 
-def onward(name: str, *, blocked: str = "") -> None:
-    """Buttons to the steps before and after, or why there is no way on yet."""
+def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[], None] | None = None) -> None:
+    """Buttons to the steps before and after, or why there is no way on yet. ``first``: done on the way on."""
     place = STEPS.index(name)
     following = STEPS[place + 1] if place + 1 < len(STEPS) else ""
     st.divider()
@@ -45,8 +51,10 @@ def onward(name: str, *, blocked: str = "") -> None:
     with st.container(horizontal=True):
         if place and st.button(f"Back: {TITLES[STEPS[place - 1]]}", key="back", icon=":material/arrow_back:"):
             st.switch_page(view(STEPS[place - 1]))
-        if following and not blocked and st.button(f"Next: {TITLES[following]}", type="primary", key="onward",
-                                     icon=":material/arrow_forward:"):  # fmt: skip
+        if following and not blocked and st.button(f"Next: {TITLES[following]}{label}", type="primary",
+                                                   key="onward", icon=":material/arrow_forward:"):  # fmt: skip
+            if first is not None:
+                first()
             st.switch_page(view(following))
 
 

@@ -8,17 +8,25 @@ from typing import Any
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
-from app import stored, work
-from app.state import take_table, wizard
+from app import access, owning, stored, work
+from app.state import Wizard, take_table, wizard
 from app.work import Plain
 
 GUESS = 10_000
 NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
 
 
+def sample() -> None:
+    """The sample table, of which nothing is copied. Errors: InputError, UsageError."""
+    who = access.allow("take_sample")
+    facts = json.loads(synth.load(work.SAMPLE_SCHEMA).to_json())
+    take_table(wizard(), work.SAMPLE, label="Town survey (sample)", plain=facts,
+               place=work.sample_place(who.name), rows=work.SAMPLE_ROWS, suggestions=[])  # fmt: skip
+
+
 def uploaded(table: Any, given: Any, books: list[Any]) -> None:
-    """An uploaded table. Errors: InputError; then nothing is kept."""
-    place = work.new_place()
+    """An uploaded table. Errors: InputError, UsageError; then nothing is kept."""
+    place = work.new_place(access.allow("upload").name)
     try:
         path = work.keep(table, table.name, place)
         drop(table)  # before a second process reads the copy, so that the two do not add up
@@ -31,8 +39,10 @@ def uploaded(table: Any, given: Any, books: list[Any]) -> None:
 
 
 def from_server(path: str | Path, given: Any, books: list[Any]) -> None:
-    """A table that stays where it is. Errors: InputError; then nothing is kept."""
-    path, place = Path(path).expanduser().absolute(), work.new_place()
+    """A table that stays where it is. Errors: InputError, UsageError; then nothing is kept."""
+    path = Path(path).expanduser().absolute()
+    who = access.allow("read_offered" if path in work.mounted() else "read_path")
+    place = work.new_place(who.name)
     try:
         if not path.is_file() and not work.is_parts(path):
             raise synth.InputError(f"{path.name}: no such file on this computer; check the path")
@@ -47,9 +57,10 @@ def from_server(path: str | Path, given: Any, books: list[Any]) -> None:
 def from_database(source: str, table: str, given: Any, books: list[Any]) -> None:
     """A table that stays in its database. ``source``: @name, or an address without a password.
 
-    Errors: InputError; then nothing is kept.
+    Errors: InputError, UsageError; then nothing is kept.
     """
-    place = work.new_place()
+    who = owning.database("read_database", source)
+    place = work.new_place(who.name)
     try:
         _describe(Path(table), place, given, books, label=table, source=source)
     except synth.SynthError as error:
@@ -102,6 +113,14 @@ def description(
         notes += more
     work.check(path, plain, place, source=source)
     return plain, notes
+
+
+def redraft(w: Wizard, hints: dict[str, list[str]]) -> tuple[Plain, list[str]]:
+    """A new draft from the table that the wizard holds, and what to look at. Errors: InputError, UsageError."""
+    assert w.table is not None
+    assert w.place is not None
+    owning.allow("draft", w.table, w.source)
+    return work.draft(w.table, w.place, hints=hints, books={}, source=w.source)
 
 
 def _file(upload: Any, place: Path) -> Path:

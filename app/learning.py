@@ -5,9 +5,9 @@ import json
 import streamlit as st
 
 import synth
-from app import facts, frame, runs, same, words
+from app import access, caps, facts, frame, runs, same, words
 from app.forecast import budget
-from app.state import alone, answered, dataset, effective, wizard
+from app.state import Wizard, alone, answered, dataset, effective, wizard
 from synth import jobs
 
 USUAL = 0.1
@@ -35,18 +35,18 @@ def section() -> None:
                                     help="A tenth of what the run itself gets is usual.")  # fmt: skip
         delta = right.selectbox("Delta for learning", [1e-5, 1e-6, 1e-7], index=1, key="learn_delta",
                                 format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
-        found = budget(w) if dataset(w) else None
-        left_over = getattr(found, "remaining_epsilon", None)
-        st.caption("This dataset has no cap." if left_over is None else
-                   f"The cap on this dataset leaves epsilon {left_over:g}.")  # fmt: skip
+        first, cap = _cap(w)
         blocked = not columns or not dataset(w) or w.table is None or not answered(w)
         if not answered(w):
             st.caption("First say above whether a person can appear in more than one row.")
-        if st.button(f"Spend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
+        chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
+        if st.button(f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
                      icon=":material/school:"):  # fmt: skip
             if same.asks(w):
                 st.rerun()
             try:
+                if first:
+                    caps.put(dataset(w), cap)
                 w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
             except synth.UsageError as error:
                 frame.tell(error)
@@ -54,10 +54,21 @@ def section() -> None:
             st.rerun()
 
 
+def _cap(w: Wizard) -> tuple[bool, float | None]:
+    """What the cap leaves; before the first spend the choice of one: whether it is asked for, and what was chosen."""
+    name = dataset(w)
+    if name and not caps.decided(name) and caps.may_set(name):
+        return True, caps.ask("learn_cap")
+    left_over = getattr(budget(w) if name else None, "remaining_epsilon", None)
+    st.caption("It was decided that this dataset has no cap." if left_over is None else
+               f"The cap on this dataset leaves epsilon {left_over:g}.")  # fmt: skip
+    return False, None
+
+
 @st.fragment(run_every=1.0)
 def _watch(path: str) -> None:
-    job = jobs.Job(path)
     try:
+        job = access.job("watch", path)
         status = job.status()
         if status.final:
             _taken(job, status)

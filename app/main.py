@@ -11,11 +11,10 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from app import access, frame, stored  # noqa: E402
+from app import access, frame, owning, stored  # noqa: E402
 from app.aside import planner  # noqa: E402
-from app.roles import pages  # noqa: E402
 from app.state import RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
-from synth.roles import Visitor  # noqa: E402
+from synth.roles import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
 TO_THE_TOP = """<script>
@@ -49,7 +48,8 @@ def _prepare() -> None:
 
 
 def _page(who: Visitor) -> None:
-    w, open_pages = wizard(), pages(who)
+    w, open_pages = wizard(), pages(who.role)
+    owning.forget_others(w)
     reached = ready(w)
     steps = [
         st.Page(view(s), title=f"{i}. {TITLES[s]}", icon=OPEN if reached[s] else LOCKED, url_path=s,

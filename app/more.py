@@ -1,12 +1,13 @@
 """More rows from a finished run's model, also under conditions: free."""
 
 import secrets
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 import synth
-from app import conditions, frame
+from app import conditions, frame, releasing
 from app.aside import TooLongError, worker
 from synth import jobs
 
@@ -27,10 +28,11 @@ def section(job: jobs.Job, place: Path, schema: synth.Schema) -> None:
             _draw(job, place, int(count), where)
         made = st.session_state.get("more")
         if made is not None and made[0] == str(job.path) and Path(made[1]).is_file():
-            _offer(*made[1:])
+            _offer(job, *made[1:])
 
 
 def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None:
+    releasing.allow("draw", job)
     out = job.path / f"more-{secrets.token_hex(4)}.csv"
     try:
         with st.spinner("Drawing"):
@@ -43,10 +45,16 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None
     st.session_state["more"] = (str(job.path), str(out), rows, probability, where)
 
 
-def _offer(file: str, rows: int, probability: float, where: dict[str, str]) -> None:
+def _bytes(job: jobs.Job, file: str) -> bytes:
+    releasing.allow("draw", job)
+    return Path(file).read_bytes()
+
+
+def _offer(job: jobs.Job, file: str, rows: int, probability: float, where: dict[str, str]) -> None:
     if where:
         said = frame.escape(conditions.in_words(where))
         st.markdown(f"**{100 * probability:.3g} %** of the rows are expected to meet: {said}. This is the model's "
                     "figure, not a count of real rows.")  # fmt: skip
-    st.download_button(f"Download {rows:,} rows (CSV)", Path(file).read_bytes, "more.csv", "text/csv", key="get_more",
-                       on_click="ignore", icon=":material/download:", help="A table like the one above.")  # fmt: skip
+    st.download_button(f"Download {rows:,} rows (CSV)", partial(_bytes, job, file), "more.csv", "text/csv",
+                       key="get_more", on_click="ignore", icon=":material/download:",
+                       help="A table like the one above.")  # fmt: skip

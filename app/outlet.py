@@ -6,7 +6,7 @@ import re
 import streamlit as st
 
 import synth
-from app import access, database, frame, work
+from app import access, database, frame, releasing, work
 from synth import jobs
 
 NAME = re.compile(r"[A-Za-z_]\w{0,62}")
@@ -31,11 +31,12 @@ def section(job: jobs.Job, model: str) -> None:
         if not NAME.fullmatch(name.strip()):
             st.caption("Choose a name of letters, digits and _, beginning with a letter.")
         elif st.button("Write it", key="out_write", icon=":material/database_upload:"):
-            _write(model, source, name.strip(), int(count))
+            _write(job, model, source, name.strip(), int(count))
 
 
-def _write(model: str, source: str, name: str, count: int) -> None:
+def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> None:
     try:
+        allow(job, source)
         with st.spinner("Drawing and sending rows"):
             told = work.answer("sample", model, "--num-rows", str(count), "--source", source, "--out-table", name,
                                "--json")  # fmt: skip
@@ -44,6 +45,13 @@ def _write(model: str, source: str, name: str, count: int) -> None:
         return
     st.success(f"{json.loads(told)['num_rows']:,} synthetic rows are in {frame.escape(name)}.",
                icon=":material/check_circle:")  # fmt: skip
+
+
+def allow(job: jobs.Job, source: str) -> None:
+    """Errors: UsageError where the visitor may not put rows of this run there."""
+    who = releasing.allow("write_out", job)
+    if not (who.alone or any(f"@{d.name}" == source for d in database.offered(writing=True))):
+        raise synth.UsageError(f"{source}: no database that you may write to; choose one that is offered")
 
 
 def _usual(job: jobs.Job) -> str:

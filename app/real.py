@@ -1,12 +1,11 @@
 """The real table of a run, for the steward's eyes: where it lies, or a private copy for the moment."""
 
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import synth
-from app import work
+from app import access, owning, work
 from app.aside import TooLongError, worker
 from synth import jobs
 
@@ -18,6 +17,8 @@ def there(job: jobs.Job) -> bool:
     """Whether the real table can still be had, as far as one sees without asking a database."""
     request = job.request()
     table = Path(str(request.get("table", "")))
+    if not owning.open_to(access.me(), table, request.get("source")):
+        return False
     return bool(request.get("source")) or table.is_file() or work.is_parts(table)
 
 
@@ -30,7 +31,8 @@ def table(job: jobs.Job, release: Path) -> Iterator[Path]:
     if not request.get("source") and Path(str(request["table"])).is_file():
         yield Path(str(request["table"]))
         return
-    copy = work.folder() / f"copy-{secrets.token_hex(8)}.parquet"
+    place = work.new_place(access.me().name)  # with what else a copy needs meanwhile, so that all of it goes
+    copy = place / "copy.parquet"
     asked = (request.get("source"), request["table"], str(copy), str(release / "schema.json"))
     try:
         worker.ask("fetched", *asked, seconds=PATIENCE, keep=False)
@@ -38,4 +40,4 @@ def table(job: jobs.Job, release: Path) -> Iterator[Path]:
     except TooLongError:
         raise synth.InputError("copying the table from its database takes too long here") from None
     finally:
-        copy.unlink(missing_ok=True)
+        work.discard(place)

@@ -46,13 +46,13 @@ def offer() -> None:
         with st.container(border=True):
             st.markdown(f"**A run is under way:** {_named(running[0])}")
             if st.button("Watch it", key="watch", type="primary"):
-                wizard().job = running[0][0].path
+                wizard().job = access.job("watch", running[0][0].path).path
                 st.switch_page(view("run"))
     elif done:
         with st.container(border=True):
             st.markdown(f"**Your latest result:** {_named(done[0])}")
             if st.button("Open it", key="open_latest"):
-                wizard().job = done[0][0].path
+                wizard().job = access.job("watch", done[0][0].path).path
                 st.switch_page(view("release"))
 
 
@@ -68,7 +68,7 @@ def table() -> None:
             left.markdown(f"{_named((job, request, status))}  \n:small[{ended}]")
             target = "review" if status.state == "done" else "run"
             if right.button("Open", key=f"open_{i}"):
-                wizard().job = job.path
+                wizard().job = access.job("watch", job.path).path
                 st.switch_page(view(target))
 
 

@@ -1,18 +1,17 @@
 """Runs, from the request to what may leave: each is a job that stands in line."""
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import synth
-from app import access
+from app import access, caps, owning
 from app.state import Wizard, dataset, effective
 from synth import jobs
 from synth.jobs import selection
+from synth.roles import Visitor
 
 HELD = "held.json"
-SLACK = 5.0  # seconds between a worker's last word and a charge that it did not live to tell
 Plain = dict[str, Any]
 
 
@@ -22,10 +21,10 @@ def start(w: Wizard) -> jobs.Job:
     From here on the job's folder tells how it goes. Errors: UsageError for somebody who may not spend.
     """
     assert w.table is not None
-    who, rules = access.me(), access.rules()
-    if not rules.may_spend(who, dataset(w)):
-        raise synth.UsageError(f"{who.name} may not spend of {dataset(w)}; ask whoever keeps the file of roles")
+    rules = access.rules()
+    _may_spend(owning.allow("spend", w.table, w.source), dataset(w))
     rules.put_down(synth.Ledger(), dataset(w))
+    caps.first(dataset(w))
     job = jobs.create(_request(w))
     facts = job.path / "description.json"
     facts.write_text(json.dumps(effective(w), ensure_ascii=False), encoding="utf-8")
@@ -53,19 +52,34 @@ def _request(w: Wizard) -> Plain:
 
 def approve(job: jobs.Job) -> None:
     """Lets a held run go, with the reviewer's name in the ledger. Errors: UsageError where it may not."""
-    who = access.me()
-    if not who.may_decide(job.request().get("owner")) or job.status().state != "held":
-        raise synth.UsageError("a run is approved once, by a reviewer who did not ask for it")
+    who = access.allow("approve_spend", job.request().get("owner"))
+    if job.status().state != "held":
+        raise synth.UsageError("a run is approved once; look again at what waits")
     access.rules().put_down(synth.Ledger(), str(job.request()["dataset"]))
     arguments = json.loads((job.path / HELD).read_text(encoding="utf-8"))
     job.write(jobs.Status())
     job.start([*arguments, "--approved-by", who.name], program=jobs.QUEUED)
 
 
+def refuse(job: jobs.Job) -> None:
+    """Ends a run that waits for a reviewer. Errors: UsageError where it may not."""
+    access.allow("refuse_spend", job.request().get("owner"))
+    if job.status().state != "held":
+        raise synth.UsageError("a run that went on its way is no longer refused; its owner may cancel it")
+    job.cancel()
+
+
+def cancel(job: jobs.Job) -> None:
+    """Asks a run to stop. Errors: UsageError for somebody else's."""
+    access.allow("cancel", job.request().get("owner"))
+    job.cancel()
+
+
 def refit(
     job: jobs.Job, *, method: str, options: Plain, target: str | None = None, num_rows: int | None = None
 ) -> jobs.Job:
     """Puts another fit to a finished run's release in line: free, no row is read."""
+    access.allow("refit", job.request().get("owner"))
     place = release(job)
     about = {
         k: job.request().get(k)
@@ -82,7 +96,7 @@ def refit(
 def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> jobs.Job:
     """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset."""
     assert w.table is not None
-    _may_spend(dataset(w), epsilon)
+    _may_spend_beside(owning.allow("learn", w.table, w.source), dataset(w), epsilon)
     job = jobs.create({"learns": columns, "dataset": dataset(w), "epsilon": epsilon, "owner": access.me().name})
     plain = effective(w)
     keys = [n for n, c in plain["columns"].items() if n == plain.get("unit")]
@@ -101,12 +115,15 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
 
 def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsilon: float, delta: float) -> jobs.Job:
     """Puts noisy counts that decide between runs in line; they are charged to the runs' dataset."""
-    request = job.request()
+    who, request = access.allow("decide", job.request().get("owner")), job.request()
+    for one in candidates:
+        access.allow("decide", one.request().get("owner"))
+    owning.allow("use_table", Path(str(request["table"])), request.get("source"))
     name = str(request["dataset"])
     others = [c for c in candidates if c.path != job.path]
     if selection.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
         raise synth.UsageError("these runs were decided between already; that decision holds")
-    _may_spend(name, epsilon)
+    _may_spend_beside(who, name, epsilon)
     new = jobs.create({"decides": [c.path.name for c in candidates], "dataset": name, "epsilon": epsilon,
                        "owner": access.me().name})  # fmt: skip
     options = {
@@ -131,14 +148,20 @@ def counted(job: jobs.Job) -> Path:
     return job.path / "counts.json"
 
 
-def _may_spend(name: str, epsilon: float) -> None:
-    """Errors: UsageError for a spend beside a run that this visitor may not make, or not without a reviewer."""
-    who, rules = access.me(), access.rules()
-    if not rules.may_spend(who, name):
+def _may_spend(who: Visitor, name: str) -> None:
+    """Errors: UsageError for a dataset whose budget is not the visitor's to spend."""
+    if not access.rules().may_spend(who, name):
         raise synth.UsageError(f"{who.name} may not spend of {name}; ask whoever keeps the file of roles")
+
+
+def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
+    """Errors: UsageError for a spend beside a run that this visitor may not make, or not without a reviewer."""
+    rules = access.rules()
+    _may_spend(who, name)
     if rules.needs_approval(name, epsilon):
         raise synth.UsageError(f"epsilon {epsilon:g} of {name} needs a reviewer, who approves runs alone; choose less")
     rules.put_down(synth.Ledger(), name)
+    caps.first(name)
 
 
 def learnt(job: jobs.Job) -> Path:
@@ -189,13 +212,9 @@ def release(job: jobs.Job) -> Path:
 def charged_line(job: jobs.Job) -> Any:
     """The ledger's line that charged this run, None where there is none.
 
-    A run that was killed cannot say so itself: its charge is the dataset's first one of that size in its own time.
+    A run that was killed cannot say so itself: its charge carries its id. Errors: InputError for a run of an older
+    version, which had no id.
     """
-    request, status = job.request(), job.status()
-    began = (job.path / "request.json").stat().st_mtime
-    end = datetime.fromisoformat(status.updated).timestamp() + SLACK if status.updated else began
-    for entry in synth.Ledger().entries(str(request.get("dataset"))):
-        made = datetime.fromisoformat(entry.time).timestamp()
-        if entry.kind == "spend" and began <= made <= end and entry.epsilon == request.get("epsilon"):
-            return entry
-    return None
+    if job.run is None:
+        raise synth.InputError("this run is older than the ids by which charges are found; see the Ledger page")
+    return synth.Ledger().charge(job.run)

@@ -6,12 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-import synth
-from app import access, frame, work
+from app import access, frame, owning, work
 from app.state import Wizard, ready, take_table, view, wizard
+from app.stowing import NOTE
 from synth.roles import Visitor
 
-NOTE = "wizard.json"
 CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at")  # of all pages
 
 
@@ -24,11 +23,14 @@ def remember(w: Wizard) -> None:
              "source": w.source, "table": None if w.uploaded else str(w.table)}  # fmt: skip
     note, text = w.place / NOTE, json.dumps(told, ensure_ascii=False)
     if not note.exists() or note.read_text(encoding="utf-8") != text:
-        note.write_text(text, encoding="utf-8")
+        draft = note.with_suffix(".new")  # a torn note would make its table one that nobody stored
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(note)
 
 
 def resume(w: Wizard, place: Path, table: Path, told: dict[str, Any]) -> str:
-    """Goes on with a stored table where it was left; returns the page to open."""
+    """Goes on with a stored table where it was left; returns the page to open. Errors: UsageError."""
+    owning.place("resume_table", place)
     take_table(w, table, label=told["label"], plain=told["plain"], place=place, rows=int(told["rows"]),
                source=told.get("source"), suggestions=list(told["suggestions"]))  # fmt: skip
     for name in CHOICES:
@@ -46,16 +48,20 @@ def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
             table = Path(told["table"]) if told.get("table") else note.parent / work.safe_name(told["label"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if _there(table, told.get("source"), who) and who.may_look_into(told.get("owner")):
+        if _there(table, told.get("source"), who) and who.may("resume_table", told.get("owner")):
             found.append((note.parent, table, told))
     return found
 
 
 def _there(table: Path, source: str | None, who: Visitor) -> bool:
     """Whether the table can still be had. A database is not asked, only whether the visitor may use it."""
-    if source is None:
-        return table.is_file() or work.is_parts(table)
-    return who.alone or any(f"@{d.name}" == source and d.open_to(who.name) for d in synth.databases.databases())
+    return owning.open_to(who, table, source) and (source is not None or table.is_file() or work.is_parts(table))
+
+
+def remove(place: Path) -> None:
+    """Removes a stored table with its description. Errors: UsageError for somebody else's."""
+    owning.place("remove_table", place)
+    work.discard(place)
 
 
 def offer() -> None:
@@ -72,6 +78,6 @@ def offer() -> None:
                 if st.button("Go on with it", key=f"use_{i}"):
                     st.switch_page(view(resume(w, place, table, told)))
                 if st.button("Remove it", key=f"remove_{i}", icon=":material/delete:"):
-                    work.discard(place)
+                    remove(place)
                     w.notice = "The stored table is removed."
                     st.rerun()

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import secrets
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import synth
-from synth import jobs
+from app.stowing import discard, folder, new_place, owner
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data" / "town_survey.csv.gz"
@@ -23,13 +22,7 @@ SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
 PARTS = (".parquet", ".pq")
 MOST_LISTED = 500
 Plain = dict[str, Any]
-
-
-def folder() -> Path:
-    """Where uploaded tables lie, readable by this user alone."""
-    place = jobs.home().parent / "uploads"
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return place
+__all__ = ["discard", "folder", "new_place", "owner"]
 
 
 def safe_name(name: str) -> str:
@@ -39,16 +32,6 @@ def safe_name(name: str) -> str:
     ('My_table_1_.csv', 'csv')
     """
     return re.sub(r"[^\w.-]+", "_", Path(name).name).lstrip(".") or "table.csv"
-
-
-def new_place() -> Path:
-    """A private folder for one table's copy and description. Errors: InputError when there is no room."""
-    place = folder() / secrets.token_hex(8)
-    try:
-        place.mkdir(mode=0o700)
-    except OSError as error:
-        raise synth.InputError(f"the table's folder cannot be made ({error.strerror}); free some space") from None
-    return place
 
 
 def sample_place(visitor: str) -> Path:
@@ -72,12 +55,6 @@ def keep(source: BinaryIO, name: str, place: Path) -> Path:
         reason = error.strerror or "the disk refused it"
         raise synth.InputError(f"{name}: it could not be stored ({reason}); free some space and try again") from None
     return table
-
-
-def discard(place: Path) -> None:
-    """Removes an uploaded table's folder; anything else is left alone."""
-    if place.parent == folder():
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def mounted() -> list[Path]:

@@ -79,19 +79,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--parts", default="faults,sound")
+    parser.add_argument("--relations", default=",".join(RELATIONS))
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "audit_whole.json")
     options = parser.parse_args()
     kept = json.loads(options.json.read_text()) if options.json.exists() else {}
     work = {"faults": (faulty, list(FAULTS), planted),
-            "sound": (unspoilt, [(r, c.name) for r in RELATIONS for c in standard()], sound)}  # fmt: skip
+            "sound": (unspoilt, [(r, c.name) for r in options.relations.split(",") for c in standard()],
+                      sound)}  # fmt: skip
     started = time.perf_counter()
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for part in options.parts.split(","):
             job, todo, shown = work[part]
-            rows = list(pool.map(job, todo))  # type: ignore[arg-type]
-            kept[part] = rows
+            kept[part] = []
+            for row in pool.map(job, todo):  # type: ignore[arg-type]
+                kept[part].append(row)
+                print(shown([row]).splitlines()[-1], flush=True)
             options.json.write_text(json.dumps(kept, indent=1) + "\n")
-            print(f"\n{part}\n\n{shown(rows)}\n", flush=True)
+            print(f"\n{part}\n\n{shown(kept[part])}\n", flush=True)
     print(f"{time.perf_counter() - started:.0f} s")
 
 

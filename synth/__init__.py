@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from synth.evaluate.fidelity import compare
     from synth.groupings import coarser_plain as grouped
     from synth.groupings import offered as groups
+    from synth.lastlook import standing, standing_rare
     from synth.naming import dataset_of
     from synth.pipeline import learn_schema, refit, run, sample
     from synth.planning import plan
@@ -50,7 +51,7 @@ _HOME = {
     "make_bundle": "release_bundle:make", "check_card": "card_check:check", "card_html": "card_page:render_html",
     "choice_columns": "closest:shared", "choice_questions": "closest:questions",
     "choice_distances": "closest:distances", "alone": "vouching", "grouped": "groupings:coarser_plain",
-    "groups": "groupings:offered",
+    "groups": "groupings:offered", "standing": "lastlook", "standing_rare": "lastlook",
 }  # fmt: skip
 
 __all__ = [
@@ -90,6 +91,8 @@ __all__ = [
     "roles",
     "run",
     "sample",
+    "standing",
+    "standing_rare",
     "write_publishable_report",
     "write_steward_report",
 ]

@@ -9,6 +9,7 @@ from math import exp
 from typing import Any
 
 from synth.card_statements import complete
+from synth.column import RISKS
 from synth.privacy.accounting import DELTA_RESERVE, SLICES, Event, accountant, epsilon_of, event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
@@ -135,6 +136,11 @@ def card(
         "floating_point": "sums are exact, of whole multiples of a lattice step; noise is rounded onto the lattice",
         "rows": {"synthetic": num_rows, "source_count": "public" if near.rows_are_public else "private"},
         "public_facts": {name: c.source for name, c in schema.columns.items()},
+        "vouched_alone": {
+            name: {"why_alone": RISKS[c.risk], "values": len(c.categories), "reason": c.reason}
+            for name, c in schema.columns.items()
+            if c.risk is not None and c.categories and c.reason
+        },
         "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
         "linkage": "synthetic rows are not linked to each other: every identifier is a fresh key for its row alone",
         "post_processing": "everything after the mechanisms uses their outputs and public facts only",

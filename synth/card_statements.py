@@ -91,6 +91,9 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
         if names:
             what = "kind, bounds, categories and missing codes"
             out.append({"what": what, "of": names, "vouched": VOUCHED[source]})
+    for name, told in card.get("vouched_alone", {}).items():
+        what = f"a list of {told['values']} values, published word for word although {told['why_alone']}"
+        out.append({"what": what, "of": [name], "vouched": told["reason"]})
     if card.get("rows", {}).get("source_count") == "public":
         out.append({"what": "number of rows of the source", "vouched": "public under this relation"})
     if card.get("constraints"):

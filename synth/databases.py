@@ -13,7 +13,7 @@ connects: what a job's folder, the ledger or a list of processes shows is the na
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,11 +24,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from synth import names
+from synth.dialect import Dialect
 from synth.errors import InputError, UsageError
 from synth.sources import delimited, files
+from synth.sources.dialect_sniff import sniffed
 from synth.sources.engines import Engine
 from synth.sources.frames import Table
 from synth.sources.places import CsvPlace, ParquetPlace, Place, place_of
+from synth.sources.reading import Reading
 from synth.sources.warehouse import WarehousePlace
 
 FEW = 500_000  # rows that are enough for a draft
@@ -73,7 +77,8 @@ def address(source: str) -> str:
     """
     if not source.startswith("@"):
         return source
-    found = _file().get(source[1:])
+    wanted = names.canonical(source[1:])
+    found = next((entry for name, entry in _file().items() if names.canonical(name) == wanted), None)
     if found is None:
         raise InputError(f"source {source}: no database of this name; SYNTH_SOURCES names the file that lists them")
     return _with_password(source, found)
@@ -100,14 +105,21 @@ def place(table: str | Path, source: str | None) -> Place:
 
 
 def whole(
-    table: str | Path, source: str | None, *, columns: list[str] | None = None, few: int = FEW
+    table: str | Path,
+    source: str | None,
+    *,
+    columns: list[str] | None = None,
+    few: int = FEW,
+    stated: Mapping[str, str | None] | None = None,
 ) -> tuple[Table, list[str]]:
     """A table's rows as text, checked for form, for a draft; and a note where it is so long that not all are taken.
 
     Of more than ``2 * few`` rows every second, fourth, ... is kept, spread evenly over the table, so that memory does
-    not grow with it. ``columns`` must be there. Errors: InputError, UsageError.
+    not grow with it. ``columns`` must be there. A CSV file is read as it seems to be written (``Table.dialect``);
+    ``stated`` facts of its dialect are taken as they are. Errors: InputError, UsageError.
     """
     at = place(table, source)
+    dialect: Dialect | None = None
     parts: Iterable[pa.Table]
     if isinstance(at, WarehousePlace):
         names = list(at.expression.schema().names)
@@ -118,14 +130,20 @@ def whole(
         at.check_form([*names, *(c for c in columns or () if c not in names)])
         parts = (pa.Table.from_batches([b]) for p in at.paths for b in pq.ParquetFile(p).iter_batches(columns=names))
     else:
-        files.check_form(table, columns=columns)
+        if isinstance(at, CsvPlace):
+            dialect = sniffed(at.path, **(stated or {}))
+        files.check_form(table, columns=columns, dialect=dialect)
         if not isinstance(at, CsvPlace) or at.path.stat().st_size < SMALL:
-            return files.read(table), []
-        names = files.header(table)
-        parts = delimited.stream(at.path, names)
+            found = files.read(table, reading=Reading(dialect=dialect))
+            found.dialect = dialect
+            return found, []
+        names = files.header(table, dialect=dialect)
+        parts = delimited.stream(at.path, names, dialect)
     kept, step = thinned(parts, few=few)
     note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
-    return Table({n: kept.column(n) for n in names}, num_rows=kept.num_rows), [note] if step > 1 else []
+    found = Table({n: kept.column(n) for n in names}, num_rows=kept.num_rows)
+    found.dialect = dialect
+    return found, [note] if step > 1 else []
 
 
 def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
@@ -181,6 +199,8 @@ def _file() -> dict[str, dict[str, Any]]:
         raise InputError(f"sources {path}: not a TOML file; see docs/app.md for its form") from None
     for name, entry in plain.items():
         _check(path, name, entry)
+    if len({names.canonical(name) for name in plain}) < len(plain):
+        raise InputError(f"sources {path}: two names are spellings of one; keep one of them")
     return plain
 
 

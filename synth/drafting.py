@@ -16,6 +16,7 @@ from synth.errors import InputError, UsageError
 from synth.personhood import Persons, persons
 from synth.risks import FEW, named_like_key
 from synth.schema import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, canonical, parse
+from synth.sources import format_sniff
 from synth.sources.frames import Table, canonical_texts
 
 __all__ = ["Drafted", "draft", "named_like_key"]
@@ -43,15 +44,18 @@ def draft(
     target: str | None = None,
     dataset: str | None = None,
     max_categories: int = MAX_CATEGORIES,
+    formats: Mapping[str, str] | None = None,
     group: Mapping[str, int] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
 ) -> Drafted:
     """Drafts the schema of a table: kinds, bounds, categories and missing codes, all ``unconfirmed``.
 
-    Cells that are empty or equal to a code in ``missing`` are missing; nothing else is. Columns of whole or
-    decimal numbers become integer or float, ISO dates datetime, two texts boolean, keys identifier, other text
-    categorical; naming a column decides its kind. A column without any value is drafted as the constant it is.
+    How texts are written (marks in numbers, order of dates, NA or 999 for missing) is found from them and said in a
+    line each (format_sniff.py); ``formats`` states it by column. Cells that are empty or equal to a code are missing.
+    Columns of whole or decimal numbers become integer or float, dates datetime, two texts boolean, keys identifier,
+    other text categorical; naming a column decides its kind. A column without any value is drafted as the constant it
+    is.
     Columns that look like keys are identifiers, notes are ``omitted``; a list of values that tells of persons carries
     a ``risk``, so that it is not vouched for together with others. ``group``: columns whose values are grouped by so
     many first characters, with a public list of groups. ``unit``, ``max_rows``: whether a person has several rows, as
@@ -78,18 +82,28 @@ def draft(
     named = _named(table, options)
     notes = Notes()
     columns = {}
+    told = format_sniff.found(table, named=named, missing=missing, stated=formats)
     for name in table.names:
-        cells = _cells(table, name, missing)
-        column = _column(cells, kind=named.get(name), limit=max_categories, notes=notes)
+        codes, kind = [*missing, *told.missing.get(name, ())], named.get(name)
+        cells = _cells(told.table, name, codes)
+        if name in told.spelt and told.misread(name, _column(cells, kind=kind, limit=max_categories, notes=Notes())):
+            cells = _cells(table, name, codes)
+        column = told.column(name, _column(cells, kind=kind, limit=max_categories, notes=notes))
         columns[name] = _grouped(name, column, group[name]) if group and name in group else column
     found = persons(table, columns)
     facts = {"unit": found.unit, "max_rows": found.max_rows, "unit_source": UNCONFIRMED}
     if unit is not None:
         facts = {"unit": unit, "max_rows": max_rows, "unit_source": "declared"}
     schema = Schema.model_validate(
-        {"dataset": dataset, "target": _target(target, columns), "columns": columns, **facts}
+        {
+            "dataset": dataset,
+            "target": _target(target, columns),
+            "columns": columns,
+            "dialect": told.stated_dialect,
+            **facts,
+        }
     )
-    sentences = [*notes.sentences(), *([] if unit else found.sentences())]
+    sentences = [*told.lines, *notes.sentences(), *([] if unit else found.sentences())]
     return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences, persons=found)
 
 

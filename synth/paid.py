@@ -223,7 +223,8 @@ class Paid:
 
 
 def _words(column: Column, text: codec.TextColumn, kept: np.ndarray | None) -> Words:
-    grouped = groupings.grouped(column, cells.canonical(text.values)).to_numpy(zero_copy_only=False)
-    texts, index = np.unique(grouped.astype(str), return_inverse=True)
-    codes = index[text.codes]
-    return Words(texts, codes if kept is None else codes[kept])
+    merged = groupings.grouped(column, cells.canonical(text.values)).dictionary_encode()
+    values = merged.dictionary.to_numpy(zero_copy_only=False)
+    order = np.argsort(values, kind="stable")
+    codes = np.argsort(order)[merged.indices.to_numpy()[text.codes]]
+    return Words(values[order], codes if kept is None else codes[kept])

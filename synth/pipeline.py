@@ -20,6 +20,7 @@ from synth.learning import lacking
 from synth.making import fit_and_sample, write
 from synth.paid import Paid, Reporter
 from synth.privacy.ledger import Ledger
+from synth.privacy.ledger_config import command as cap_command
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
 from synth.questions import Release
@@ -42,7 +43,7 @@ from synth.sampling import sample_to as sample_to
 from synth.schema import MAX_CATEGORIES, Schema
 from synth.vouching import to_learn, with_target
 
-NO_POLICY = "no policy for {}: nothing is capped; set one with `synth ledger policy`"
+NO_POLICY = "no policy for {}: nothing is capped; {}"
 STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
 
 
@@ -83,6 +84,7 @@ def run(
     max_categories: int = MAX_CATEGORIES,
     actor: str | None = None,
     approved_by: str | None = None,
+    run: str | None = None,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
@@ -101,6 +103,7 @@ def run(
     as it is that a spreadsheet would take for a formula; else an apostrophe stands before it. ``steward_log``: a
     private file for the counts of cells outside the schema.
 
+    ``run``: an id for the ledger's line, by which the run's charge is found again; it is charged once.
     ``unit``: the identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random;
     without it a row is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out
     (categories, bounds, presence of missing values); they are marked ``private`` in the result's schema.
@@ -119,7 +122,7 @@ def run(
         epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, unit=unit, max_rows=max_rows,
         learn_share=learn_share, num_rows=num_rows, dataset=dataset, seed=seed, device=device,
         assume_public=assume_public, reasons=reasons or {}, max_categories=max_categories, actor=actor,
-        approved_by=approved_by, separate=separate, options=options or {},
+        approved_by=approved_by, run=run, separate=separate, options=options or {},
     )  # fmt: skip
     with PeakMemory() as peak:
         reporter.stage("check")
@@ -172,7 +175,8 @@ def _door(
     paid = Paid(job, book, noise or SystemNoise(), reporter, steward_log)
     paid.book.check(paid.spend)
     if paid.book.policy(job.dataset) is None:
-        reporter.note(NO_POLICY.format(job.dataset))
+        new = "" if book.known(job.dataset) else "nothing was charged to it before; "
+        reporter.note(NO_POLICY.format(job.dataset, f"{new}cap it with {cap_command(job.dataset)}"))
     job.rows.check_form()
     if not job.request.separate:
         sameness.check(job.rows, paid.book, dataset=job.dataset, may_spend=may_spend)
@@ -193,6 +197,7 @@ def learn_schema(
     dataset: str | None = None,
     actor: str | None = None,
     approved_by: str | None = None,
+    run: str | None = None,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
     separate: bool = False,
@@ -213,7 +218,7 @@ def learn_schema(
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
     request = Request(
         epsilon=epsilon, delta=delta, relation=relation, unit=unit, max_rows=max_rows, dataset=dataset, actor=actor,
-        approved_by=approved_by, learn_share=1.0, device="cpu", separate=separate,
+        approved_by=approved_by, run=run, learn_share=1.0, device="cpu", separate=separate,
     )  # fmt: skip
     job = prepare(table, schema, request, note=reporter.note)
     paid = _door(job, ledger, noise, reporter, None, may_spend=may_spend)

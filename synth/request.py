@@ -49,6 +49,7 @@ class Request:
     max_categories: int = MAX_CATEGORIES
     actor: str | None = None
     approved_by: str | None = None
+    run: str | None = None
     separate: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -100,6 +101,7 @@ class Job:
             noise_source=noise_source,
             question=question,
             approved_by=self.request.approved_by,
+            run=self.request.run,
             **named,
         )
 

@@ -30,10 +30,11 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
+from synth import names, role_actions
 from synth.errors import InputError
+from synth.role_actions import ACTIONS, ALONE, ORDER, pages
 
-STEWARD, REVIEWER, ANALYST, ALONE = "steward", "reviewer", "analyst", "alone"
-ORDER = (STEWARD, REVIEWER, ANALYST)  # the first that fits
+__all__ = ["ACTIONS", "Roles", "Visitor", "load", "pages", "place"]
 CAPS = {"max_epsilon": inf, "max_delta": 1.0}  # each below its bound
 DATASET = ("may_spend", "epsilon_above", *CAPS)
 KNOWN = {"file": ("roles", "approval", "budget", "datasets"), "approval": ("epsilon_above",), "budget": tuple(CAPS)}
@@ -59,21 +60,13 @@ class Visitor:
         """Whether nobody else uses this installation."""
         return self.role == ALONE
 
-    def may_look_into(self, owner: str | None) -> bool:
-        """Whether the visitor may see the tables and runs of ``owner``: his own alone, or all for the only user.
+    def may(self, action: str, owner: str | None = None) -> bool:
+        """Whether the visitor may do it, to a thing of ``owner``: see ``synth.role_actions``.
 
-        >>> Visitor(name="ann@x.org", role="steward").may_look_into("eve@x.org"), Visitor().may_look_into(None)
+        >>> Visitor(name="ann@x.org", role="steward").may("watch", "eve@x.org"), Visitor().may("watch")
         (False, True)
         """
-        return self.alone or owner == self.name
-
-    def may_decide(self, owner: str | None) -> bool:
-        """Whether the visitor may approve what ``owner`` asked for, a spend or a release: never his own wish.
-
-        >>> Visitor(name="bob@x.org", role="reviewer").may_decide("bob@x.org")
-        False
-        """
-        return self.role == REVIEWER and owner != self.name
+        return role_actions.may(self.role, action, name=self.name, owner=owner)
 
 
 @dataclass(frozen=True)
@@ -96,12 +89,25 @@ class Roles:
                 return Visitor(name=address.lower(), role=role)
         return None
 
+    def _rules(self, dataset: str) -> dict[str, Any]:
+        """The rules for a dataset, in whatever spelling of its name (names.py)."""
+        wanted = names.canonical(dataset)
+        return next((rules for name, rules in self.datasets.items() if names.canonical(name) == wanted), {})
+
     def may_spend(self, visitor: Visitor, dataset: str) -> bool:
         """Whether the visitor may spend of this dataset's budget."""
-        if visitor.role not in (STEWARD, ALONE):
+        if not visitor.may("spend", visitor.name):
             return False
-        named = self.datasets.get(dataset, {}).get("may_spend")
+        named = self._rules(dataset).get("may_spend")
         return named is None or any(fnmatchcase(visitor.name, p.lower()) for p in named)
+
+    def named(self, visitor: Visitor, dataset: str) -> bool:
+        """Whether the rules name this visitor as one who may spend of this dataset.
+
+        >>> Roles({}, None, {"d": {"may_spend": ["ann@x.org"]}}).named(Visitor(name="ann@x.org", role="steward"), "d")
+        True
+        """
+        return "may_spend" in self._rules(dataset) and self.may_spend(visitor, dataset)
 
     def needs_approval(self, dataset: str, epsilon: float) -> bool:
         """Whether a spend waits for a reviewer.
@@ -109,7 +115,7 @@ class Roles:
         >>> Roles({}, 1.0).needs_approval("d", 1.0), Roles({}, 1.0).needs_approval("d", 1.1)
         (False, True)
         """
-        limit = self.datasets.get(dataset, {}).get("epsilon_above", self.epsilon_above)
+        limit = self._rules(dataset).get("epsilon_above", self.epsilon_above)
         return limit is not None and epsilon > limit
 
     def budget(self, dataset: str) -> tuple[float, float] | None:
@@ -118,7 +124,7 @@ class Roles:
         >>> Roles({}, None, {"d": {"max_epsilon": 1.0}}, {"max_epsilon": 3.0, "max_delta": 1e-4}).budget("d")
         (1.0, 0.0001)
         """
-        caps = {**self.caps, **{k: v for k, v in self.datasets.get(dataset, {}).items() if k in CAPS}}
+        caps = {**self.caps, **{k: v for k, v in self._rules(dataset).items() if k in CAPS}}
         return (caps["max_epsilon"], caps.get("max_delta", USUAL_DELTA)) if "max_epsilon" in caps else None
 
     def may_cap(self, visitor: Visitor, dataset: str) -> bool:
@@ -154,8 +160,10 @@ def load(path: Path) -> Roles:
         raise InputError(f"roles {path}: not a TOML file; see docs/app.md for its form") from None
     _known(path, plain)
     people, datasets = plain.get("roles", {}), plain.get("datasets", {})
-    for role, names in people.items():
-        if role not in ORDER or not _texts(names):
+    if len({names.canonical(name) for name in datasets}) < len(datasets):
+        raise InputError(f"roles {path}: two names of datasets are spellings of one; keep one of them")
+    for role, addresses in people.items():
+        if role not in ORDER or not _texts(addresses):
             raise InputError(f"roles {path}: {role} must be steward, reviewer or analyst, with a list of addresses")
     limits = [plain.get("approval", {}).get("epsilon_above"), *(d.get("epsilon_above") for d in datasets.values())]
     if any(x is not None and not isinstance(x, int | float) for x in limits):

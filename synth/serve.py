@@ -37,7 +37,7 @@ def start(
     """
     if not 1 <= port <= 65535:
         raise UsageError(f"--port {port}: choose a port from 1 to 65535")
-    entry = Path(__file__).resolve().parent.parent / "app" / "main.py"
+    entry = Path(__file__).resolve().parent.parent / "app" / "server.py"
     if find_spec("streamlit") is None:
         raise InputError("the application needs the extra `ui`: pip install 'facsimile-synth[ui]'")
     if not entry.exists():

@@ -135,6 +135,7 @@ def statistics(
     reasons: Mapping[str, str] | None = None,
     actor: str | None = None,
     approved_by: str | None = None,
+    run: str | None = None,
     noise: SystemNoise | None = None,
     reporter: pipeline.Reporter | None = None,
     separate: bool = False,
@@ -156,8 +157,8 @@ def statistics(
     reporter.stage("check")
     request = Request(
         epsilon=epsilon, delta=delta, method="independent", relation=relation, unit=unit, max_rows=max_rows,
-        dataset=dataset, actor=actor, approved_by=approved_by, assume_public=assume_public, reasons=reasons or {},
-        device="cpu", separate=separate,
+        dataset=dataset, actor=actor, approved_by=approved_by, run=run, assume_public=assume_public,
+        reasons=reasons or {}, device="cpu", separate=separate,
     )  # fmt: skip
     job = prepare(located(table, source), schema, request, note=reporter.note)
     job = replaced(job, generator=Asking(asked=asked))

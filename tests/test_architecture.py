@@ -30,8 +30,8 @@ ALLOWED = {
     "drafting": {"schema", "column", "sources", "numerals", "risks", "groupings", "personhood"},
     "exchange": {"schema", "column"},
     "codebook": {"schema", "exchange"},
-    "sources": {"formulas", "schema", "codec", "dialect"},
-    "privacy": {"questions", "privacy", "names"},
+    "sources": {"cells", "codec", "dialect", "formulas", "schema"},
+    "privacy": {"names", "privacy", "questions"},
     "mechanisms": {"schema", "questions", "sources", "mechanisms", "privacy.relation", "privacy.accounting",
                    "privacy.noise", "fields", "perceptrons"},
     "generators": {"schema", "questions", "generators", "intervals", "fields", "perceptrons"},
@@ -42,7 +42,7 @@ ALLOWED = {
     "tensors": {"questions"},
     "statistics_file": set(),
     "forecast": set(),
-    "card": {"schema", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
+    "card": {"schema", "column", "card_statements", "privacy.accounting", "privacy.noise", "privacy.relation"},
     "card_statements": set(),
     "card_model": set(),
     "card_choice": {"card", "card_statements"},
@@ -52,15 +52,16 @@ ALLOWED = {
     "card_page": {"card", "card_check", "card_choice", "card_statements", "reporting"},
     "reporting": {"schema", "questions", "evaluate", "reporting"},
     "serve": {"roles"},
-    "roles": {"names"},
-    "databases": {"sources", "names"},
+    "roles": {"names", "role_actions"},
+    "role_actions": set(),
+    "databases": {"sources", "names", "dialect"},
     "fetching": {"schema", "column"},
 }  # fmt: skip
 # may import all of the above and each other
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest", "sameness", "choosing",
+    "auditing", "statistics", "closest", "sameness", "choosing", "lastlook",
 }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 import synth
-from app import export, frame, recent, runs, words
+from app import export, frame, recent, releasing, runs, words
 from synth import jobs
 from synth.jobs import selection
 
@@ -12,7 +12,7 @@ def page() -> None:
     """What waits for a decision."""
     frame.head("approve", "Runs that spend more than a steward may alone, and results that stewards ask to release.")
     held = [j for j in jobs.listing() if _state(j) == "held"]
-    asked = [j for j in jobs.listing() if (j.path / export.ASKED).exists() and selection.released(j) is None]
+    asked = [j for j in jobs.listing() if releasing.asked(j) is not None and selection.released(j) is None]
     st.subheader("Spends", anchor=False)
     if not held:
         st.info("No spend waits for approval. Runs above the threshold of this installation appear here.",
@@ -50,7 +50,7 @@ def _spend(i: int, job: jobs.Job) -> None:
                 runs.approve(job)
                 st.rerun()
             if st.button("Refuse", key=f"refuse_{i}", icon=":material/close:"):
-                job.cancel()
+                runs.refuse(job)
                 st.rerun()
 
 
@@ -58,10 +58,14 @@ def _release(i: int, job: jobs.Job) -> None:
     with st.container(border=True):
         st.markdown(f"**{frame.escape(str(job.request()['dataset']))}**: {frame.escape(recent.named(job))}")
         export.shown(job)
-        if reason := selection.barrier(job):
-            st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
-        elif st.button("Release it", key=f"release_{i}", type="primary", icon=":material/check:"):
-            export.approved(job)
+        group = releasing.together(job)
+        missing = [one for one in group if releasing.asked(one) is None and selection.released(one) is None]
+        if missing:
+            st.error(f"{frame.escape(frame.sentence(selection.barrier(job)))}. {words.runs(len(missing))} of these "
+                     "nobody has asked to release yet.", icon=":material/block:")  # fmt: skip
+        elif st.button("Release it" if len(group) == 1 else f"Release all {len(group)} together", key=f"release_{i}",
+                       type="primary", icon=":material/check:"):  # fmt: skip
+            releasing.release_all(job)
             st.rerun()
 
 

@@ -5,7 +5,7 @@ from math import exp, log
 import streamlit as st
 
 import synth
-from app import access, frame, words
+from app import access, caps, frame, words
 from app.forecast import budget, delta_note, short_by
 from app.state import dataset, wizard
 
@@ -34,8 +34,7 @@ def page() -> None:
     _epsilon()
     _meaning()
     _details()
-    _left()
-    frame.onward("budget", blocked=frame.escape(_blocked()))
+    _onward(_left() or _blocked())
 
 
 def _blocked() -> str:
@@ -114,40 +113,53 @@ def _details() -> None:
         right.caption(f"About {words.one_in(w.delta)}; well below 1 in {w.rows:,}, the number of rows.")
 
 
-def _left() -> None:
-    w, rules = wizard(), access.rules()
-    rules.put_down(synth.Ledger(), dataset(w))
-    total = budget(w)
+def _left() -> str:
+    """What is left, and the choice of a cap before the first spend; why there is no way on, empty where there is."""
+    w, rules, name = wizard(), access.rules(), dataset(wizard())
     st.subheader("Budget of this dataset", anchor=False)
-    name = frame.escape(dataset(w))
+    if not rules.may_spend(access.me(), name):
+        st.info(f"{frame.escape(name)} is not yours to spend of. Ask whoever keeps the file of roles.",
+                icon=":material/lock:")  # fmt: skip
+        return ""
+    rules.put_down(synth.Ledger(), name)
+    total = budget(w)
+    spent = f"epsilon {total.epsilon:g} spent in {words.runs(total.runs)}" if total and total.runs else "nothing spent"
+    if not caps.decided(name):
+        return _choice(f"**{frame.escape(name)}**: {spent} so far. Choose how much all runs on it may spend together.",
+                       total.epsilon if total else 0.0)  # fmt: skip
     if total is None or total.remaining_epsilon is None:
-        spent = (
-            f"epsilon {total.epsilon:g} spent in {words.runs(total.runs)} so far" if total else "nothing spent so far"
-        )
-        st.markdown(f"**{name}**: {spent}. There is **no cap**, so nothing stops a run.")
-        if rules.may_cap(access.me(), dataset(w)):
-            _cap(total.epsilon if total else 0.0)
-        return
+        st.markdown(f"**{frame.escape(name)}**: {spent} so far. It was decided that it has **no cap**; the page Ledger "
+                    "says by whom, and sets one.")  # fmt: skip
+        return ""
     cap = total.policy.max_epsilon
     st.progress(min(1.0, total.epsilon / cap), text=(
-        f"{name}: epsilon {total.epsilon:g} of {cap:g} spent in {words.runs(total.runs)}, "
+        f"{frame.escape(name)}: epsilon {total.epsilon:g} of {cap:g} spent in {words.runs(total.runs)}, "
         f"**{total.remaining_epsilon:g} left**; delta {words.small(total.remaining_delta)} left"))  # fmt: skip
-    if rules.budget(dataset(w)) is not None:
+    if rules.budget(name) is not None:
         st.caption("The cap is set by the file of roles of this installation.")
     if reason := short_by(w):
         st.error(reason, icon=":material/block:")
+    return ""
 
 
-def _cap(spent: float) -> None:
-    left, right, _ = st.columns([2, 2, 2], vertical_alignment="bottom")
-    cap = left.number_input(
-        "Cap on epsilon over all runs", min_value=0.1, value=max(3.0, spent), step=0.5, key="cap",
-        help="Set a cap and the ledger refuses any run beyond it, whoever starts it. All runs on this dataset "
-        "count together, also those whose results you did not like.",
-    )  # fmt: skip
-    if right.button("Set this cap", key="set_cap"):
-        synth.Ledger().set_policy(dataset(wizard()), max_epsilon=float(cap), actor=access.me().name or None)
-        st.rerun()
+def _choice(lead: str, spent: float) -> str:
+    st.markdown(lead)
+    cap = st.session_state["chosen_cap"] = caps.ask("cap", spent=spent)
+    if cap is not None and wizard().epsilon > cap - spent:
+        return f"The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap."
+    st.caption(f"Going on writes {frame.escape(caps.words(dataset(wizard()), cap))} into the ledger.")
+    return ""
+
+
+def _onward(blocked: str) -> None:
+    """The way on; where the cap is to be chosen, the same click records what the controls show."""
+    name = dataset(wizard())
+    if caps.decided(name) or not caps.may_set(name):
+        frame.onward("budget", blocked=frame.escape(blocked))
+        return
+    cap = st.session_state.get("chosen_cap")
+    label = ", without a cap" if cap is None else f", with a cap of {cap:g}"
+    frame.onward("budget", blocked=frame.escape(blocked), label=label, first=lambda: caps.put(name, cap))
 
 
 page()

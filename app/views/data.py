@@ -1,13 +1,12 @@
 """Step 1: which table."""
 
-import json
 from typing import Any
 
 import streamlit as st
 
 import synth
 from app import access, database, frame, intake, recent, stored, work
-from app.state import take_table, view, wizard
+from app.state import view, wizard
 
 
 def page() -> None:
@@ -40,7 +39,7 @@ def _chosen() -> None:
             return
         st.caption("Stored in a private folder on this computer until you remove it.")
         if st.button("Remove the stored copy", key="discard", icon=":material/delete:"):
-            work.discard(w.place)
+            stored.remove(w.place)
             w.table, w.label, w.plain, w.place = None, "", {}, None
             w.notice = "The stored copy is removed."
             st.rerun()
@@ -56,9 +55,7 @@ def _sample() -> None:
         st.info("The sample table is not installed here. Upload a table below.")
     elif st.button("Use the sample table", key="use_sample", icon=":material/table_chart:",
                    type="secondary" if wizard().table else "primary"):  # fmt: skip
-        facts = json.loads(synth.load(work.SAMPLE_SCHEMA).to_json())
-        take_table(wizard(), work.SAMPLE, label="Town survey (sample)", plain=facts,
-                   place=work.sample_place(access.me().name), rows=work.SAMPLE_ROWS, suggestions=[])  # fmt: skip
+        intake.sample()
         st.switch_page(view("describe"))
 
 

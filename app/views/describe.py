@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import constraints, facts, frame, intake, learning, lists, words, work
+from app import access, constraints, facts, frame, intake, learning, lists, owning, words, work
 from app.state import Wizard, alone, answered, dataset, effective, schema, wizard
 
 HEIGHT = 35
@@ -275,7 +275,7 @@ def _again() -> None:
         }  # fmt: skip
         if st.button("Draft again", key="draft_again") and w.table is not None and w.place is not None:
             with st.spinner("Reading the table"):
-                plain, w.suggestions = work.draft(w.table, w.place, hints=hints, books={}, source=w.source)
+                plain, w.suggestions = intake.redraft(w, hints)
             plain["dataset"] = dataset(w)
             if answered(w) and w.plain.get("unit") in ("row", *_keys(plain)):
                 plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source")}
@@ -289,6 +289,8 @@ def _keys(plain: dict) -> list[str]:
 
 def _replace(plain: dict, notice: str) -> None:
     w = wizard()
+    owning.allow("use_table", w.table, w.source)
+    access.allow("describe")
     w.plain, w.notice = plain, notice
     w.edition += 1
     st.rerun()

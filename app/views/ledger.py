@@ -8,8 +8,9 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import access, composition, frame, words
+from app import access, caps, composition, datasets, frame, words
 
+SIZE = 200  # lines on a page
 KINDS = {
     "spend": "charged",
     "policy": "cap set",
@@ -28,13 +29,14 @@ def page() -> None:
     )
     book = synth.Ledger()
     totals = book.summary()
+    names = datasets.seen([t.dataset for t in totals])
+    totals = [t for t in totals if t.dataset in names]
     if not totals:
         st.info("Nothing has been spent yet. The first run writes the first line.", icon=":material/info:")
         return
     for total in totals:
         _total(total)
-    names = [t.dataset for t in totals]
-    _cap(book, names)
+    _cap(names)
     composition.section(names)
     _lines(book, names)
     _verify(book)
@@ -42,6 +44,8 @@ def page() -> None:
 
 def _total(total: Any) -> None:
     name = frame.escape(total.dataset)
+    if len(total.spellings) > 1:
+        st.caption(f"Spellings of one name, added up: {frame.escape(', '.join(total.spellings))}")
     runs = words.runs(total.runs)
     if total.remaining_epsilon is None:
         st.markdown(
@@ -54,7 +58,7 @@ def _total(total: Any) -> None:
     st.progress(min(1.0, total.epsilon / cap), text=text)
 
 
-def _cap(book: synth.Ledger, names: list[str]) -> None:
+def _cap(names: list[str]) -> None:
     who = access.me()
     names = [n for n in names if access.rules().may_cap(who, n)]
     if not names:
@@ -66,8 +70,7 @@ def _cap(book: synth.Ledger, names: list[str]) -> None:
         approved = st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written "
                                  "down.") if who.alone else ""  # fmt: skip
         if st.button("Set this cap", key="cap_set"):
-            book.set_policy(name, max_epsilon=float(cap), actor=who.name or None,
-                            approved_by=approved.strip() or None)  # fmt: skip
+            caps.put(name, float(cap), approved_by=approved.strip() or None)
             st.rerun()
 
 
@@ -75,25 +78,35 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
     st.subheader("Lines", anchor=False)
     chosen = st.selectbox("Show", [None, *names], key="lines_of", help="One dataset's lines, or all.",
                           format_func=lambda n: "all datasets" if n is None else n)  # fmt: skip
-    rows = [_row(entry) for entry in reversed(book.entries(chosen))]
+    refusals = st.checkbox("Refusals only", key="refusals", help="Spends that the caps did not allow.")
+    kind = "refusal" if refusals else None
+    number = int(st.session_state.get("lines_page", 1))
+    found, count = book.page(names if chosen is None else [chosen], kind=kind, size=SIZE, number=number)
+    pages = max(1, -(-count // SIZE))
+    if pages > 1 or number > 1:
+        st.number_input(f"Page (of {pages}, the newest lines first)", 1, max(pages, number), key="lines_page",
+                        help=f"{count:,} lines, {SIZE} on a page.")  # fmt: skip
+    rows = [_row(entry) for entry in found]
     config = {
         "Epsilon": st.column_config.NumberColumn(format="%.4g"),
         "Delta": st.column_config.NumberColumn(format="%.1e"),
         "Details": st.column_config.TextColumn(width="large"),
     }
-    if st.checkbox("Refusals only", key="refusals", help="Spends that the caps did not allow."):
-        rows = [r for r in rows if r["What"] == KINDS["refusal"]]
     if not rows:
         st.info("No line of this kind.", icon=":material/info:")
         return
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=config, placeholder="")
-    _export(book, chosen)
+    _export(book, names if chosen is None else [chosen])
 
 
-def _export(book: synth.Ledger, chosen: str | None) -> None:
-    """The lines as a file, with the last seal, to be kept elsewhere."""
-    lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in book.entries(chosen)]
-    text = "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
+def _export(book: synth.Ledger, names: list[str]) -> None:
+    """The lines of these datasets as a file, with the last seal, to be kept elsewhere; made when it is asked for."""
+
+    def text() -> str:
+        entries = reversed(book.page(names, size=1 << 40)[0])
+        lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in entries]
+        return "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
+
     st.download_button("Export these lines (JSON)", text, "ledger.jsonl", "application/json", key="export_ledger",
                        icon=":material/download:", on_click="ignore",
                        help="One line of JSON for each, and the last seal. It holds no private value; keep it "
@@ -143,6 +156,7 @@ def _verify(book: synth.Ledger) -> None:
     if not st.button("Check the ledger", key="verify", icon=":material/verified:"):
         return
     try:
+        access.allow("verify_ledger")
         found = book.verify(head.strip() or None)
     except synth.SynthError as error:
         frame.tell(error)

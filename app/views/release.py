@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import export, frame, more, outlet, recent, runs, words
+from app import access, export, frame, more, outlet, recent, runs, standing, words
 from app.state import ready, wizard
 from synth import jobs
 
@@ -23,7 +23,7 @@ def page() -> None:
         frame.needs("release", "There is no result yet. A run makes one.", "run" if ready(w)["run"] else "data")
         recent.table()
         return
-    job = jobs.Job(w.job)
+    job = access.job("watch", w.job)
     place = runs.release(job)
     with st.spinner("Checking the release"):
         card = export.claimed(job, place)
@@ -31,11 +31,12 @@ def page() -> None:
     _summary(job, card)
     export.counted(job, card)
     _preview(place)
+    standing.section(place)
     if export.may_leave(job):
         with st.spinner("Checking and packing the release"):
-            bundled = export.bundle(job, place)
-        _downloads(bundled)
-        _pages(bundled)
+            export.bundle(job, place)
+        _downloads(job, place)
+        _pages(job, place)
         more.section(job, place, schema)
         outlet.section(job, str(place / "model.json"))
     recent.table()
@@ -75,15 +76,15 @@ def _preview(place: Path) -> None:
         st.dataframe(rows, hide_index=True)
 
 
-def _pages(bundled: Path) -> None:
+def _pages(job: jobs.Job, place: Path) -> None:
     """The card and the publishable report as their readers will see them."""
     with st.expander("The card: what it says of the guarantee"):
-        st.iframe(export.part(bundled, "card.html").decode(), height=PAGE, alt="The release card")
+        st.iframe(export.part(job, place, "card.html").decode(), height=PAGE, alt="The release card")
     with st.expander("The publishable report: noisy answers against the synthetic table"):
-        st.iframe(export.part(bundled, "report.html").decode(), height=PAGE, alt="The publishable report")
+        st.iframe(export.part(job, place, "report.html").decode(), height=PAGE, alt="The publishable report")
 
 
-def _downloads(bundled: Path) -> None:
+def _downloads(job: jobs.Job, place: Path) -> None:
     st.subheader("Downloads", anchor=False)
     st.markdown("All of these may be released: they are made from noisy answers and public facts alone.")
     offers: list[tuple[str, str, str, str, str]] = [
@@ -94,12 +95,13 @@ def _downloads(bundled: Path) -> None:
         ("Report", "report.html", HTML, "report", "How well the table keeps what was measured, for its readers."),
     ]  # fmt: skip
     with st.container(horizontal=True):
-        st.download_button("Everything (.zip)", bundled.read_bytes, "facsimile-release.zip", "application/zip",
-                           key="get_zip", on_click="ignore", type="primary", icon=":material/download:",
+        st.download_button("Everything (.zip)", partial(export.packed, job, place), "facsimile-release.zip",
+                           "application/zip", key="get_zip", on_click="ignore", type="primary",
+                           icon=":material/download:",
                            help="Table, description, card, report, release, model, and a script that makes more of "
                            "them.")  # fmt: skip
         for label, name, mime, key, help_text in offers:
-            st.download_button(label, partial(export.part, bundled, name), name, mime, key=f"get_{key}",
+            st.download_button(label, partial(export.part, job, place, name), name, mime, key=f"get_{key}",
                                on_click="ignore", help=help_text, icon=":material/download:")  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """What was released, for whoever may use it."""
 
 from functools import partial
-from pathlib import Path
 
 import streamlit as st
 
@@ -25,13 +24,10 @@ def page() -> None:
         with st.container(border=True):
             st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(recent.named(job))}")
             st.markdown(frame.escape(frame.sentence(f"{about['meaning']}; {about['relation_in_words']}")))
-            st.download_button("Download the bundle (.zip)", partial(_packed, job, place), f"release-{i + 1}.zip",
+            st.download_button("Download the bundle (.zip)", partial(export.packed, job, place, "take_released"),
+                               f"release-{i + 1}.zip",
                                "application/zip", key=f"take_{i}", on_click="ignore", icon=":material/download:",
                                help="Table, description, card, report, release and model.")  # fmt: skip
-
-
-def _packed(job: jobs.Job, place: Path) -> bytes:
-    return export.bundle(job, place).read_bytes()
 
 
 def _open(job: jobs.Job) -> bool:

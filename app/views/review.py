@@ -5,9 +5,8 @@ import json
 import streamlit as st
 
 import synth
-from app import comparison, frame, recent, runs, sidebyside, whatif
+from app import access, comparison, frame, recent, runs, sidebyside, whatif
 from app.state import ready, wizard
-from synth import jobs
 
 
 def page() -> None:
@@ -22,7 +21,7 @@ def page() -> None:
         frame.needs("review", "There is no result yet. A run makes one.", "run" if ready(w)["run"] else "data")
         recent.table()
         return
-    job = jobs.Job(w.job)
+    job = access.job("watch", w.job)
     place = runs.release(job)
     card = json.loads((place / "card.json").read_text(encoding="utf-8"))
     st.markdown(f"**This run:** {frame.escape(recent.named(job))}, {job.result()['num_rows']:,} synthetic rows")

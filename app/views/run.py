@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, charts, frame, recent, runs, same, words
+from app import access, caps, charts, frame, recent, runs, same, words
 from app.aside import planner
 from app.forecast import budget, forecast, short_by, timed
 from app.state import dataset, ready, view, wizard
@@ -18,7 +18,7 @@ def page() -> None:
     """What will be charged, or how the run goes."""
     frame.head("run", "Charges the budget, reads the table once, and makes the synthetic one. It can be cancelled.")
     w = wizard()
-    if w.job is not None and not jobs.Job(w.job).status().final:
+    if w.job is not None and not access.job("watch", w.job).status().final:
         _progress(str(w.job))
         if st.button("Leave it running and prepare another run", key="another", icon=":material/add:",
                      help="This run goes on; another one waits in line until it is done."):  # fmt: skip
@@ -27,7 +27,7 @@ def page() -> None:
         recent.table()
         return
     if w.job is not None:
-        _ended(jobs.Job(w.job))
+        _ended(access.job("watch", w.job))
     if not ready(w)["run"]:
         if w.job is None:
             frame.needs("run", "Choose and describe a table and a budget first.", "describe" if w.table else "data")
@@ -68,7 +68,7 @@ def _confirm() -> None:
         )
     if same.choice(w):
         return
-    if reason := short_by(w) or _barred():
+    if reason := short_by(w) or _barred() or _uncapped():
         st.error(frame.escape(reason), icon=":material/block:")
     elif st.button(_label(), key="spend", type="primary" if w.job is None else "secondary",
                    icon=":material/play_arrow:"):  # fmt: skip
@@ -91,6 +91,14 @@ def _barred() -> str:
     if access.rules().may_spend(who, name):
         return ""
     return f"{who.name} may not spend of {name}. Ask whoever keeps the file of roles."
+
+
+def _uncapped() -> str:
+    """Before the first spend somebody chooses a cap, or none: on the page Budget."""
+    name = dataset(wizard())
+    if caps.decided(name):
+        return ""
+    return f"Nobody has chosen a cap on {name} yet. Choose one, or none, on the page Budget and go on from there."
 
 
 def _line() -> str:
@@ -126,15 +134,17 @@ def _span(least: str, most: str) -> str:
 
 def _after(total: Any) -> str:
     if total is None or total.remaining_epsilon is None:
-        return "which has no cap"
+        return (
+            "which has no cap, as was decided" if caps.decided(dataset(wizard())) else "whose cap is still to be chosen"
+        )
     return f"which has epsilon {total.remaining_epsilon:g} left"
 
 
 @st.fragment(run_every=POLL)
 def _progress(path: str) -> None:
     """Looks at the job's folder each second; the page is built anew when the run has ended."""
-    job = jobs.Job(path)
     try:
+        job = access.job("watch", path)
         status = job.status()
         if status.final:
             st.rerun()
@@ -155,7 +165,7 @@ def _bar(job: jobs.Job, status: jobs.Status) -> None:
         st.altair_chart(charts.losses(status.losses), key="losses")
         st.caption(f"Training loss, now {status.losses[-1][1]:.4g}. It is computed from the release alone.")
     if st.button("Cancel the run", key="cancel", disabled=asked, icon=":material/stop_circle:"):
-        job.cancel()
+        runs.cancel(job)
         st.rerun(scope="fragment")
 
 
@@ -197,7 +207,10 @@ def _lead(code: int | None) -> str:
 def _spent(job: jobs.Job, status: jobs.Status) -> str:
     if job.request().get("free") or status.exit_code in (2, 3, 4, 130) or status.pid is None:
         return "Nothing was spent. The rows were not used."
-    line = runs.charged_line(job)
+    try:
+        line = runs.charged_line(job)
+    except synth.InputError as error:
+        return f"Whether it was charged is not known here: {frame.escape(str(error))}."
     if line is None:
         return "Nothing was spent: the ledger holds no charge by this run."
     return (

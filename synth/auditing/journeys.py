@@ -26,6 +26,7 @@ from synth.schema import Schema
 UNSEEN = {"created", "ledger_entry", "started", "updated", "seconds", "seconds_left", "seconds_total", "peak_mib",
           "pid", "pid_started", "seed"}  # fmt: skip
 PRIVATE = {"steward.json"}  # the steward's own
+TIMED = {"status.json"}  # its length follows from the digits of its times
 MOST_VALUES = 600  # numbers of an array that are looked at one by one
 LEAST_SIGMA = 1.0  # of counts, below which rounding changes their spread
 
@@ -111,7 +112,8 @@ def _look(place: Path, kept: set[str], numbers: dict[str, float], texts: dict[st
     texts["files"] = "\n".join(str(p.relative_to(place)) for p in found)
     for path in found:
         name = str(path.relative_to(place))
-        numbers[f"size of {name}"] = float(path.stat().st_size)
+        if path.name not in TIMED:
+            numbers[f"size of {name}"] = float(path.stat().st_size)
         if path.suffix == ".json":
             _leaves(json.loads(path.read_text(encoding="utf-8")), name, numbers, texts)
         elif path.suffix == ".safetensors":

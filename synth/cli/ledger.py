@@ -18,8 +18,17 @@ def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Led
     from synth import schema as schemas
     from synth.request import dataset_name
 
+    if dataset is None and schema is None:
+        schema = _beside(table)
     declared = dataset or (schemas.load(schema).dataset if schema is not None else None)
     return dataset_name(table, declared, book=book)
+
+
+def _beside(table: str) -> Path | None:
+    """The schema that lies beside a table under its name, as `synth schema init` writes it; None where none does."""
+    path = Path(table)
+    found = path.with_name(path.name.split(".")[0] + ".schema.json")
+    return found if path.is_file() and found.is_file() else None
 
 
 @ledger_app.command("policy")
@@ -28,6 +37,7 @@ def ledger_policy(
     max_epsilon: Annotated[float | None, typer.Option("--max-epsilon", help="Cap on the sum of epsilons.")] = None,
     max_delta: Annotated[float, typer.Option("--max-delta", help="Cap on the sum of deltas.")] = 1e-3,
     no_cap: Annotated[bool, typer.Option("--no-cap", help="Record the decision that nothing caps it.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="The dataset is new: nothing was ever charged to it.")] = False,
     relation: Annotated[str | None, typer.Option("--relation", help="The only relation allowed.")] = None,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the policy.")] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema that may name the dataset.")] = None,
@@ -42,13 +52,19 @@ def ledger_policy(
         raise UsageError("--no-cap and --max-epsilon exclude each other; choose one")
     book = Ledger(ledger)
     name = _ledger_name(table, dataset, schema, book)
+    known = book.known(name)
+    if (max_epsilon is not None or no_cap) and not known and not new:
+        raise UsageError(
+            f"dataset {name!r} is new: nothing was ever charged to it, and a run may charge another; give --new if "
+            "you mean it, --schema with the run's schema, or --dataset with a name that `synth ledger show` lists"
+        )
     if max_epsilon is not None or no_cap:
         book.set_policy(name, max_epsilon=max_epsilon, max_delta=max_delta, relation=relation, approved_by=approved_by)
     found = book.policy(name)
     if as_json:
         say({"dataset": name, "policy": asdict(found) if found else None})
     else:
-        print(f"{name}: {_policy_words(found)}")
+        print(f"{name}{'' if known or new else ', to which nothing was ever charged'}: {_policy_words(found)}")
 
 
 def _policy_words(policy: Policy | None) -> str:
@@ -65,22 +81,27 @@ def ledger_show(
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema that may name the dataset.")] = None,
     dataset: DatasetOpt = None,
     ledger: LedgerOpt = None,
+    last: Annotated[int, typer.Option("--last", help="Lines on a page, the newest ones first to be paged.")] = 100,
+    page: Annotated[int, typer.Option("--page", help="1 has the newest lines, 2 those before them, ...")] = 1,
     as_json: JsonOpt = False,
 ) -> None:
-    """Show what has been spent, what remains, and every line."""
+    """Show what has been spent, what remains, and the last lines."""
     from synth.privacy.composite import composite
 
     book = Ledger(ledger)
     name = _ledger_name(table, dataset, schema, book) if table or dataset else None
-    lines, totals = book.entries(name), book.summary(name)
-    exact = {t.dataset: composite([e for e in lines if e.dataset == t.dataset]) for t in totals}
+    (lines, count), totals = book.page(name, size=last, number=page), book.summary(name)
+    exact = {t.dataset: composite(t) for t in totals}
     if as_json:
         plain = [{**asdict(t), "epsilon_exact": exact[t.dataset]} for t in totals]
-        say({"ledger": str(book.path), "datasets": plain, "entries": [asdict(e) for e in lines]})
+        say({"ledger": str(book.path), "datasets": plain, "lines": count, "page": page,
+             "entries": [asdict(e) for e in reversed(lines)]})  # fmt: skip
         return
     for total in totals:
         print(_total_line(total, exact[total.dataset]))
-    for e in lines:
+    if count > len(lines):
+        print(f"{len(lines)} of {count} lines, page {page} of {-(-count // last)} (--page, --last):")
+    for e in reversed(lines):
         print(f"{e.number:5d}  {e.time}  {e.kind:11s} {e.dataset}  epsilon {e.epsilon:g}  delta {e.delta:g}  "
               f"{e.relation or ''}  {e.actor or ''}")  # fmt: skip
 
@@ -88,6 +109,8 @@ def ledger_show(
 def _total_line(total: Total, exact: float | None) -> str:
     """One dataset's totals in words."""
     spent = f"{total.dataset}: {total.runs} runs, epsilon {total.epsilon:g}, delta {total.delta:g} spent"
+    if len(total.spellings) > 1:
+        spent += f" under {len(total.spellings)} spellings of one name, added up: {', '.join(total.spellings)}"
     known = f" (composed exactly: epsilon {exact:.4g} at that delta)" if exact is not None else ""
     if total.remaining_epsilon is None:
         return f"{spent}{known}; no policy, nothing is capped"

@@ -1,5 +1,6 @@
 """The options that several commands share, each with its help text."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +23,13 @@ SeedOpt = Annotated[int | None, typer.Option("--seed", help="Of initialisation a
 DatasetOpt = Annotated[
     str | None, typer.Option("--dataset", help="Name to charge [default: the schema's, else the file's].")
 ]
+
+
+def run_id() -> str | None:
+    """The id of the job that this process works for, None outside of a job."""
+    from synth.jobs import RUN
+
+    return os.environ.get(RUN) or None
 
 
 def _address(source: str | None) -> str | None:

@@ -26,7 +26,7 @@ def report(
     as_json: JsonOpt = False,
 ) -> None:
     """Report on a release: against the real rows (steward only), or from the release alone (publishable)."""
-    from synth import choosing, steward_report
+    from synth import choosing, lastlook, steward_report
     from synth import report as reports
     from synth.evaluate.examination import Limits
 
@@ -45,7 +45,11 @@ def report(
     found = steward_report.examine(release, real=real, test=test, target=target, groups=tuple(group or ()),
                             limits=Limits(rows=max_rows))  # fmt: skip
     paths = steward_report.write(found, release, out)
+    there, rare = lastlook.standing(release), lastlook.standing_rare(release, real)
     if as_json:
-        say({"kind": "steward only, not for release", "paths": paths})
+        told = {"standing": there, "of_which_in_few_real_rows": rare}
+        say({"kind": "steward only, not for release", "paths": paths, **told})
     else:
+        for line in lastlook.in_words(there, rare):
+            print(f"on your word, {line} (for the steward only)")
         print(f"{paths['report']} (for the steward only, not for release)")

@@ -98,14 +98,16 @@ def _refit(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
 
 
 def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
-    from synth import pipeline
+    from synth import jobs, pipeline
     from synth import schema as schemas
 
     with _job(job, _told(options), pipeline.STAGES) as (report, folder):
         facts = schemas.load(options["schema"], complete=options["learn_share"] is None)
         log = folder / "steward.json"
         rights = may_spend(folder)
-        return pipeline.run(**{**options, "schema": facts}, reporter=report, steward_log=log, may_spend=rights), folder
+        return pipeline.run(
+            **{**options, "schema": facts}, run=jobs.Job(folder).run, reporter=report, steward_log=log, may_spend=rights
+        ), folder
 
 
 def _told(options: dict[str, Any]) -> dict[str, Any]:

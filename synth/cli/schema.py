@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from synth.cli import dialects
 from synth.cli.answer import check_writable, names, say, write_text
+from synth.cli.dialects import DecimalOpt, DelimiterOpt, EncodingOpt, FormatOpt, ThousandsOpt
 from synth.cli.exchange import CodesOpt, code_books, schema_codes, schema_export, schema_import, tell, vouch
 from synth.cli.options import (
     AssumeOpt,
@@ -23,6 +25,7 @@ from synth.cli.options import (
     assumed,
     lengths,
     reasons,
+    run_id,
 )
 from synth.cli.rights import SeparateOpt, may_spend
 
@@ -42,6 +45,11 @@ def schema_init(
     dates: Annotated[str | None, typer.Option("--datetime", help="Columns of dates: A,B.")] = None,
     codes: CodesOpt = None,
     missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
+    encoding: EncodingOpt = None,
+    delimiter: DelimiterOpt = None,
+    decimal: DecimalOpt = None,
+    thousands: ThousandsOpt = None,
+    formats: FormatOpt = None,
     target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
     dataset: DatasetOpt = None,
     group: Annotated[
@@ -61,14 +69,17 @@ def schema_init(
     from synth.drafting import draft
 
     books = code_books(codes)
-    rows, notes = databases.whole(table, source, columns=list(books) or None)
+    written = dialects.stated(encoding, delimiter, decimal, thousands)
+    rows, notes = databases.whole(table, source, columns=list(books) or None, stated=written)
     kinds = {"ordinal": names(ordinal), "identifier": names(identifier), "datetime_": names(dates)}
     coded = [name for name in books if not any(name in named for named in kinds.values())]
     drafted = draft(
         rows, categorical=[*names(categorical), *coded], **kinds,
         missing=names(missing), target=target, dataset=dataset, max_categories=max_categories,
+        formats=dialects.formats(formats),
         group=lengths(group), unit=unit, max_rows=max_rows,
     )  # fmt: skip
+    dialects.tell_reading(rows, drafted.schema)
     booked = codebook.with_books(drafted.schema, books, missing=names(missing))
     tell([*notes, *drafted.suggestions, *booked.notes])
     facts = vouch(booked.schema, assume_public=assumed(assume_public), because=reasons(reason))
@@ -123,7 +134,8 @@ def schema_learn(
     known = schemas.load(schema, complete=False)
     facts = pipeline.learn_schema(
         databases.place(table, source), schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
-        max_rows=max_rows, ledger=ledger, dataset=dataset, reporter=_Notes(), separate=separate, may_spend=may_spend(),
+        max_rows=max_rows, ledger=ledger, dataset=dataset, run=run_id(),
+        reporter=_Notes(), separate=separate, may_spend=may_spend(),
     )  # fmt: skip
     write_text(out, facts.to_json())
     learnt = [n for n, c in facts.columns.items() if c.source == "private"]

@@ -20,6 +20,7 @@ from synth.cli.options import (
     TableArg,
     assumed,
     reasons,
+    run_id,
 )
 from synth.cli.rights import SeparateOpt, may_spend
 
@@ -51,7 +52,7 @@ def statistics(
     found = paid.statistics(
         table, schema=schemas.load(schema), ask=wanted, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
         max_rows=max_rows, ledger=ledger, dataset=dataset, assume_public=assumed(assume_public),
-        reasons=reasons(reason), approved_by=approved_by, separate=separate, may_spend=may_spend(),
+        reasons=reasons(reason), approved_by=approved_by, run=run_id(), separate=separate, may_spend=may_spend(),
     )  # fmt: skip
     write_text(out, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
     if as_json:

@@ -1,23 +1,27 @@
 """Long runs: a folder for each, a line to stand in, a reporter of progress, a gauge of peak memory, who saw what."""
 
 from synth.jobs import selection
-from synth.jobs.folder import Cancelled, Job, Status, create, home, listing
+from synth.jobs.folder import RUN, Cancelled, Job, Status, create, home, listing
 from synth.jobs.line import QUEUED, ahead
 from synth.jobs.memory import PeakMemory, give_back
+from synth.jobs.process import alive, identity
 from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
 
 __all__ = [
     "QUEUED",
+    "RUN",
     "Cancelled",
     "Job",
     "PeakMemory",
     "Reporter",
     "Status",
     "ahead",
+    "alive",
     "create",
     "give_back",
     "home",
+    "identity",
     "listing",
     "selection",
     "uninterrupted",

@@ -1,7 +1,8 @@
 """Runs as folders: what the command line and the app share of a run under way.
 
 A job is a folder with ``request.json`` (public options), ``status.json`` (replaced whole, so that a reader
-never meets half of it), ``process.json`` (who was started), ``cancel`` (its presence asks to stop),
+never meets half of it), ``process.json`` (who was started), ``run`` (the id that its charge carries), ``cancel`` (its
+presence asks to stop),
 ``log.txt`` (the worker's stderr) and ``result.json`` (its stdout). No private value belongs in any of them.
 """
 
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
@@ -25,6 +27,7 @@ FINAL = ("done", "failed", "cancelled")
 STATES = ("held", "queued", "running", *FINAL)
 GONE = "the worker ended without finishing (its last words are in log.txt); the ledger keeps what it spent"
 NEVER = "the process ended before the run began; nothing was spent, start it again"
+RUN = "SYNTH_RUN"  # in a worker's environment: the job's id, which its charge in the ledger carries
 PROGRAM = (sys.executable, "-m", "synth")
 
 
@@ -78,6 +81,14 @@ class Job:
         """The public options that the job was created with. Errors: InputError when this is no job."""
         return self._read("request.json", "no job here; list the jobs or start one")
 
+    @property
+    def run(self) -> str | None:
+        """The id that the ledger's line of this job's charge carries; None for a job of before there were ids."""
+        try:
+            return (self.path / "run").read_text(encoding="ascii").strip() or None
+        except (OSError, UnicodeDecodeError):
+            return None
+
     def result(self) -> dict[str, Any]:
         """What the worker handed back. Errors: InputError while there is nothing to read."""
         return self._read("result.json", "no result; see the job's status and log.txt")
@@ -124,8 +135,9 @@ class Job:
         command = [*program, *arguments, "--job", str(self.path)]
         with open(self.path / "result.json", "wb") as out, open(self.path / "log.txt", "wb") as log:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, start_new_session=True
-            )
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, start_new_session=True,
+                env={**os.environ, **({RUN: self.run} if self.run else {})},
+            )  # fmt: skip
         _write(self.path / "process.json", {"pid": process.pid, "pid_started": identity(process.pid)})
         # Someone must take note of its end, or it stays a zombie for as long as this process lives.
         threading.Thread(target=process.wait, daemon=True).start()
@@ -176,6 +188,7 @@ def create(request: dict[str, Any], *, folder: str | Path | None = None) -> Job:
     try:
         job.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         job.write(Status())
+        (job.path / "run").write_text(str(uuid.uuid4()), encoding="ascii")
         _write(job.path / "request.json", request)
     except OSError as error:
         reason = error.strerror or "refused"

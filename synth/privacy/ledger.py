@@ -220,18 +220,23 @@ class Ledger:
             return [ledger_store.entry(line) for line in ledger_store.lines(db, **where)]
 
     def page(
-        self, dataset: str | None = None, *, kind: str | None = None, size: int = 100, number: int = 1
+        self,
+        dataset: str | Collection[str] | None = None,
+        *,
+        kind: str | None = None,
+        size: int = 100,
+        number: int = 1,
     ) -> tuple[list[Entry], int]:
         """Page ``number`` (from 1) of ``size`` lines, the newest first, and how many lines there are in all.
 
-        Errors: UsageError for a size or a number below 1.
+        ``dataset``: one, several, or None for all. Errors: UsageError for a size or a number below 1.
         """
         if size < 1 or number < 1 or size * number >= 1 << 62:
             raise UsageError("page: its number and size must be from 1, and no more than a ledger can hold")
         with ledger_store.reading(self.path) as db:
             where = _where(db, dataset, kind)
             found = ledger_store.page(db, where, size=size, skip=size * (number - 1))
-            if dataset is not None and kind is None:
+            if isinstance(dataset, str) and kind is None:
                 return found, ledger_accounts.of(db, dataset).lines
             return found, ledger_store.count(db, **where)
 
@@ -282,10 +287,13 @@ def _first(db: sqlite3.Connection, account: Account, spend: Spend) -> None:
         raise UsageError(f"run {spend.run}: charged already, in line {line.number} of the ledger; start a new run")
 
 
-def _where(db: sqlite3.Connection, dataset: str | None, kind: str | None) -> dict[str, ledger_store.Where]:
+def _where(
+    db: sqlite3.Connection, dataset: str | Collection[str] | None, kind: str | None
+) -> dict[str, ledger_store.Where]:
     where: dict[str, ledger_store.Where] = {} if kind is None else {"kind": kind}
     if dataset is not None:
-        where["dataset"] = ledger_accounts.of(db, name(dataset, "dataset")).spellings
+        several = [dataset] if isinstance(dataset, str) else dataset
+        where["dataset"] = [s for one in several for s in ledger_accounts.of(db, name(one, "dataset")).spellings]
     return where
 
 

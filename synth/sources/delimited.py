@@ -16,7 +16,7 @@ from synth import formulas
 from synth.dialect import DELIMITERS, ENCODINGS, Dialect
 from synth.errors import InputError
 from synth.sources.frames import check_names
-from synth.sources.records import BLOCK, LOST, PLAIN, STATED, Bytes, blocks, repaired
+from synth.sources.records import BLOCK, LONGEST_ROW, LOST, PLAIN, STATED, Bytes, blocks, repaired
 
 GATHERED = 1 << 25  # bytes of cells handed on at a time
 HEADER = 1 << 20  # characters that a header may take
@@ -167,7 +167,7 @@ class _Faults:
             expected, actual = self._invalid.expected_columns, self._invalid.actual_columns
             return f"{where} has {actual} fields where the header has {expected}; quote cells that hold the separator"
         if "straddling" in text:
-            return f"a row is longer than {BLOCK >> 20} MiB; is a closing quote missing?"
+            return f"a row is longer than {LONGEST_ROW >> 20} MiB; is a closing quote missing?"
         return "not a readable CSV file; save it again as UTF-8 CSV with commas"
 
 
@@ -177,7 +177,7 @@ def _options(
     return {
         "read_options": pa_csv.ReadOptions(
             use_threads=threads,
-            block_size=BLOCK,
+            block_size=BLOCK if threads else LONGEST_ROW + GATHERED,  # a row must lie within a block
             column_names=found.names,
             skip_rows=found.blank_lines if first else 0,
             skip_rows_after_names=1 if first else 0,

@@ -5,6 +5,7 @@ every other cell is handed over as it is and read by the codec.
 """
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,12 +14,13 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from synth import codec
 from synth.errors import InputError
 from synth.schema import CATEGORICAL, Column, Schema
-from synth.sources.encoding import Batch
+from synth.sources.encoding import Batch, plain, tables
 from synth.sources.frames import Table
 from synth.sources.sql import DUCKDB, LOST, Kind, position
 from synth.sources.texts import encode
@@ -36,10 +38,31 @@ def connect() -> duckdb.DuckDBPyConnection:
     """A database in memory that loads and fetches nothing and spills to the folder for temporary files."""
     con = duckdb.connect(config={"threads": len(os.sched_getaffinity(0)), "memory_limit": MEMORY,
                                  "temp_directory": tempfile.gettempdir(), "autoinstall_known_extensions": False,
-                                 "autoload_known_extensions": False})  # fmt: skip
+                                 "autoload_known_extensions": False, "python_enable_replacements": False,
+                                 "arrow_large_buffer_size": True})  # fmt: skip  # the last: texts beyond 2 GiB
     con.execute("SET enable_progress_bar = false")
     con.execute(TRUSTING)
     return con
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The file, or those of a folder in the order of their names. Errors: InputError when a folder has none."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(p for p in path.iterdir() if p.name.lower().endswith((".parquet", ".pq")))
+    found = [p for p in found if not p.name.startswith((".", "_"))]
+    if not found:
+        raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")
+    return found
+
+
+def literal(path: Path) -> str:
+    """The path as a pattern that only it matches: DuckDB takes every path for a pattern.
+
+    >>> literal(Path("data[1]*.parquet"))
+    'data[[]1][*].parquet'
+    """
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def kind_of(kind: pa.DataType) -> Kind | None:
@@ -58,6 +81,10 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
 
     ``types``: of the files' columns. Errors: InputError when the data are damaged.
     """
+    if overflows(paths):
+        parts = (b for p in paths for b in pq.ParquetFile(p).iter_batches(columns=[*schema.measured(), *raw]))
+        yield from plain(tables(parts))
+        return
     told = {n: _told(c, n, types.field(n).type) for n, c in schema.measured().items()}
     lists = {n: texts for n, (_, texts) in told.items() if texts}
     chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(told.values())]
@@ -66,7 +93,7 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
     where = paths[0].parent if len(paths) > 1 else paths[0]
     con = connect()
     try:
-        con.read_parquet([str(p) for p in paths]).create_view("synth_files")
+        con.read_parquet([literal(p) for p in paths]).create_view("synth_files")
         with con.sql(f"SELECT {', '.join(chosen)} FROM synth_files").to_arrow_reader(BATCH) as reader:
             for part in reader:
                 yield _batch(part, schema, told, lists, raw)
@@ -74,6 +101,11 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
         raise InputError(f"{where}: {DAMAGED}") from None
     finally:
         con.close()
+
+
+def overflows(paths: Sequence[Path]) -> bool:
+    """Whether DuckDB fails at some cell of the files' types, of any column: it makes milliseconds microseconds."""
+    return any("timestamp[ms" in str(field.type) for path in paths for field in pq.read_schema(path))
 
 
 def _told(column: Column, name: str, kind: pa.DataType) -> tuple[str, list[str] | None]:

@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import pyarrow as pa
 
 from synth.errors import InputError, UsageError
+from synth.sources.duck import literal, parquet_files
 from synth.sources.sql import DIALECTS, Dialect
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
@@ -87,7 +89,11 @@ class Engine:
         options = dict(p.split("=", 1) for p in parts.query.split("&") if "=" in p)
         given = {"host": parts.hostname, "port": parts.port, "user": _plain(parts.username),
                  "password": _plain(parts.password), "database": unquote(parts.path.lstrip("/")) or None}  # fmt: skip
-        return ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
+        found = ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
+        with found.con.cursor() as cursor:  # dates as text are those of ISO 8601, whatever the server's manners
+            cursor.execute("SET datestyle TO ISO, YMD")
+        found.con.commit()
+        return found
 
     def _duckdb(self, ibis: Any) -> Any:
         path = unquote(self._parts.path)
@@ -95,6 +101,8 @@ class Engine:
             raise InputError(f"source {self.shown}: no such file; check the name")
         found = ibis.duckdb.connect(path or ":memory:", threads=len(os.sched_getaffinity(0)))
         found.con.execute("SET disabled_optimizers = 'statistics_propagation'")  # as duck.py says
+        for setting in ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions"):
+            found.con.execute(f"SET {setting} = false")  # a table is never a variable of Python or something fetched
         return found
 
     def _spark(self, ibis: Any) -> Any:
@@ -111,6 +119,14 @@ class Engine:
             )
         found.conf.set("spark.sql.session.timeZone", "UTC")
         return ibis.pyspark.connect(found)
+
+    def parquet(self, path: Path, *, view: str) -> Any:
+        """A Parquet file, or those of a folder, as an Ibis table; signs in the name stand for themselves."""
+        if self.dialect.name == "duckdb":
+            return self.backend.read_parquet([literal(p) for p in parquet_files(path)], table_name=view)
+        read = self.backend._session.read.option("__globPaths__", "false").parquet(str(path))
+        read.createOrReplaceTempView(view)
+        return self.backend.table(view)
 
     def rows(self, query: str) -> Iterator[list[tuple]]:
         """What a query answers, some rows at a time. Errors: InputError, never the engine's words."""

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from synth.dialect import Dialect
 from synth.errors import InputError, UsageError
 from synth.schema import canonical
+from synth.sources import scalars
 from synth.sources.reading import Reading
 from synth.sources.texts import check_type, encode
 
@@ -43,6 +45,7 @@ class Table:
         self.num_rows = num_rows
         self._columns = dict(columns)
         self._texts: dict[str, Text] = {}
+        self.dialect: Dialect | None = None  # how the CSV file seems to be written, where a draft asked
 
     def __repr__(self) -> str:
         """Shape and names only: a representation may land in a log."""
@@ -58,6 +61,14 @@ class Table:
         if name not in self._texts:
             self._texts[name] = Text(*encode(self._columns[name], name=name))
         return self._texts[name]
+
+    def kind(self, name: str) -> pa.DataType:
+        """The type of a column's cells."""
+        return self._columns[name].type
+
+    def cells(self, name: str) -> pa.ChunkedArray:
+        """A column's cells as they came."""
+        return self._columns[name]
 
     def read_by(self, reading: Reading) -> "Table":
         """The table with its texts read as the schema says they are written."""
@@ -163,26 +174,28 @@ def canonical_texts(values: Iterable[str]) -> list[str]:
 
 
 def _arrow(series: pd.Series, *, name: str) -> pa.ChunkedArray:
-    """The series as arrow data; mixed scalars become text, containers are refused."""
-    try:
-        array = pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        array = _mixed_scalars(series, name=name)
+    """The series as arrow data: of the type that the frame states, objects as text one by one."""
+    array = _categories(series, name=name) if isinstance(series.dtype, pd.CategoricalDtype) else _cells(series)
     chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     check_type(chunked.type, name=name)
     return chunked
 
 
-def _mixed_scalars(series: pd.Series, *, name: str) -> pa.Array:
-    missing = series.isna().to_numpy()
-    cells = series.to_numpy(dtype=object)
-    if any(pd.api.types.is_list_like(c) or isinstance(c, bytes) for c in cells):
-        raise InputError(f"column {name}: it holds lists or bytes; turn each cell into a number or a text")
-    texts = ["" if gone else str(cell) for cell, gone in zip(cells, missing, strict=True)]
+def _cells(series: pd.Series) -> pa.Array | pa.ChunkedArray:
+    if series.dtype == object:
+        return scalars.texts(series.array)
     try:
-        return pa.array(texts, pa.string())
-    except UnicodeError:
-        raise InputError(f"column {name}: it holds text that is not valid Unicode; repair it first") from None
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a type that Arrow has no name for
+        return scalars.texts(series.astype(object).array)
+
+
+def _categories(series: pd.Series, *, name: str) -> pa.Array:
+    """Codes into the categories, each of them written alone."""
+    listed = _arrow(pd.Series(series.cat.categories), name=name).combine_chunks()
+    listed = listed.chunk(0) if isinstance(listed, pa.ChunkedArray) else listed
+    codes = series.cat.codes.to_numpy()
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), listed)
 
 
 def _comparable(text: str) -> str:

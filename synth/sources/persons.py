@@ -4,6 +4,7 @@ The file holds parts, each with all rows of its persons, so that how many rows a
 a time. It is as private as the rows, lies in the folder for temporary files and goes with the process.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Iterator
 from typing import IO
@@ -14,12 +15,14 @@ import pyarrow as pa
 
 from synth import codec
 from synth.errors import InputError
+from synth.schema import canonical
 from synth.sources.frames import Text
 from synth.sources.spool import FULL
 from synth.sources.texts import encode
 
 FEW = 1 << 22  # rows whose persons are held in memory
 PARTS = 64
+LONG = 256  # characters of a person's name that are kept
 
 
 class Persons:
@@ -40,6 +43,7 @@ class Persons:
 
     def append(self, text: Text) -> None:
         """The persons of more rows. Errors: InputError when the disk is full."""
+        text = Text(_short(text.values), text.codes)
         self._held.append((text, self.num_rows))
         self.num_rows += len(text.codes)
         if self.num_rows > FEW:
@@ -51,7 +55,7 @@ class Persons:
         """(persons, rows): all rows of some persons, and where they stand in the table; every row in one part."""
         if self._file is None:
             columns = [_texts(text, text.codes) for text, _ in self._held]
-            yield Text(*encode(pa.chunked_array(columns, pa.string()), name=self._name)), np.arange(self.num_rows)
+            yield Text(*encode(pa.chunked_array(columns, pa.large_string()), name=self._name)), np.arange(self.num_rows)
             return
         for places in self._places:
             tables = [self._read(*place) for place in places]
@@ -93,7 +97,16 @@ class Persons:
 
 
 def _texts(text: Text, codes: np.ndarray) -> pa.Array:
-    return pa.array(text.values, pa.string()).take(pa.array(codes))
+    return pa.array(text.values, pa.large_string()).take(pa.array(codes))
+
+
+def _short(values: np.ndarray) -> np.ndarray:
+    """The texts, a digest in place of each long one: a few rows of one person could else fill the memory."""
+    short = values.copy()
+    for i in np.flatnonzero(np.fromiter(map(len, values), np.int64, len(values)) > LONG).tolist():
+        plain = canonical(values[i]).encode("utf-8", "replace")
+        short[i] = f"\0{hashlib.blake2b(plain, digest_size=32).hexdigest()}"
+    return short
 
 
 def _part(text: Text, first: int) -> np.ndarray:

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from synth.codec import Draws, Encoded
 from synth.errors import InputError
 from synth.schema import Schema
-from synth.sources import delimited, files
+from synth.sources import delimited, duck, files
+from synth.sources.duck import parquet_files
 from synth.sources.encoding import Batch, Encoder, plain, tables
 from synth.sources.frames import Digest, Table, from_frame
 from synth.sources.persons import Persons
@@ -149,13 +150,7 @@ class ParquetPlace(FilePlace):
     @property
     def paths(self) -> list[Path]:
         """The files, in the order of their names. Errors: InputError when a folder has none."""
-        if not self.path.is_dir():
-            return [self.path]
-        found = sorted(p for p in self.path.iterdir() if p.name.lower().endswith((".parquet", ".pq")))
-        found = [p for p in found if not p.name.startswith((".", "_"))]
-        if not found:
-            raise InputError(f"{self.path}: no .parquet file lies in this folder; name the folder that holds them")
-        return found
+        return parquet_files(self.path)
 
     def check_form(self, columns: Sequence[str]) -> None:
         """One pass over every file; their columns must have the same types. Errors: InputError."""
@@ -193,8 +188,6 @@ class ParquetPlace(FilePlace):
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """As DuckDB hands them over."""
-        from synth.sources import duck
-
         names = [*schema.measured(), *raw]
         found = duck.batches(self.paths, self.types(names), schema, raw=raw)
         return (replace(part, table=part.table.read_by(self.reading)) for part in found)

@@ -18,7 +18,8 @@ import numpy as np
 from synth.dialect import Dialect
 from synth.errors import InputError
 
-BLOCK = 1 << 22  # bytes parsed at a time; also the longest row
+BLOCK = 1 << 22  # bytes parsed at a time
+LONGEST_ROW = 1 << 26  # bytes
 GATHERED = 1 << 23  # bytes read at a time
 STATED = "state its encoding in the schema's dialect (`synth schema init` finds it), or save it as UTF-8"
 FOREIGN = {
@@ -123,7 +124,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 def blocks(path: Path, dialect: Dialect = PLAIN) -> Iterator[bytes]:
     """The file's bytes, header included, cut where records end; the last record gets a line end where it has none.
 
-    Errors: InputError when a record is longer than ``BLOCK`` bytes or opens a quote that is never closed.
+    Errors: InputError when a record is longer than ``LONGEST_ROW`` bytes or opens a quote that is never closed.
     """
     left = b""
     with Bytes(path, dialect) as source:
@@ -132,8 +133,8 @@ def blocks(path: Path, dialect: Dialect = PLAIN) -> Iterator[bytes]:
                 data += more
             data = left + data
             end = whole_records(data, dialect)
-            if len(data) - end > BLOCK:
-                raise InputError(f"{path}: a row is longer than {BLOCK >> 20} MiB; is a closing quote missing?")
+            if len(data) - end > LONGEST_ROW:
+                raise InputError(f"{path}: a row is longer than {LONGEST_ROW >> 20} MiB; is a closing quote missing?")
             if end:
                 yield data[:end]
             left = data[end:]

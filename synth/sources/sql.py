@@ -11,6 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from synth import formulas
+from synth.cells import LONGEST
 from synth.codec import is_exact
 from synth.schema import CATEGORICAL, Column, canonical
 
@@ -18,6 +20,9 @@ LOST, BELOW, ABOVE = -1, -2, -3  # not readable; clamped at the minimum, at the 
 FIRST_SECOND, LAST_SECOND = -62167219200, 253402300799  # of the years 0 and 9999, which four digits can write
 FEW = 8  # branches written one after the other; more are nested in halves
 MOST_RUNS = 5_000
+MOST_TEXTS = 2_000  # categories that a query lists; of more, rows are fetched
+BLANK = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
+                          0x202F, 0x205F, 0x3000)))  # fmt: skip  # white space, as str.strip() has it
 
 Kind = Literal["integer", "double", "date", "time"]
 
@@ -28,7 +33,9 @@ class Dialect:
 
     ``quote``: around names. ``double``,
     ``words``: types. ``rint``: to the nearest whole number, halves to the even one. ``days``, ``seconds``: whole ones
-    since 1970 of a date and of a time without a zone, rounded down. ``finite``: whether a date is one.
+    since 1970 of a date and of a time without a zone, rounded down. ``finite``: whether a date is one. ``trim``,
+    ``ltrim``: text without the characters ``{1}`` around or before it. ``bytes``: of a text. ``order``: compares texts
+    byte by byte, whatever the column says. ``end``: the end of a text in a pattern; ``group``: what it caught.
     """
 
     name: str
@@ -40,6 +47,12 @@ class Dialect:
     days: str
     seconds: str
     finite: str
+    trim: str
+    ltrim: str
+    bytes: str
+    order: str
+    end: str
+    group: str
 
     def identifier(self, name: str) -> str:
         """The name, quoted."""
@@ -63,8 +76,14 @@ DUCKDB = Dialect(
     rint="round_even({0}, 0)",
     nan="isnan({0})",
     days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
-    seconds="((epoch_us({0}) - ((epoch_us({0}) % 1000000) + 1000000) % 1000000) // 1000000)",
+    seconds="(epoch_us({0}) // 1000000 - CASE WHEN epoch_us({0}) % 1000000 < 0 THEN 1 ELSE 0 END)",
     finite="isfinite({0})",
+    trim="trim({0}, {1})",
+    ltrim="ltrim({0}, {1})",
+    bytes="strlen({0})",
+    order="({0} COLLATE C)",
+    end="$",
+    group="\\1",
 )
 POSTGRES = Dialect(
     name="postgres",
@@ -76,6 +95,12 @@ POSTGRES = Dialect(
     days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
     seconds="CAST(floor(extract(epoch FROM {0})) AS BIGINT)",
     finite="isfinite({0})",
+    trim="btrim({0}, {1})",
+    ltrim="ltrim({0}, {1})",
+    bytes="octet_length({0})",
+    order='({0} COLLATE "C")',
+    end="$",
+    group="\\1",
 )
 SPARK = Dialect(
     name="spark",
@@ -87,6 +112,12 @@ SPARK = Dialect(
     days="CAST(datediff({0}, DATE '1970-01-01') AS BIGINT)",
     seconds="unix_seconds(CAST({0} AS TIMESTAMP))",
     finite="TRUE",
+    trim="trim(BOTH {1} FROM {0})",
+    ltrim="trim(LEADING {1} FROM {0})",
+    bytes="octet_length({0})",
+    order="({0} COLLATE UTF8_BINARY)",
+    end="\\z",
+    group="$1",
 )
 DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK)}
 
@@ -187,13 +218,55 @@ def _literal(value: int, kind: Kind, dialect: Dialect) -> str:
     return dialect.number(value) if kind == "double" else str(value)
 
 
-def worded(cell: str, places: Mapping[str, int], absent: int, dialect: Dialect) -> str:
-    """The place of a text among those known, which are texts as they stand in cells; ``absent`` for none."""
+def worded(column: Column, name: str, dialect: Dialect) -> str | None:
+    """The position of a cell of text in a column of categories; None where only the codec reads such cells.
+
+    A text is looked up as it stands, then as the codec does: trimmed, without a zero fraction, without formula marks.
+    """
+    missing = {canonical(c): column.size + i for i, c in reversed(list(enumerate(column.missing_codes)))}
+    known = {**{canonical(c): i for i, c in enumerate(column.categories or ())}, **missing}
+    if (
+        column.type not in CATEGORICAL
+        or column.grouping is not None
+        or len(known) > MOST_TEXTS
+        or not all(map(_writable, known))
+    ):
+        return None
+    cell = dialect.order.format(f"CAST({dialect.identifier(name)} AS {dialect.words})")
+    plain = _canonical(cell, dialect)
+    risky = {text: at for text, at in known.items() if formulas.risky(text)}
+    bare = _canonical(dialect.ltrim.format(plain, dialect.text(formulas.MARK)), dialect)
+    marked = f"CASE {bare} {_cases(risky, dialect)} ELSE {LOST} END" if risky else str(LOST)
+    first = f"substr({plain}, 1, 1) = {dialect.text(formulas.MARK)}"
+    return (
+        f"CASE WHEN {cell} IS NULL THEN {known.get('', LOST)} {_listed(cell, known, dialect)} "
+        f"WHEN {dialect.bytes.format(cell)} > {LONGEST} THEN {LOST} "
+        f"ELSE COALESCE(CASE {plain} {_cases(known, dialect)} END, CASE WHEN {first} THEN {marked} ELSE {LOST} END) END"
+    )
+
+
+def _canonical(text: str, dialect: Dialect) -> str:
+    """``schema.canonical`` of a text."""
+    trimmed = dialect.trim.format(text, dialect.text(BLANK))
+    pattern = dialect.text(r"^(-?[0-9]+)\.0+" + dialect.end)
+    return f"regexp_replace({trimmed}, {pattern}, {dialect.text(dialect.group)})"
+
+
+def _writable(text: str) -> bool:
+    """Whether a query may hold the text: no NUL, no half characters."""
+    return "\0" not in text and text.encode("utf-8", "ignore").decode() == text
+
+
+def _listed(cell: str, places: Mapping[str, int], dialect: Dialect) -> str:
+    """Branches for texts as they stand, those of one place together."""
     by_place: dict[int, list[str]] = {}
     for text, at in places.items():
         by_place.setdefault(at, []).append(dialect.text(text))
-    told = [f"WHEN {cell} IN ({', '.join(texts)}) THEN {at}" for at, texts in by_place.items() if at != LOST]
-    return f"CASE WHEN {cell} IS NULL THEN {absent} {' '.join(told)} ELSE {LOST} END"
+    return " ".join(f"WHEN {cell} IN ({', '.join(texts)}) THEN {at}" for at, texts in by_place.items())
+
+
+def _cases(places: Mapping[str, int], dialect: Dialect) -> str:
+    return " ".join(f"WHEN {dialect.text(text)} THEN {at}" for text, at in places.items())
 
 
 def piecewise(cell: str, places: Mapping[int, int]) -> str | None:

@@ -7,6 +7,11 @@ import pyarrow.types as pt
 
 from synth.errors import InputError
 
+BEYOND = "out of range"  # what is written for a date before the year 0 or after 9999, and for an infinite one
+FIRST_DAY, LAST_DAY = -719_528, 2_932_896  # of the years 0 and 9999, since 1970
+A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+A_DAY = {"ms": 86_400_000}
+
 
 def readable(kind: pa.DataType) -> bool:
     """Whether cells of this type have a text: text, numbers, truth values, dates and times without a zone."""
@@ -30,7 +35,7 @@ def check_type(kind: pa.DataType, *, name: str) -> None:
 def encode(array: pa.Array | pa.ChunkedArray, *, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Distinct texts (m,) object that occur, and codes (num_rows,) int32 into them.
 
-    Errors: InputError when the type has no text, or the text is not Unicode.
+    Errors: InputError when the type has no text. What stands in a cell is never at fault.
     """
     check_type(array.type, name=name)
     chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
@@ -40,7 +45,7 @@ def encode(array: pa.Array | pa.ChunkedArray, *, name: str) -> tuple[np.ndarray,
         whole = pc.dictionary_encode(chunked, null_encoding="mask").combine_chunks()
     if isinstance(whole, pa.ChunkedArray):  # combine_chunks keeps the wrapper for zero chunks
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], chunked.type).dictionary_encode()
-    texts = np.append(_texts(whole.dictionary, name=name), "")
+    texts = np.append(_texts(whole.dictionary), "")
     codes = whole.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
     return _compact(texts, codes)
 
@@ -52,31 +57,40 @@ def _compact(texts: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     both, so that one row could change how all others are read.
     """
     used = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
-    merged = pa.array(texts[used], type=pa.string()).dictionary_encode()
+    merged = pa.array(texts[used], type=pa.large_string()).dictionary_encode()
     lookup = np.zeros(len(texts), dtype=np.int32)
     lookup[used] = merged.indices.to_numpy()
     return merged.dictionary.to_numpy(zero_copy_only=False), lookup[codes]
 
 
-def _texts(values: pa.Array, *, name: str) -> np.ndarray:
+def _texts(values: pa.Array) -> np.ndarray:
     """The text of each value, (m,) object; null is the empty text."""
     kind = values.type
+    if pt.is_floating(kind):
+        return _float_texts(values)
+    if pt.is_timestamp(kind) or pt.is_date(kind):
+        return _time_texts(values)
+    plain = pc.if_else(values, "True", "False") if pt.is_boolean(kind) else values.cast(pa.large_string(), safe=False)
     try:
-        if pt.is_floating(kind):
-            return _float_texts(values)
-        plain = pc.if_else(values, "True", "False") if pt.is_boolean(kind) else _strings(values)
         return plain.fill_null("").to_numpy(zero_copy_only=False)
-    except (UnicodeDecodeError, pa.ArrowException):  # both would repeat the cell
-        raise InputError(f"column {name}: its text is not UTF-8; save the file as UTF-8") from None
+    except (UnicodeDecodeError, pa.ArrowException):  # bytes that are no text, in a column of text
+        cells = plain.cast(pa.large_binary(), safe=False).fill_null(b"").to_numpy(zero_copy_only=False)
+        return np.array([cell.decode(errors="replace") for cell in cells], dtype=object)
 
 
-def _strings(values: pa.Array) -> pa.Array:
-    if pt.is_timestamp(values.type):
-        seconds = pc.floor_temporal(values, unit="second").cast(pa.timestamp("s"))
-        return pc.strftime(seconds, format="%Y-%m-%dT%H:%M:%S")
-    if pt.is_date(values.type):
-        return pc.strftime(values.cast(pa.date32()).cast(pa.timestamp("s")), format="%Y-%m-%d")
-    return values.cast(pa.string())
+def _time_texts(values: pa.Array) -> np.ndarray:
+    """Dates, or times to whole seconds, rounded down; one that four digits of a year cannot write is ``BEYOND``."""
+    unit = "D" if pt.is_date32(values.type) else "ms" if pt.is_date64(values.type) else values.type.unit
+    whole = values.view(pa.int32() if unit == "D" else pa.int64()).fill_null(0).to_numpy().astype(np.int64)
+    by_day = pt.is_date(values.type)
+    steps = whole // (A_DAY.get(unit, 1) if by_day else A_SECOND[unit])
+    first, last = (FIRST_DAY, LAST_DAY) if by_day else (FIRST_DAY * 86_400, LAST_DAY * 86_400 + 86_399)
+    inside = (steps >= first) & (steps <= last)
+    moments = np.where(inside, steps, 0).astype("datetime64[D]" if by_day else "datetime64[s]")
+    texts = np.datetime_as_string(moments).astype(object)
+    texts[~inside] = BEYOND
+    texts[values.is_null().to_numpy(zero_copy_only=False)] = ""
+    return texts
 
 
 def _float_texts(values: pa.Array) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Tables in a database or on a cluster: counted where they are, so that only counts come back.
 
-Cells whose type sql.py compiles, and texts of columns with few distinct ones, are encoded and counted by the engine.
+Cells whose type sql.py compiles, and texts of columns with few categories, are encoded and counted by the engine.
 What it cannot encode faithfully, persons as units, and questions that are no counts are answered from rows fetched
-once, encoded by the codec and held in a spool.
+once, encoded by the codec and held in a spool. Schema and types alone choose the way, never what stands in cells.
 """
 
 import hashlib
@@ -17,7 +17,8 @@ import numpy as np
 
 from synth import codec
 from synth.errors import InputError
-from synth.schema import Column, Schema
+from synth.schema import Schema
+from synth.sources.duck import overflows
 from synth.sources.encoding import Batch, Encoder, plain, tables
 from synth.sources.engines import Engine
 from synth.sources.frames import Table
@@ -27,9 +28,10 @@ from synth.sources.rows import EncodedRows, Grouping, Tables
 from synth.sources.spool import Spool
 from synth.sources.sql import LOST, Kind, binned, position, settled, worded
 from synth.sources.tally import Binner, cover, distinct, holders
+from synth.sources.texts import BEYOND
 
 OWN = {"postgres": "public", "duckdb": "main", "spark": "default"}  # schemas that need not be named
-MOST_TEXTS = 2_000  # distinct texts of a column that a query lists
+PARQUET = (".parquet", ".pq")
 DRAWN = 1 << 20  # cells placed at random at a time
 
 
@@ -50,10 +52,23 @@ class WarehousePlace(Place):
     def name(self) -> str:
         """Address and table, without user and password; the schema that is a user's own by default is left out, so
         that a table is charged under one name."""
-        path = Path(self.table)
-        if path.exists():
-            return f"{self.source.shown}/{path.resolve()}"
+        if self._file is not None:
+            return f"{self.source.shown}/{self._file.resolve()}"
         return f"{self.source.shown}/{self.table.removeprefix(OWN[self.engine] + '.')}"
+
+    @cached_property
+    def _file(self) -> Path | None:
+        """The file or folder that the table's name is; None where it is a table, which wins over a file.
+
+        Only a name with a slash or a Parquet ending can be a file: what lies in the working directory must not decide
+        what ``people`` means.
+        """
+        path = Path(self.table)
+        if self.engine == "postgres" or not ("/" in self.table or path.suffix.lower() in PARQUET):
+            return None
+        if not path.exists() or (self.engine == "spark" and "/" in self.table):
+            return path if path.exists() else None  # Spark has no table of such a name
+        return None if self.table in self.source.tables() else path
 
     @property
     def expression(self) -> Any:
@@ -63,19 +78,19 @@ class WarehousePlace(Place):
     @cached_property
     def _found(self) -> tuple[Any, str | None]:
         """The table, and the schema (namespace) that its name tells: ``people``, or ``public.people``."""
-        backend, path = self.source.backend, Path(self.table)
         try:
-            if self.engine != "postgres" and path.exists():
-                files = str(path / "*.parquet") if path.is_dir() else str(path)
-                return backend.read_parquet(
-                    files if self.engine == "duckdb" else str(path), table_name=self._view
-                ), None
+            if self._file is not None:
+                return self.source.parquet(self._file, view=self._view), None
             schema, table = self.source.split(self.table)
-            return backend.table(table, **({"database": schema} if schema else {})), schema
+            if self.engine == "duckdb" and table not in self.source.tables(schema):
+                raise LookupError  # DuckDB would look for a file of this name
+            return self.source.backend.table(table, **({"database": schema} if schema else {})), schema
+        except InputError:
+            raise
         except Exception:
             raise InputError(
                 f"source {self.source.shown}: no table {self.table!r} is there; check the name, SCHEMA.TABLE for one "
-                "that is not in the user's own schema"
+                "that is not in the user's own schema, ./NAME for a Parquet file or a folder"
             ) from None
 
     @property
@@ -86,6 +101,11 @@ class WarehousePlace(Place):
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names and types alone. Errors: InputError."""
         types = self.expression.schema()
+        if self._file is not None and overflows(sorted(self._file.rglob("*.parquet")) or [self._file]):
+            raise InputError(
+                f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
+                "always read; write them in microseconds, or leave --source out"
+            )
         for name in columns:
             if name not in types:
                 raise InputError(f"source {self.source.shown}: table {self.table!r} has no column {name!r}")
@@ -99,7 +119,8 @@ class WarehousePlace(Place):
         import pyarrow as pa
 
         parts = list(self.source.batches(self._plainly(columns)))
-        whole = pa.Table.from_batches(parts)
+        none = pa.schema([(n, pa.string()) for n in columns])
+        whole = pa.Table.from_batches(parts) if parts else none.empty_table()
         return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
@@ -112,10 +133,12 @@ class WarehousePlace(Place):
         return int(next(iter(self.source.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
 
     def _plainly(self, columns: Sequence[str]) -> Any:
-        """The columns with types that come over unchanged; numbers of other kinds as the engine writes them."""
+        """The columns with types that come over unchanged; others as the engine writes them.
+
+        Dates come as text: a driver would fail at one that Python has no room for.
+        """
         t, types = self.expression, self.expression.schema()
-        kept = {n: types[n].is_string() or types[n].is_boolean() or kind_of(types[n]) is not None for n in columns}
-        return t.select(**{n: t[n] if kept[n] else t[n].cast("string") for n in columns})
+        return t.select(**{n: _fetched(t[n], types[n]) for n in columns})
 
     def encoded(self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes) -> Opened:
         """Rows that stay where they are, where every column can be encoded there; else fetched ones."""
@@ -131,32 +154,34 @@ class WarehousePlace(Place):
         for name, column in schema.measured().items():
             kind = kind_of(self.expression.schema()[name])
             sql = position(column, name, kind, self.source.dialect) if kind else None
-            if sql is None and not (kind == "double" or self.expression.schema()[name].is_floating()):
-                sql = self._listed(name, column)
+            if self.expression.schema()[name].is_string():
+                sql = worded(column, name, self.source.dialect)
             if sql is None:
                 return None
             found[name] = sql
         return found
-
-    def _listed(self, name: str, column: Column) -> str | None:
-        """The position of a column of few texts, each read by the codec; None where they are many."""
-        dialect = self.source.dialect
-        types = self.expression.schema()[name]
-        if not types.is_string():
-            return None
-        cell = f"CAST({dialect.identifier(name)} AS {dialect.words})"
-        query = f"SELECT DISTINCT {cell} FROM {self.relation} LIMIT {MOST_TEXTS + 2}"
-        texts = [row[0] for part in self.source.rows(query) for row in part if row[0] is not None]
-        if len(texts) > MOST_TEXTS:
-            return None
-        places = codec.known(column, self.reading.texts(name, np.array([*texts, ""], dtype=object)))[0].tolist()
-        return worded(cell, dict(zip(texts, places[:-1], strict=True)), places[-1], dialect)
 
     @property
     def relation(self) -> str:
         """The table's name in a query."""
         expression, schema = self._found
         return self.source.qualified(schema, expression.op().name)  # a view of files has a name of its own
+
+
+def _fetched(cell: Any, kind: Any) -> Any:
+    """A cell of an Ibis type as it is fetched."""
+    import ibis
+
+    if kind.is_string() or kind.is_boolean() or kind.is_integer() or kind.is_float64():
+        return cell
+    if kind.is_date():
+        first, last, text = ibis.date("0001-01-01"), ibis.date("9999-12-31"), cell.cast("string")
+    elif kind.is_timestamp() and kind.timezone is None:
+        first, last = ibis.timestamp("0001-01-01 00:00:00"), ibis.timestamp("9999-12-31 23:59:59")
+        text = cell.cast("string").substr(0, 19).replace(" ", "T")
+    else:
+        return cell.cast("string")
+    return ibis.cases((cell.isnull(), ibis.null("string")), (cell.between(first, last), text), else_=BEYOND)
 
 
 def kind_of(kind: Any) -> Kind | None:

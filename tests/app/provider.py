@@ -24,14 +24,14 @@ PEOPLE = ("ann@example.org", "bob@example.org", "carl@example.org", "mallory@els
 
 
 class Provider(ThreadingHTTPServer):
-    """The provider; ``issuer`` is its address. ``verified``: what it says of every address."""
+    """The provider; ``issuer`` is its address. ``verified``: what it says of every address; None for nothing."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.issuer = f"http://127.0.0.1:{self.server_address[1]}"
         self.key = RSAKey.generate_key(2048, {"kid": "test", "use": "sig", "alg": "RS256"})
         self.codes: dict[str, dict[str, str]] = {}
-        self.verified = True
+        self.verified: bool | None = True
 
     def token(self, code: str) -> dict[str, Any]:
         """What a code is worth, once. Errors: KeyError for one that is unknown or used."""
@@ -39,6 +39,8 @@ class Provider(ThreadingHTTPServer):
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": CLIENT, "sub": asked["email"], "email": asked["email"],
                   "email_verified": self.verified, "name": asked["email"], "iat": now, "exp": now + 600}  # fmt: skip
+        if self.verified is None:
+            del claims["email_verified"]
         if asked.get("nonce"):
             claims["nonce"] = asked["nonce"]
         signed = jwt.encode({"alg": "RS256", "kid": "test"}, claims, self.key)

@@ -57,7 +57,7 @@ def test_a_table_goes_from_upload_to_release(ready, start):
     assert at.title[0].value == "Release"
     all_helped(at)
     assert "73:27" in said(at)
-    assert "in line 1 of the ledger" in said(at)
+    assert "in line 2 of the ledger" in said(at)  # line 1 is the cap
     assert synth.Ledger().summary("club")[0].epsilon == 1.0
     _the_bundle_is_the_release_alone(jobs.Job(at.session_state["wizard"].job))
 

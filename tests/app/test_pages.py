@@ -5,8 +5,9 @@ import json
 import pytest
 
 import synth
-from app import facts
+from app import facts, runs
 from app.state import STEPS, view
+from synth import jobs
 
 CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",
             "checkbox", "radio")  # fmt: skip
@@ -109,6 +110,7 @@ CAUTIONS = [(0.1, "info", ""), (2.0, "info", "weaker"), (8.0, "warning", "Carefu
 def test_caution_grows_with_epsilon_in_words(start, epsilon, kind, words):
     at = sample(start)
     at.switch_page(view("budget")).run()
+    at.radio(key="cap_kind").set_value("none")
     at.number_input(key="epsilon_number").set_value(epsilon).run()
     told = [e.value for e in getattr(at, kind) if "What epsilon" in e.value]
     assert told
@@ -138,14 +140,51 @@ def test_a_run_beyond_the_cap_cannot_be_started(start):
     assert "spend" not in keys(at)
 
 
-def test_a_cap_set_on_the_page_stands_in_the_ledger(start):
+def test_the_cap_that_is_proposed_is_in_the_ledger_after_the_same_click(start):
     at = sample(start)
     at.switch_page(view("budget")).run()
-    assert "no cap" in said(at)
-    at.number_input(key="cap").set_value(1.5).run()
-    at.button(key="set_cap").click().run()
-    assert synth.Ledger().policy("town-survey").max_epsilon == 1.5
-    assert "set_cap" not in keys(at)
+    assert "Choose how much all runs on it may spend together" in said(at)
+    assert synth.Ledger().policy("town-survey") is None, "looking at the page sets nothing"
+    assert at.button(key="onward").label == "Next: Method, with a cap of 3"
+    at.button(key="onward").click().run()
+    assert at.title[0].value == "Method"
+    assert synth.Ledger().policy("town-survey").max_epsilon == 3.0
+    at.switch_page(view("budget")).run()
+    assert at.button(key="onward").label == "Next: Method"
+    assert "3 left" in at.get("progress")[0].proto.text
+
+
+def test_no_cap_is_a_choice_that_the_ledger_records(start):
+    at = sample(start)
+    at.switch_page(view("budget")).run()
+    at.radio(key="cap_kind").set_value("none").run()
+    at.button(key="onward").click().run()
+    assert synth.Ledger().policy("town-survey").uncapped
+    at.switch_page(view("budget")).run()
+    assert "It was decided that it has **no cap**" in said(at)
+    at.switch_page(view("ledger")).run()
+    assert "decided: no cap" in str(list(at.dataframe[0].value["Details"]))
+
+
+def test_nothing_is_spent_before_a_cap_is_chosen(start):
+    at = sample(start)
+    at.switch_page(view("run")).run()  # not by way of the page Budget
+    assert "Nobody has chosen a cap on town-survey yet" in said(at)
+    assert "spend" not in keys(at)
+    with pytest.raises(synth.UsageError, match="choose on the page Budget"):
+        runs.start(at.session_state["wizard"])
+    with pytest.raises(synth.UsageError, match="choose on the page Budget"):
+        runs.learn(at.session_state["wizard"], ["age"], epsilon=0.1, delta=1e-6)
+    assert not jobs.listing()
+    assert not synth.Ledger().entries()
+
+
+def test_a_cap_below_the_run_is_told_before_it_is_set(start):
+    at = sample(start)
+    at.switch_page(view("budget")).run()
+    at.number_input(key="cap_value").set_value(0.5).run()
+    assert "would not allow this run" in said(at)
+    assert "onward" not in keys(at)
 
 
 def test_an_upload_is_drafted_and_waits_for_somebody_to_vouch(start, people, home):

@@ -170,7 +170,7 @@ def test_a_killed_worker_shows_a_failed_run_with_its_charge(start, people):
         time.sleep(0.005)
     os.kill(job.status().pid, signal.SIGKILL)
     ended(at)
-    assert "The charge stands: epsilon 1 of club, line 1" in said(at)
+    assert "The charge stands: epsilon 1 of club, line 2" in said(at)
     again = start()
     assert not again.exception
     again.switch_page(view("run")).run()

@@ -82,6 +82,11 @@ schemas = st.builds(
 )  # fmt: skip
 
 
+def compiled(schema: Schema) -> Schema:
+    """Without the numbers that are kept as text: engines leave those to the codec."""
+    return schema.model_copy(update={"columns": {n: c for n, c in schema.columns.items() if n != "n"}})
+
+
 def question_of(schema: Schema, *, seed: int) -> Counts:
     """Every column alone, every pair on random groups that may leave positions out, and one table of three."""
     rng = np.random.default_rng(seed)
@@ -181,6 +186,7 @@ def cluster() -> Iterator[Engine]:
 @given(rows, schemas, st.integers(0, 99))
 def test_postgres_counts_what_frames_count(cluster, cells, schema, seed):
     fill(cluster, "t", arrow(cells), POSTGRES)
+    schema = compiled(schema)
     found = at(WarehousePlace(cluster, "t"), schema)
     assert isinstance(found, WarehouseRows)
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
@@ -192,6 +198,7 @@ def test_duckdb_through_ibis_counts_what_frames_count(tmp_path_factory, cells, s
     pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
     path = tmp_path_factory.mktemp("duck") / "t.parquet"
     pq.write_table(arrow(cells), path)
+    schema = compiled(schema)
     found = at(WarehousePlace(Engine("duckdb"), str(path)), schema)
     assert isinstance(found, WarehouseRows)
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
@@ -218,7 +225,7 @@ def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     cells = hard_rows(rng)
     path = tmp_path / "t.parquet"
     pq.write_table(arrow(cells), path)
-    schema = schema_of(low=-0.3, step=0.1, coded=True)
+    schema = compiled(schema_of(low=-0.3, step=0.1, coded=True))
     found = at(WarehousePlace(engine, str(path)), schema)
     assert isinstance(found, WarehouseRows)
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=3))
@@ -276,7 +283,7 @@ def hard_rows(rng: np.random.Generator) -> list[tuple]:
 
 def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster, monkeypatch):
     """More texts than a query lists, single precision and decimals: the same positions, from a spool."""
-    monkeypatch.setattr("synth.sources.warehouse.MOST_TEXTS", 5)
+    monkeypatch.setattr("synth.sources.sql.MOST_TEXTS", 5)
     table = pa.table({"t": [f" {i % 9}.0" for i in range(50)], "r": [str(i / 8) for i in range(50)],
                       "n": [f"{i}.50" for i in range(50)]})  # fmt: skip
     fill(cluster, "t", table, {"t": "text", "r": "real", "n": "numeric"})

@@ -14,8 +14,6 @@ from tests.planted.whole_faults import CANARIES, FAULTS
 
 SURE = 1 - 1e-7  # of sound runs: a false alarm once in 1e7
 CERTAIN = ("numbers parsed as a batch", "an error that quotes a cell")
-LISTED = [pytest.param(c, marks=pytest.mark.xfail(strict=False, reason="dates in Parquet files are being mended"))
-          if c.kind == "parquet" else c for c in standard()]  # fmt: skip
 
 
 def test_every_fault_has_its_canary():
@@ -46,7 +44,7 @@ def uncovered(shown: Shown) -> dict[str, str]:
     return {n: t for n, t in shown.texts.items() if "sha256" not in n or "schema" in n}
 
 
-@pytest.mark.parametrize("canary", LISTED, ids=lambda c: c.name)
+@pytest.mark.parametrize("canary", standard(), ids=lambda c: c.name)
 def test_what_no_noise_covers_is_equal_on_neighbouring_tables(canary):
     one, other = (once(canary, table) for table in canary.tables(Relation.ADD_REMOVE))
     assert one.texts["exit code"] == "0", one.texts["message"]

@@ -42,7 +42,7 @@ def words(size: int, prefix: str = "w") -> list[str]:
         ([True, False], {"type": "boolean", "categories": ("False", "True")}),
         (["b", "a", "c"], {"type": "categorical", "categories": ("a", "b", "c")}),
         (["a", "a"], {"type": "categorical", "categories": ("a",)}),
-        (["None", "NA", "nan"], {"type": "categorical", "categories": ("NA", "None", "nan")}),
+        (["None", "NA", "nan", "x"], {"type": "categorical", "categories": ("None", "nan", "x"), "missing": ("NA",)}),
         (["06", "36", "48"], {"type": "categorical", "categories": ("06", "36", "48")}),
         (words(20), {"type": "categorical", "categories": tuple(sorted(words(20)))}),
         (words(21), {"type": "identifier"}),

@@ -30,7 +30,7 @@ def worker(*command):
 
 def test_a_run_over_budget_reads_nothing_and_writes_nothing(command, small, tmp_path):
     """The table cannot even be opened: the refusal comes before anything is looked at."""
-    assert command("ledger", "policy", small[0], "--max-epsilon", "1.5")[0] == 0
+    assert command("ledger", "policy", small[0], "--max-epsilon", "1.5", "--new")[0] == 0
     assert command(*arguments(small, tmp_path / "one"))[0] == 0
     before = Ledger().summary()[0]
     small[0].write_bytes(b"\0 not a table any more")
@@ -43,7 +43,7 @@ def test_a_run_over_budget_reads_nothing_and_writes_nothing(command, small, tmp_
 
 
 def test_a_smaller_run_still_fits(command, small, tmp_path):
-    command("ledger", "policy", small[0], "--max-epsilon", "0.3")
+    command("ledger", "policy", small[0], "--max-epsilon", "0.3", "--new")
     table, schema = small
     for i in range(3):
         code, _, told = command("run", table, "--schema", schema, "--method", "independent", "--epsilon", "0.1",
@@ -55,13 +55,13 @@ def test_a_smaller_run_still_fits(command, small, tmp_path):
 def test_without_a_policy_a_line_says_that_nothing_is_capped(command, small, tmp_path):
     _, _, told = command(*arguments(small, tmp_path / "o"))
     assert "nothing is capped" in told
-    command("ledger", "policy", small[0], "--max-epsilon", "9")
+    command("ledger", "policy", small[0], "--max-epsilon", "9", "--new")
     _, _, told = command(*arguments(small, tmp_path / "o"))
     assert "nothing is capped" not in told
 
 
 def test_a_changed_file_keeps_its_name_and_budget(command, small, tmp_path):
-    command("ledger", "policy", small[0], "--max-epsilon", "1")
+    command("ledger", "policy", small[0], "--max-epsilon", "1", "--new")
     assert command(*arguments(small, tmp_path / "a"))[0] == 0
     small_frame(400).to_csv(small[0], index=False)
     assert command(*arguments(small, tmp_path / "b"))[0] == 4

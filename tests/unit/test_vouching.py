@@ -1,6 +1,7 @@
 """Nothing that tells of a person passes as a public fact: from a messy file to a release on the command line."""
 
 import json
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -184,3 +185,67 @@ def assert_not_copied(made: pd.Series, real: pd.Series) -> None:
     hits = [np.mean([d in there for d in days + pd.Timedelta(days=k)]) for k in (0, 101, -101, 173, -173)]
     spread = np.sqrt(2 * 0.25 / len(days))
     assert hits[0] - np.mean(hits[1:]) < 5.5 * spread, hits
+
+
+def test_what_a_draft_leaves_unconfirmed_is_learnt_without_deleting_facts_by_hand(table, tmp_path, command):
+    rows, schema, learnt = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "learnt.json"
+    table[["patient", "note", "diagnosis", "ward", "age"]].to_csv(rows, index=False)
+    assert command("schema", "init", rows, "--out", schema, "--dataset", "v")[0] == 0
+    asked = ("schema", "learn", rows, "--schema", schema, "--epsilon", 4, "--out", learnt)
+    code, _, told = command(*asked)
+    assert (code, "can a person appear in more than one row?" in told) == (3, True)
+    code, _, told = command(*asked, "--unit", "patient", "--max-rows", 3)
+    assert code == 0, told
+    found = schemas.load(learnt).columns
+    assert {n: c.source for n, c in found.items()} == {
+        "patient": "declared", "diagnosis": "private", "ward": "private", "age": "private",
+    }  # fmt: skip
+    assert set(found["ward"].categories) == set(table.ward)
+    assert found["diagnosis"].risk is None
+
+
+def test_what_is_learnt_in_two_steps_costs_the_sum_of_both(table, tmp_path, command):
+    """The second price stood in place of the first before, so that a card claimed too little."""
+    rows, schema = tmp_path / "visits.csv", tmp_path / "kinds.json"
+    table[["ward", "age"]].to_csv(rows, index=False)
+    plain = {
+        "dataset": "v",
+        "columns": {"ward": {"type": "categorical"}, "age": {"type": "integer", "min": 0, "max": 110}},
+    }
+    for epsilon in (1, 2):
+        schema.write_text(json.dumps(plain))
+        code, _, told = command("schema", "learn", rows, "--schema", schema, "--epsilon", epsilon, "--out", schema)
+        assert code == 0, told
+        plain = json.loads(schema.read_text())
+        plain["columns"]["age"] = {"type": "integer"}
+    assert plain["learnt"]["epsilon"] == 3
+    assert len(plain["learnt"]["mechanisms"]) == 2
+    out = tmp_path / "out"
+    assert command("run", rows, "--schema", schema, "--epsilon", 1, "--out", out, "--method", "independent")[0] == 0
+    assert json.loads((out / "card.json").read_text())["epsilon"] == 4
+    assert command("card", "check", out)[0] == 0
+
+
+def test_a_reason_goes_onto_the_card_and_a_last_look_counts_what_stands_there(table, tmp_path, command):
+    rows, schema, out = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "out"
+    table[["diagnosis", "ward", "postcode"]].to_csv(rows, index=False)
+    code, _, told = command("schema", "init", rows, "--out", schema, "--dataset", "v", "--group", "postcode=2",
+                            "--assume-public", "diagnosis", "--reason", "diagnosis=the national list")  # fmt: skip
+    assert code == 0, told
+    run = ("run", rows, "--schema", schema, "--epsilon", "8", "--method", "independent", "--out", out)
+    code, _, told = command(*run)
+    assert code == 0, told
+    card = json.loads((out / "card.json").read_text())
+    said = {"why_alone": "it has a long list of values", "values": 400, "reason": "the national list"}
+    assert card["vouched_alone"] == {"diagnosis": said}
+    assert any(i.get("vouched") == "the national list" for i in card["invariants"])
+    code, told, _ = command("bundle", out, "--out", tmp_path / "r.zip", "--choice", "only", "--json")
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        assert b"the national list" in archive.read("card.html")
+    made = pd.read_csv(out / "synthetic.csv", dtype=str)
+    assert json.loads(told)["standing"] == {"diagnosis": made.diagnosis.nunique(), "ward": 4}
+    code, told, _ = command("report", out, "--real", rows, "--out", tmp_path / "r.html", "--json")
+    few = table.diagnosis.value_counts()
+    expected = sum(few.get(v, 0) < 10 for v in made.diagnosis.unique())
+    assert expected > 0
+    assert json.loads(told)["of_which_in_few_real_rows"] == {"diagnosis": expected, "ward": 0}

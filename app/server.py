@@ -1,0 +1,55 @@
+"""The server: Streamlit's, behind a door of ours. What a killed process left is gone before anybody is let in."""
+
+import os
+import sys
+import threading
+import time
+import urllib.request
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from starlette.middleware import Middleware
+from streamlit import config
+from streamlit.starlette import App
+
+ROOT = str(Path(__file__).resolve().parent.parent)
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
+
+import synth  # noqa: E402
+from app.door import Door  # noqa: E402
+from app.stowing import sweep  # noqa: E402
+
+# Nobody else's page may send the application messages: by default the framework's makers' may. Set here, since no file
+# of settings that lies elsewhere may say otherwise.
+config.set_option("client.allowedOrigins", [])
+try:
+    sweep()
+except OSError as error:
+    print(f"synth: uploads that a killed process left cannot be removed ({error.strerror}); see to the folder of"
+          " SYNTH_HOME", file=sys.stderr)  # fmt: skip
+    sys.exit(synth.InputError.exit_code)
+
+
+@asynccontextmanager
+async def _lifespan(_: Any) -> AsyncIterator[None]:
+    if not config.get_option("server.headless"):
+        threading.Thread(target=_show, daemon=True).start()
+    yield
+
+
+def _show() -> None:
+    """Opens the application in a browser once it answers."""
+    url = f"http://{os.environ.get('SYNTH_ADDRESS') or '127.0.0.1'}:{config.get_option('server.port')}"
+    for _ in range(100):
+        with suppress(OSError):
+            urllib.request.urlopen(f"{url}/_stcore/health", timeout=2)
+            webbrowser.open(url)
+            return
+        time.sleep(0.1)
+
+
+app = App("main.py", middleware=[Middleware(Door)], lifespan=_lifespan)

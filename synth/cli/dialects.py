@@ -1,0 +1,73 @@
+"""How a table is written, stated on the command line or shown there for confirmation."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from synth.errors import UsageError
+
+if TYPE_CHECKING:
+    from synth.schema import Schema
+    from synth.sources.frames import Table
+
+NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "point": ".", "space": " ", "apostrophe": "'"}
+
+EncodingOpt = Annotated[str | None, typer.Option("--encoding", help="utf-8, utf-16, windows-1252 [default: found].")]
+DelimiterOpt = Annotated[str | None, typer.Option("--delimiter", help="comma, semicolon, tab, pipe [default: found].")]
+DecimalOpt = Annotated[str | None, typer.Option("--decimal", help="point or comma [default: found].")]
+ThousandsOpt = Annotated[
+    str | None, typer.Option("--thousands", help="point, comma, apostrophe, space or none [default: found].")
+]
+FormatOpt = Annotated[
+    list[str] | None, typer.Option("--format", help="COL=dd.mm.yyyy or COL=1.234,5, how a column is written; repeat.")
+]
+
+
+def stated(
+    encoding: str | None, delimiter: str | None, decimal: str | None, thousands: str | None
+) -> dict[str, str | None]:
+    """The facts of a dialect that options state. Errors: UsageError for a value that is none."""
+    from pydantic import ValidationError
+
+    from synth.dialect import Dialect
+
+    given = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "thousands": thousands}
+    found: dict[str, str | None] = {n: NAMES.get(v, v) for n, v in given.items() if v is not None}
+    if found.get("thousands") == "none":
+        found["thousands"] = None
+        found.setdefault("decimal", ".")
+    for name, value in found.items():
+        try:
+            Dialect.model_validate({name: value, **({"decimal": "."} if name == "thousands" and value == "," else {}),
+                                    **({"decimal": ","} if name == "thousands" and value == "." else {})})  # fmt: skip
+        except ValidationError:
+            raise UsageError(f"--{name} {given[name]}: not known; see `synth schema init --help`") from None
+    if found.get("decimal") is not None and found["decimal"] == found.get("thousands"):
+        raise UsageError("--decimal and --thousands must be different marks")
+    return found
+
+
+def formats(texts: Sequence[str] | None) -> dict[str, str]:
+    """The formats that --format names, by column. Errors: UsageError."""
+    from synth.dialect import format_problem
+
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, sign, form = text.rpartition("=")
+        problem = format_problem("datetime" if "y" in form else "float", form) if sign else "write COL=FORMAT"
+        if problem or not name or name in found:
+            raise UsageError(f"--format {text}: {problem or 'write COL=FORMAT, once for each column'}")
+        found[name] = form
+    return found
+
+
+def tell_reading(rows: "Table", schema: "Schema") -> None:
+    """One line on stderr: how the file was read, and what to do if that is wrong."""
+    if rows.dialect is None:
+        return
+    found = schema.dialect or rows.dialect
+    plain = "" if schema.dialect else " (the plain way, which needs no dialect)"
+    print(f"read as {found.in_words()}{plain}: correct? else state --encoding, --delimiter, --decimal, --thousands",
+          file=sys.stderr)  # fmt: skip

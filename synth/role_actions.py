@@ -1,0 +1,113 @@
+"""What can be done in the application, and by whom: one row for each action, one column for each role.
+
+The application asks this table before every action, wherever the wish came from. What it says no to is refused by the
+server; that a page does not offer it is a courtesy. Further rules narrow a yes and never widen it: whose budget it is
+(the file of roles), how a run was chosen, whether a database is open to somebody.
+
+>>> may("steward", "spend"), may("analyst", "spend"), may("reviewer", "approve_spend", name="bob", owner="bob")
+(True, False, False)
+"""
+
+from dataclasses import dataclass
+
+STEWARD, REVIEWER, ANALYST, ALONE = "steward", "reviewer", "analyst", "alone"
+ORDER = (STEWARD, REVIEWER, ANALYST)  # the first that fits an address
+ROLES = (ALONE, *ORDER)
+
+NO, ANY, OWN, OTHERS = "no", "yes", "own", "others'"
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action: in words, the buttons that wish for it, and for each of ``ROLES`` whose things it may be done to."""
+
+    words: str
+    buttons: tuple[str, ...]
+    rights: tuple[str, str, str, str]
+
+
+STEWARDS = (ANY, ANY, NO, NO)  # nothing that belongs to anybody yet
+OWNERS = (ANY, OWN, NO, NO)  # a table, a run, a result of one's own
+DECIDING = (NO, NO, OTHERS, NO)  # what somebody else asked for
+READING = (ANY, ANY, ANY, NO)  # of the ledger; a steward sees his datasets alone
+SINGLE = (ANY, NO, NO, NO)  # only where nobody else uses the installation
+
+ACTIONS: dict[str, Action] = {
+    "open_data": Action("open the page Data", (), STEWARDS),
+    "open_describe": Action("open the page Describe", (), STEWARDS),
+    "open_budget": Action("open the page Budget", (), STEWARDS),
+    "open_method": Action("open the page Method", (), STEWARDS),
+    "open_run": Action("open the page Run", (), STEWARDS),
+    "open_review": Action("open the page Review", (), STEWARDS),
+    "open_release": Action("open the page Release", (), STEWARDS),
+    "open_approve": Action("open the page Approve", (), (NO, NO, ANY, NO)),
+    "open_releases": Action("open the page Releases", (), (NO, NO, ANY, ANY)),
+    "open_ledger": Action("open the page Ledger", (), READING),
+    "take_sample": Action("take the sample table", ("use_sample",), STEWARDS),
+    "send_file": Action("send a file to the server", (), STEWARDS),
+    "upload": Action("store an uploaded table", ("load",), STEWARDS),
+    "read_offered": Action("read a table that the installation offers", ("use_file",), STEWARDS),
+    "read_path": Action("read any path on the server", ("use_file",), SINGLE),
+    "list_database": Action("list the tables of a database", ("list_tables",), STEWARDS),
+    "read_database": Action("read a table in a database that is offered", ("use_table",), STEWARDS),
+    "read_address": Action("read a database by its address", ("list_tables", "use_table"), SINGLE),
+    "resume_table": Action("go on with a stored table", ("use_",), OWNERS),
+    "remove_table": Action("remove a stored table", ("remove_", "discard"), OWNERS),
+    "use_table": Action("look at a chosen table's facts", (), OWNERS),
+    "describe": Action("change or vouch for a description",
+                       ("confirm_all", "confirm_one", "keep_values", "take_book", "save_schema",
+                        "alone_", "omit_", "group_"), STEWARDS),
+    "draft": Action("draft a description from the rows", ("draft_again",), OWNERS),
+    "learn": Action("learn facts with budget", ("learn",), OWNERS),
+    "forecast": Action("forecast a run", (), STEWARDS),
+    "set_cap": Action("set a dataset's cap, or state that there is none", ("cap_set",), STEWARDS),
+    "spend": Action("start a run, or ask a reviewer to", ("spend",), OWNERS),
+    "watch": Action("watch a run and open its result", ("watch", "open_latest", "open_"), OWNERS),
+    "cancel": Action("cancel a run", ("cancel",), OWNERS),
+    "compare": Action("compare with the real rows", ("compare", "score", "make_report", "get_steward"), OWNERS),
+    "refit": Action("fit another method to a release", ("refit",), OWNERS),
+    "decide": Action("let noisy counts decide between runs", ("decide",), OWNERS),
+    "state_choice": Action("say how a run was chosen", ("choose",), OWNERS),
+    "ask_release": Action("ask a reviewer to release results", ("ask_release", "ask_release_all"), OWNERS),
+    "release": Action("release a result", ("release_all", "release_"), (ANY, NO, OTHERS, NO)),
+    "take_result": Action("download a released result of one's own", ("get_zip", "get_"), OWNERS),
+    "draw": Action("draw more rows from a released model", ("draw", "get_more"), OWNERS),
+    "write_out": Action("put synthetic rows into a database", ("out_write",), OWNERS),
+    "approve_spend": Action("approve a spend", ("approve_",), DECIDING),
+    "refuse_spend": Action("refuse a spend", ("refuse_",), DECIDING),
+    "take_released": Action("download any released bundle", ("take_",), (ANY, NO, ANY, ANY)),
+    "read_ledger": Action("read lines of the ledger", ("export_ledger",), READING),
+    "read_any_dataset": Action("read lines of a dataset that one does not use", (), (ANY, NO, ANY, NO)),
+    "compose": Action("add up the runs on a dataset", ("compose",), READING),
+    "verify_ledger": Action("check the ledger's seals", ("verify",), READING),
+}  # fmt: skip
+
+
+def may(role: str, action: str, *, name: str = "", owner: str | None = None) -> bool:
+    """Whether ``name`` in that role may do it to a thing of ``owner``; None is a thing that nobody owns.
+
+    Errors: KeyError for an action or role that the table does not know.
+    """
+    right = ACTIONS[action].rights[ROLES.index(role)] if role in ROLES else NO
+    if right == OWN:
+        return bool(name) and owner == name
+    return right == ANY or (right == OTHERS and bool(name) and owner is not None and owner != name)
+
+
+def pages(role: str) -> tuple[str, ...]:
+    """The pages that a role opens, in the order of the table.
+
+    >>> pages("analyst")
+    ('releases',)
+    """
+    return tuple(a.removeprefix("open_") for a in ACTIONS if a.startswith("open_") and may(role, a))
+
+
+def table() -> str:
+    """The table as Markdown, for the documentation."""
+    rows = [f"| {a.words} | {' | '.join(a.rights)} |" for a in ACTIONS.values()]
+    return "\n".join([f"| action | {' | '.join(ROLES)} |", "|---" * (1 + len(ROLES)) + "|", *rows])
+
+
+if __name__ == "__main__":
+    print(table())

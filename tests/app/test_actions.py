@@ -1,0 +1,326 @@
+"""Actions x roles: every action, for every role, is refused by the server where the table says no."""
+
+import ast
+import json
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import synth
+from app import (
+    access,
+    caps,
+    comparison,
+    database,
+    datasets,
+    deciding,
+    export,
+    forecast,
+    frame,
+    intake,
+    more,
+    outlet,
+    owning,
+    releasing,
+    runs,
+    stored,
+    work,
+)
+from app.state import TITLES, Wizard, view
+from synth import jobs
+from synth.jobs import selection
+from synth.role_actions import ACTIONS, ANY, NO, OTHERS, OWN, ROLES
+from tests.app.test_flow import SCHEMA
+from tests.app.test_pages import said
+
+pytestmark = pytest.mark.xdist_group("app")
+APP = Path(access.__file__).parent
+PEOPLE = {"steward": "ann@example.org", "reviewer": "bob@example.org", "analyst": "carl@example.org"}
+FILE = """
+[roles]
+steward = ["ann@example.org", "eve@example.org"]
+reviewer = ["bob@example.org"]
+analyst = ["carl@example.org"]
+[approval]
+epsilon_above = 5.0
+"""
+
+
+@pytest.fixture
+def signed(home, monkeypatch):
+    """Signs a visitor in, as the provider would; the address of nobody is empty."""
+    (home / "roles.toml").write_text(FILE)
+    monkeypatch.setenv("SYNTH_ROLES", str(home / "roles.toml"))
+    return lambda address: monkeypatch.setattr(access, "signed_in", lambda: address)
+
+
+def table_of(owner: str) -> Wizard:
+    """A stored upload of somebody's, described, as his session holds it."""
+    place = work.new_place(owner)
+    (place / "people.csv").write_text("age,team,city\n20,a,Rome\n21,b,Oslo\n")
+    plain = json.loads(synth.parse(SCHEMA).to_json())
+    (place / "wizard.json").write_text(json.dumps({"plain": plain, "label": "people.csv", "owner": owner, "rows": 9,
+                                                   "suggestions": []}))  # fmt: skip
+    return Wizard(table=place / "people.csv", place=place, label="people.csv", plain=plain, uploaded=True)
+
+
+def run_of(owner: str, w: Wizard, *, state: str = "done", asked: str = "") -> jobs.Job:
+    """A finished run of somebody's, with the files that a result has."""
+    job = jobs.create({"table": str(w.table), "label": "people.csv", "dataset": "club", "epsilon": 1.0, "delta": 1e-5,
+                       "method": "mixture", "relation": "add_remove", "owner": owner})  # fmt: skip
+    job.write(jobs.Status(state=state))
+    folder = job.path / "release"
+    folder.mkdir()
+    for name in ("synthetic.csv", "model.json", "card.json", "schema.json"):
+        (folder / name).write_text("{}")
+    (job.path / "result.json").write_text(json.dumps({"paths": {"synthetic": str(folder / "synthetic.csv")},
+                                                      "num_rows": 2}))  # fmt: skip
+    (job.path / comparison.PAGE).write_text("exact shares of real rows")
+    if asked:
+        (job.path / releasing.ASKED).write_text(json.dumps({"by": asked}))
+    return job
+
+
+def told(w: Wizard) -> dict:
+    return json.loads((w.place / "wizard.json").read_text())
+
+
+class Upload:
+    """What a page hands over for a file."""
+
+    name, file_id = "people.csv", "x"
+
+    def read(self, _size: int = -1) -> bytes:
+        return b""
+
+
+def deeds(w: Wizard, job: jobs.Job) -> dict:
+    """The functions behind the buttons, for each action, on somebody's table and run."""
+    place, path = job.path / "release", str(job.path)
+    return {
+        **{f"open_{page}": partial(frame.head, page, "") for page in TITLES},
+        "take_sample": intake.sample,
+        "send_file": partial(access.allow, "send_file"),  # the server's gate; see test_door.py
+        "upload": lambda: intake.uploaded(Upload(), None, []),
+        "read_offered": lambda: intake.from_server(Path(os.environ["SYNTH_TABLES"]) / "offered.csv", None, []),
+        "read_path": lambda: intake.from_server("/etc/passwd", None, []),
+        "list_database": lambda: owning.database("list_database", "@census"),
+        "read_database": lambda: intake.from_database("@census", "people", None, []),
+        "read_address": lambda: intake.from_database("duckdb:///etc/passwd", "people", None, []),
+        "resume_table": lambda: stored.resume(Wizard(), w.place, w.table, told(w)),
+        "remove_table": lambda: stored.remove(w.place),
+        "use_table": lambda: owning.allow("use_table", w.table, None),
+        "describe": partial(access.allow, "describe"),
+        "draft": lambda: intake.redraft(w, {}),
+        "learn": lambda: runs.learn(w, ["age"], epsilon=0.1, delta=1e-6),
+        "forecast": lambda: forecast.forecast(w),
+        "set_cap": lambda: caps.put("club", 9.0),
+        "spend": lambda: runs.start(w),
+        "watch": lambda: access.job("watch", path),
+        "cancel": lambda: runs.cancel(job),
+        "compare": lambda: comparison.make(job, place),
+        "refit": lambda: runs.refit(job, method="mixture", options={}),
+        "decide": lambda: runs.decide(job, [job], ["tables"], epsilon=0.1, delta=1e-6),
+        "state_choice": lambda: releasing.state_choice(job, "before"),
+        "ask_release": lambda: releasing.ask(job),
+        "release": lambda: releasing.release_all(job),
+        "take_result": lambda: export.packed(job, place),
+        "draw": lambda: more._draw(job, place, 5, {}),
+        "write_out": lambda: outlet.allow(job, "@census"),
+        "approve_spend": lambda: runs.approve(job),
+        "refuse_spend": lambda: runs.refuse(job),
+        "take_released": lambda: export.packed(job, place, "take_released"),
+        "read_ledger": lambda: datasets.seen(["club"]),
+        "read_any_dataset": partial(access.allow, "read_any_dataset"),
+        "compose": partial(access.allow, "compose"),
+        "verify_ledger": partial(access.allow, "verify_ledger"),
+    }  # fmt: skip
+
+
+def traces(home: Path) -> set:
+    """Everything on the disk, with sizes and times."""
+    return {(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in home.rglob("*") if p.is_file()}
+
+
+def test_every_action_is_refused_to_every_role_that_may_not(signed, home, monkeypatch):
+    """All actions of the table x (nobody, stranger, three roles) x (own things, others' things), called directly."""
+    offered = home / "tables"
+    offered.mkdir()
+    (offered / "offered.csv").write_text("age\n20\n")
+    monkeypatch.setenv("SYNTH_TABLES", str(offered))
+    (home / "sources.toml").write_text(f'[census]\naddress = "duckdb:///{home}/d.duckdb"\nmay_write = true\n')
+    monkeypatch.setenv("SYNTH_SOURCES", str(home / "sources.toml"))
+    tried = 0
+    visitors = [("nobody", ""), ("stranger", "mallory@elsewhere.org"), *PEOPLE.items()]
+    for role, address in visitors:
+        for owner in {address or "ann@example.org", "eve@example.org"}:
+            w = table_of(owner)
+            job = run_of(owner, w, state="held", asked=owner)
+            (job.path / runs.HELD).write_text('["run"]')
+            assert set(deeds(w, job)) == set(ACTIONS), "every row of the table is walked"
+            signed(address)
+            for action, deed in deeds(w, job).items():
+                right = ACTIONS[action].rights[ROLES.index(role)] if role in ROLES else NO
+                if right == ANY or (right == OWN and owner == address) or (right == OTHERS and owner != address):
+                    continue
+                before = traces(home)
+                with pytest.raises(synth.UsageError, match=r"may not|somebody else's|nobody without a role"):
+                    deed()
+                assert traces(home) == before, (role, action, "a refusal leaves everything as it was")
+                tried += 1
+    assert tried > 200
+    assert not synth.Ledger().entries()
+
+
+def test_the_table_says_what_a_visitor_may():
+    for action, row in ACTIONS.items():
+        for role, right in zip(ROLES, row.rights, strict=True):
+            who = synth.roles.Visitor(name="" if role == "alone" else "x@example.org", role=role)
+            assert who.may(action, who.name) == (right in (ANY, OWN)), (role, action)
+            assert who.may(action, "y@example.org") == (right in (ANY, OTHERS)), (role, action)
+        assert not synth.roles.Visitor(name="", role="steward").may(action, "") or row.rights[1] == ANY
+    with pytest.raises(KeyError):
+        synth.roles.Visitor().may("fly")
+
+
+def calls() -> dict[str, set[str]]:
+    """By name of a called function, the texts that its calls in the application's code begin with."""
+    found: dict[str, set[str]] = {}
+    for path in APP.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                keys = [k.value for k in node.keywords if k.arg == "key"]
+                texts = node.args if name in ("allow", "may", "job", "place", "database", "bundle", "packed") else keys
+                found.setdefault(name, set()).update(filter(None, map(_text, texts)))
+                found.setdefault("?", set()).update(
+                    c.value for a in node.args for c in ast.walk(a)
+                    if isinstance(c, ast.Constant) and isinstance(c.value, str)
+                )  # fmt: skip
+    return found
+
+
+def _text(node: ast.expr) -> str:
+    """A text, or what an f-string begins with."""
+    if isinstance(node, ast.JoinedStr):
+        node = node.values[0]
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+WAYS = {"back", "onward", "needs_", "another", "to_result", "look_again", "sign_in", "sign_out", "end_tour",
+        "add_rule", "drop_rule_"}  # fmt: skip
+
+
+def test_no_button_is_without_its_row():
+    """A new button fails here until the table says who may press it. Ways through the pages need no row."""
+    known = {b for row in ACTIONS.values() for b in row.buttons} | WAYS
+    found = calls()
+    buttons = found["button"] | found["download_button"]
+    assert len(buttons) > 40
+    assert not {b for b in buttons if b not in known}
+
+
+def test_every_row_is_asked_for_somewhere():
+    named = calls()["?"] | {f"open_{page}" for page in TITLES}
+    assert not set(ACTIONS) - named - {"take_result", "send_file"}  # the latter is the server's: app/door.py
+    assert 'action: str = "take_result"' in (APP / "export.py").read_text()
+
+
+@pytest.mark.parametrize("page", ["run", "review", "release"])
+def test_a_session_that_names_somebody_else_s_run_shows_nothing_of_it(signed, start, page):
+    w = table_of("eve@example.org")
+    job = run_of("eve@example.org", w)
+    signed("ann@example.org")
+    at = start()
+    at.session_state["wizard"].job = job.path
+    at.session_state["wizard"].table, at.session_state["wizard"].label = w.table, "Eves secret.csv"
+    at.session_state["wizard"].plain, at.session_state["wizard"].place = w.plain, w.place
+    at.switch_page(view(page)).run()
+    assert not at.exception
+    told = said(at) + str([b.label for b in at.get("download_button")])
+    assert "secret" not in told
+    assert job.path.name not in told
+    assert at.session_state["wizard"].job is None
+    assert at.session_state["wizard"].table is None
+    assert not at.get("download_button")
+
+
+def test_all_scored_runs_leave_together_with_a_reviewer_or_not_at_all(signed):
+    ann, eve, bob = "ann@example.org", "eve@example.org", "bob@example.org"
+    mine = [run_of(ann, table_of(ann)) for _ in range(2)]
+    hers = run_of(eve, table_of(eve))
+    for job in (*mine, hers):
+        selection.look(job)
+    selection.choose(mine[0], "scores")
+    signed(ann)
+    with pytest.raises(synth.UsageError, match="may not"):
+        releasing.release_all(mine[0])
+    releasing.ask_all(mine[0])
+    assert [releasing.asked(j) for j in (*mine, hers)] == [ann, ann, None], "another steward's run is not asked for"
+    signed(bob)
+    with pytest.raises(synth.UsageError, match="somebody else asked"):
+        releasing.release_all(mine[0])
+    assert not any(selection.released(j) for j in (*mine, hers)), "all of them or none"
+    signed(eve)
+    releasing.ask_all(hers)
+    signed(bob)
+    releasing.release_all(mine[0])
+    assert {selection.released(j)["approved_by"] for j in (*mine, hers)} == {bob}
+    assert [selection.released(j)["by"] for j in (*mine, hers)] == [ann, ann, eve]
+    assert not selection.barrier(mine[0])
+
+
+def test_the_page_release_asks_a_reviewer_for_all_of_one_s_own(signed, start):
+    ann = "ann@example.org"
+    jobs_of_ann = [run_of(ann, table_of(ann)) for _ in range(2)]
+    run = jobs_of_ann[0]
+    hers = run_of("eve@example.org", table_of("eve@example.org"))
+    for job in (*jobs_of_ann, hers):
+        selection.look(job)
+    signed(ann)
+    at = start()
+    assert not deciding._latest(run)
+    code = f"""
+from app import export
+from synth import jobs
+export.may_leave(jobs.Job({str(run.path)!r}))
+"""
+    at = type(at).from_string(code, default_timeout=60).run()
+    assert {"ask_release_all"} <= {b.key for b in at.button}
+    assert "release_all" not in {b.key for b in at.button}
+    assert "Compared too: 1 run of other stewards" in said(at)
+    at.button(key="ask_release_all").click().run()
+    assert [releasing.asked(j) for j in (*jobs_of_ann, hers)] == [ann, ann, None]
+    assert not any(selection.released(j) for j in (*jobs_of_ann, hers))
+    assert database.offered() == []
+
+
+def test_a_steward_reads_his_own_datasets_in_the_ledger(signed, start):
+    """A dataset's name is often a file's: it tells what another works on."""
+    for name, actor in (("eves-clinic", "eve@example.org"), ("anns-club", "ann@example.org"), ("no-ones", None)):
+        synth.Ledger().set_policy(name, max_epsilon=3.0, actor=actor)
+    run_of("ann@example.org", table_of("ann@example.org"))
+    synth.Ledger().set_policy("club", max_epsilon=3.0)
+    shown = {}
+    for person in ("ann@example.org", "eve@example.org", "bob@example.org"):
+        signed(person)
+        at = start().switch_page(view("ledger")).run()
+        assert not at.exception
+        rows = at.dataframe[0].value
+        shown[person[:3]] = set(rows["Dataset"])
+        assert set(at.selectbox(key="lines_of").options) == {"all datasets", *shown[person[:3]]}
+    everything = {"eves-clinic", "anns-club", "no-ones", "club"}
+    assert shown == {"ann": {"anns-club", "club"}, "eve": {"eves-clinic"}, "bob": everything}
+
+
+@pytest.mark.parametrize("told", [
+    {}, {"email_verified": None}, {"email_verified": False}, {"email_verified": "true"}, {"email_verified": 1},
+    {"email_verified": True, "is_logged_in": "yes"}, {"email_verified": True, "email": None},
+])  # fmt: skip
+def test_an_address_counts_where_the_provider_says_that_it_verified_it(told):
+    assert access.vouched({"is_logged_in": True, "email": "ann@example.org", **told}) == ""
+    assert access.vouched({"is_logged_in": True, "email": "Ann@example.org", "email_verified": True}) == (
+        "ann@example.org"
+    )
