@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+import synth
 from app import access, deciding, frame, recent, releasing, runs, standing, words, work
 from synth import jobs
 from synth.jobs import selection
