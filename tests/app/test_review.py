@@ -91,6 +91,7 @@ def test_noisy_counts_that_are_paid_for_decide_between_compared_runs(done):
     at.switch_page(view("release")).run()
     assert "Everything (.zip)" not in downloads(at)
     all_helped(at)
+    synth.Ledger().set_policy("club", max_epsilon=30.0)
     at.number_input(key="decide_epsilon").set_value(20.0).run()
     at.button(key="decide").click().run()
     limit = time.monotonic() + 60
