@@ -120,7 +120,13 @@ def redraft(w: Wizard, hints: dict[str, list[str]]) -> tuple[Plain, list[str]]:
     assert w.table is not None
     assert w.place is not None
     owning.allow("draft", w.table, w.source)
-    return work.draft(w.table, w.place, hints=hints, books={}, source=w.source)
+    before = w.plain.get("dialect") or {}
+    kept = {f: [before[f]] for f in ("encoding", "delimiter", "decimal", "thousands") if before.get(f)}
+    formats = [f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format")]
+    plain, notes = work.draft(w.table, w.place, hints={**kept, "format": formats, **hints}, books={}, source=w.source)
+    if {**plain.get("dialect", {}), "source": before.get("source")} == before:
+        plain["dialect"] = before  # who vouched for it still does
+    return plain, notes
 
 
 def _file(upload: Any, place: Path) -> Path:

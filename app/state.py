@@ -114,7 +114,13 @@ def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
 def confirmed(w: Wizard) -> bool:
     """Whether the description is sound and somebody vouches for every fact."""
     found, _ = schema(w)
-    return found is not None and not found.unconfirmed() and not synth.alone(found) and answered(w)
+    vouched = found is not None and not found.unconfirmed() and not synth.alone(found)
+    return vouched and answered(w) and is_read(w)
+
+
+def is_read(w: Wizard) -> bool:
+    """Whether somebody has confirmed how the file is read, where that is not the plain way."""
+    return (w.plain.get("dialect") or {}).get("source") != "unconfirmed"
 
 
 def answered(w: Wizard) -> bool:

@@ -83,7 +83,9 @@ def draft(
 
     ``books``: code books by column; ``source``: the database that holds the table. Errors: InputError with the reason.
     """
-    options = [x for name, columns in hints.items() if columns for x in (f"--{name}", ",".join(columns))]
+    joined = {n: ",".join(texts) for n, texts in hints.items() if texts and n != "format"}
+    options = [x for name, text in joined.items() for x in (f"--{name}", text)]
+    options += [x for text in hints.get("format", ()) for x in ("--format", text)]
     return _made(place, "schema", "init", str(table), *options, *_codes(books), *_at(source))
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, database, frame, intake, recent, stored, work
-from app.state import view, wizard
+from app import access, database, frame, intake, reading, recent, stored, work
+from app.state import is_read, view, wizard
 
 
 def page() -> None:
@@ -23,8 +23,14 @@ def page() -> None:
     _server()
     database.section(_description)
     stored.offer()
+    frame.onward("data", blocked=_blocked())
+
+
+def _blocked() -> str:
     w = wizard()
-    frame.onward("data", blocked="" if w.table else "Choose a table first.")
+    if w.table is None:
+        return "Choose a table first."
+    return "" if is_read(w) else "First confirm above how the file is read."
 
 
 def _chosen() -> None:
@@ -35,6 +41,7 @@ def _chosen() -> None:
         count = len(w.plain.get("columns", {}))
         at = f" at {frame.escape(w.source)}" if w.source else ""
         st.markdown(f"**Chosen:** {frame.escape(w.label)}{at}, {count} columns")
+        reading.section()
         if not w.uploaded or w.place is None:
             return
         st.caption("Stored in a private folder on this computer until you remove it.")
@@ -127,6 +134,8 @@ def _go(load: Any, told: str) -> None:
     except synth.SynthError as error:
         frame.tell(error)
         return
+    if reading.asks(wizard()):
+        st.rerun()
     st.switch_page(view("describe"))
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 import synth
 from app import access, constraints, facts, frame, intake, learning, lists, owning, words, work
-from app.state import Wizard, alone, answered, dataset, effective, schema, wizard
+from app.state import Wizard, alone, answered, dataset, effective, is_read, schema, wizard
 
 HEIGHT = 35
 COLUMNS = {
@@ -300,6 +300,8 @@ def _blocked() -> str:
     w = wizard()
     if schema(w)[0] is None:
         return "First mend what the red box says."
+    if not is_read(w):
+        return "First confirm on the page Data how the file is read."
     if _open(w):
         return "First confirm the columns that are waiting."
     if waiting := alone(w):
