@@ -1,7 +1,9 @@
 """Who the visitor is: the only user, or somebody signed in through the organisation's provider (OIDC)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,9 @@ import streamlit as st
 import synth
 from synth import jobs, roles
 from synth.roles import ACTIONS, Roles, Visitor
+
+_asks: ContextVar[str | None] = ContextVar("asks", default=None)
+given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks
 
 
 def rules() -> Roles:
@@ -33,7 +38,24 @@ def visitor() -> Visitor | None:
 
 def signed_in() -> str:
     """The address of whoever signed in; empty for nobody."""
-    return vouched(st.user)
+    asked = _asks.get()
+    return vouched(st.user) if asked is None else asked
+
+
+def later(deed: Callable[..., bytes], *arguments: Any) -> Callable[[], bytes]:
+    """A download's bytes, made when its button is pressed: outside of the page, in the name of whoever was shown it."""
+    address = signed_in() if roles.place() is not None else ""
+
+    def made() -> bytes:
+        token = _asks.set(address)
+        try:
+            found = deed(*arguments)
+        finally:
+            _asks.reset(token)
+        given.setdefault(sha256(found).digest(), set()).add(address)
+        return found
+
+    return made
 
 
 def vouched(told: Mapping[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """The steward's part of the result: everything here uses real rows and stands under its banner."""
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +75,8 @@ def _whole(job: jobs.Job, release: Path) -> None:
     """The full report as one page: more scores, groups of people, prediction, copies."""
     page = job.path / PAGE
     if page.exists():
-        st.download_button("Download the full report (steward only)", partial(_whole_page, job), page.name, "text/html",
-                           key="get_steward", on_click="ignore", icon=":material/lock_person:",
+        st.download_button("Download the full report (steward only)", access.later(_whole_page, job), page.name,
+                           "text/html", key="get_steward", on_click="ignore", icon=":material/lock_person:",
                            help="It is marked on every page and stays with you.")  # fmt: skip
     elif st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
                    help="Prediction, groups of people, copies, effects of chance; a minute or two."):  # fmt: skip

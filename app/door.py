@@ -7,12 +7,14 @@ strangers, and answers pages of every program on this computer. A proxy in front
 import json
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import get_instance
+from streamlit.runtime.media_file_storage import MediaFileStorageError
 from streamlit.web.server.starlette import starlette_websocket as signing
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
@@ -104,12 +106,22 @@ def allowed(path: str, headers: Mapping[str, str]) -> bool:
     if path.startswith(MEDIA):
         file = path.removeprefix(MEDIA).partition(".")[0]
         held = get_instance().media_file_mgr._files_by_session_and_coord
-        return any(file in set(held.get(one, {}).values()) for one in own)
+        return any(file in set(held.get(one, {}).values()) for one in own) or _given(file, who)
     try:
         visitor = access.rules().visitor(who) if who else None
     except synth.SynthError:
         return False
     return visitor is not None and visitor.may("send_file") and path.removeprefix(UPLOAD).partition("/")[0] in own
+
+
+def _given(file: str, who: str) -> bool:
+    """Whether a file was made for a download of this visitor's: Streamlit notes nobody for those."""
+    try:
+        storage: Any = get_instance().media_file_mgr._storage
+        content = storage.get_file(file).content
+    except MediaFileStorageError:
+        return False
+    return bool(who) and who in access.given.get(sha256(content).digest(), ())
 
 
 def _told(headers: Mapping[str, str]) -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """More rows from a finished run's model, also under conditions: free."""
 
 import secrets
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 import synth
-from app import conditions, frame, releasing
+from app import access, conditions, frame, releasing
 from app.aside import TooLongError, worker
 from synth import jobs
 
@@ -55,6 +54,6 @@ def _offer(job: jobs.Job, file: str, rows: int, probability: float, where: dict[
         said = frame.escape(conditions.in_words(where))
         st.markdown(f"**{100 * probability:.3g} %** of the rows are expected to meet: {said}. This is the model's "
                     "figure, not a count of real rows.")  # fmt: skip
-    st.download_button(f"Download {rows:,} rows (CSV)", partial(_bytes, job, file), "more.csv", "text/csv",
+    st.download_button(f"Download {rows:,} rows (CSV)", access.later(_bytes, job, file), "more.csv", "text/csv",
                        key="get_more", on_click="ignore", icon=":material/download:",
                        help="A table like the one above.")  # fmt: skip

@@ -1,8 +1,11 @@
 """The files of a release: written whole or not at all, read back with every part checked."""
 
+import contextlib
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +22,9 @@ from synth.generators.base import Model, Setting
 from synth.questions import Release
 from synth.schema import Schema
 from synth.sources import files
+
+NAMES = ("synthetic.csv", "schema.json", "card.json", "release.json", "release.safetensors", "model.json",
+         "model.safetensors")  # fmt: skip
 
 
 def write(
@@ -54,9 +60,7 @@ def write(
     store.replace(out / "card.json", (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
     store.save(out / "release.json", {**about, "setting": given, **packed}, arrays)
     store.save(out / "model.json", {**learnt, "model": state}, weights)
-    names = ["synthetic.csv", "schema.json", "card.json"]
-    names += [f"{kind}.{ending}" for kind in ("release", "model") for ending in ("json", "safetensors")]
-    return {n.replace(".json", "").replace(".csv", "").replace(".", "_"): str(out / n) for n in names}
+    return {n.replace(".json", "").replace(".csv", "").replace(".", "_"): str(out / n) for n in NAMES}
 
 
 def write_table(path: Path, texts: Mapping[str, pa.Array], schema: Schema, *, raw_text: bool = False) -> None:
@@ -183,11 +187,46 @@ def load_model(path: str | Path) -> StoredModel:
 
 
 def check_out(out: Path | None) -> None:
-    """Refuses an output folder that cannot be written, before anything is spent. Errors: UsageError."""
+    """Refuses an output folder that cannot be written, before anything is spent. Errors: UsageError.
+
+    By trying: a file is made in it and removed again, folders that were not there too.
+    """
     if out is None:
         return
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out}: is a file; name a folder")
-    nearest = next(p for p in (out, *out.resolve().parents) if p.exists())
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise UsageError(f"--out {out}: cannot be written; choose a folder you may write to")
+    try:
+        made = [p for p in (out, *out.absolute().parents) if not p.exists()]
+        if not made and not out.is_dir():
+            raise UsageError(f"--out {out}: is a file; name a folder")
+        taken = [p.name for p in (out / n for n in NAMES) if p.exists() and not (p.is_file() and os.access(p, os.W_OK))]
+        if taken:
+            raise UsageError(f"--out {out}: {taken[0]} there cannot be written over; name another folder")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=out, prefix="." + max(NAMES, key=len)) as file:
+                file.write(b"x")
+        finally:
+            for folder in made:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or "no name of a folder"
+        raise UsageError(f"--out {out}: cannot be written ({reason}); choose a folder you may write to") from None
+
+
+def check_room(out: Path, schema: Schema, num_rows: int | None) -> None:
+    """Refuses a CSV that the disk cannot hold, were each cell as short as can be. Errors: UsageError."""
+    if num_rows is None:
+        return
+    nearest = next(p for p in (out, *out.absolute().parents) if p.exists())
+    least, free = num_rows * _shortest_row(schema), shutil.disk_usage(nearest).free
+    if least > free:
+        raise UsageError(
+            f"--num-rows {num_rows}: take {least / 1e9:.3g} GB at least, and {free / 1e9:.3g} GB are free there; "
+            "ask for fewer rows"
+        )
+
+
+def _shortest_row(schema: Schema) -> int:
+    """Bytes of a CSV row whose every cell is as short as can be."""
+    cells = [(*(c.categories or ("x" if c.is_numeric else "",)), *c.missing_codes) for c in schema.columns.values()]
+    return len(cells) + sum(min(len(t.encode()) for t in texts) for texts in cells)

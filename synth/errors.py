@@ -7,6 +7,7 @@ columns, files, schema facts and options; never a value that stands only in the 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+COMMITTED: list[str] = []  # what this process has charged since its command began: exit codes must not deny it
 LONGEST = 2000  # characters of a message: a name taken from a foreign file may be of any length
 
 
@@ -50,6 +51,16 @@ class SpentError(SynthError):
     """The run failed or was cancelled after its budget was committed; the spend stands."""
 
     exit_code = 5
+
+
+def ended(message: str, code: int) -> tuple[str, int]:
+    """Message and exit code of a command that failed: whatever struck it, 5 where something was charged before.
+
+    >>> ended("out: No space left on device", 3)
+    ('out: No space left on device', 3)
+    """
+    told = COMMITTED[-1] if COMMITTED and code not in (0, SpentError.exit_code) else ""
+    return (f"{message}; {told}", SpentError.exit_code) if told else (message, code)
 
 
 @contextmanager

@@ -3,17 +3,17 @@
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from synth import bundle, cells, codec, groupings, sameness
+from synth import bundle, cells, codec, groupings, rehearsal, sameness
 from synth.answering import mechanisms, setting
 from synth.card import card, together
-from synth.errors import SpentError, SynthError
+from synth.errors import COMMITTED, SpentError, SynthError
 from synth.generators.base import Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.learning import fineness, finer, grids, lacking, learn
@@ -58,6 +58,7 @@ class Paid:
         self.spend = job.spend(noise_source=noise.name)
         self.schema = job.schema
         self.line: Entry | None = None
+        self._asked: str | None = None  # when the ledger was asked to record the spend
         self._doors: list[Curator] = []
 
     @property
@@ -98,15 +99,17 @@ class Paid:
         """Records how the run ended. Errors: SpentError for whatever goes wrong once the spend is committed."""
         try:
             yield
-            self._outcome("done", {"epsilon_derived": self.epsilon_derived})
         except BaseException as error:
             for door in self._doors:
                 door.close()
-            if self.line is None:
+            if self.line is None and not self._recorded_after_all():
                 raise
             cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
-            self._outcome("cancelled" if cancelled else "failed", {})
-            raise SpentError(self._reason(error, cancelled=cancelled)) from error
+            unrecorded = self._outcome("cancelled" if cancelled else "failed", {})
+            raise SpentError(self._reason(error, cancelled=cancelled) + unrecorded) from error
+        unrecorded = self._outcome("done", {"epsilon_derived": self.epsilon_derived})
+        if unrecorded:
+            raise SpentError(f"the run is done and epsilon {self.job.grant.epsilon:g} is spent{unrecorded}")
 
     def card(self, *, num_rows: int) -> dict[str, Any]:
         """The release card, with the price of a schema that was learnt before."""
@@ -131,15 +134,8 @@ class Paid:
 
     def _door(self, share: float, read: Any, *, failures: bool) -> Curator:
         """A curator that may spend this share of the job's mu**2, and the thresholds' part of delta if ``failures``."""
-        whole = self.job.grant
-        grant = replace(
-            whole,
-            mu=whole.mu * sqrt(share),
-            beside=whole.mu * sqrt(max(1 - share, 0.0)),
-            delta=whole.delta if failures else whole.left_delta,
-            failure_delta=whole.failure_delta if failures else 0.0,
-            reserve=1.0 if self.job.learn_share in (0, 1) else 0.5,
-        )
+        alone = self.job.learn_share in (0, 1)
+        grant = rehearsal.share(self.job.grant, share, failures=failures, alone=alone)
         door = Curator(grant=grant, commit=self._commit, read=read, mechanisms=mechanisms(), noise=self.noise)
         self._doors.append(door)
         return door
@@ -160,8 +156,10 @@ class Paid:
     def _commit(self) -> None:
         """Charges the ledger once for all stages."""
         if self.line is None:
+            self._asked = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
             with uninterrupted():  # or a spend that was committed could be reported as none
                 self.line = self.book.spend(self.spend)
+                self._tell()
 
     def _rows(self) -> Mapping[str, np.ndarray]:
         """The private rows, encoded after the spend; which rows of a person are kept is decided here."""
@@ -206,13 +204,38 @@ class Paid:
                 rows[name] = _words(self.schema.columns[name], table.column(name), kept)
         return rows
 
-    def _outcome(self, state: str, detail: dict[str, Any]) -> None:
+    def _tell(self) -> None:
+        """Whatever follows, the command's exit code will not deny the spend."""
+        COMMITTED.append(f"epsilon {self.job.grant.epsilon:g} is spent on {self.job.dataset!r} all the same")
+
+    def _recorded_after_all(self) -> bool:
+        """Whether a spend whose recording ended with an error stands in the ledger nevertheless."""
+        if self._asked is None:
+            return False
+        try:
+            lines = self.book.entries(self.job.dataset)
+        except SynthError:
+            return False
+        mine = [e for e in lines if e.kind == "spend" and e.time >= self._asked and e.actor == self.spend.actor]
+        self.line = next((e for e in reversed(mine) if e.epsilon == self.spend.epsilon), None)
+        if self.line is not None:
+            self._tell()
+        return self.line is not None
+
+    def _outcome(self, state: str, detail: dict[str, Any]) -> str:
+        """Records how the run ended; what to add to its message where that cannot be recorded. Raises nothing."""
         assert self.line is not None
-        self.book.outcome(self.line.run, state=state, detail=detail)
+        try:
+            with uninterrupted():
+                self.book.outcome(self.line.run, state=state, detail=detail)
+        except (SynthError, OSError) as error:  # a full disk; a ledger that was removed, replaced or put back
+            why = str(error) if isinstance(error, SynthError) else error.strerror
+            return f"; how the run ended could not be recorded ({why}): look at the ledger with `synth ledger verify`"
+        return ""
 
     def _reason(self, error: BaseException, *, cancelled: bool) -> str:
         """What a user reads. A foreign exception's text may quote a cell, so only its kind is named."""
-        stands = f"epsilon {self.job.grant.epsilon:g} is spent and stays in the ledger"
+        stands = f"epsilon {self.job.grant.epsilon:g} is spent"
         if cancelled:
             return f"cancelled; {stands}"
         if isinstance(error, OSError):

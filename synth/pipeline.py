@@ -29,6 +29,7 @@ from synth.request import (
     Request,
     Source,
     check_num_rows,
+    check_seed,
     dataset_name,
     generator_named,
     kinds_of,
@@ -128,6 +129,8 @@ def run(
         reporter.stage("check")
         bundle.check_out(Path(out) if out is not None else None)
         job = prepare(located(table, source), schema, request, note=reporter.note)
+        if out is not None:
+            bundle.check_room(Path(out), job.schema, num_rows)
         paid = _door(job, ledger, noise, reporter, steward_log, may_spend=may_spend)
         with paid.charged():
             started = time.perf_counter()
@@ -174,6 +177,7 @@ def _door(
     job = replace(job, dataset=dataset_name(job.rows.place, job.request.dataset or job.schema.dataset, book=book))
     paid = Paid(job, book, noise or SystemNoise(), reporter, steward_log)
     paid.book.check(paid.spend)
+    job.check()
     if paid.book.policy(job.dataset) is None:
         new = "" if book.known(job.dataset) else "nothing was charged to it before; "
         reporter.note(NO_POLICY.format(job.dataset, f"{new}cap it with {cap_command(job.dataset)}"))
@@ -249,6 +253,8 @@ def refit(
     with PeakMemory() as peak, reading(release, "release"):
         reporter.stage("check")
         check_num_rows(num_rows)
+        check_seed(seed)
+        bundle.check_out(Path(out) if out is not None else None)
         stored = bundle.load_release(release)
         relation = relation_named(str(stored.card["relation"]))
         kept = stored.options if method in (None, stored.method) else {}

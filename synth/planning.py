@@ -6,24 +6,21 @@ and costs are close, and exact where nothing adapts.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from math import inf, pi, prod, sqrt
 from typing import Any
 
 import numpy as np
 
-from synth.answering import mechanisms, setting
 from synth.card import meaning
 from synth.errors import UsageError
 from synth.forecast import Plan, Step
 from synth.mechanisms import counts
 from synth.privacy import accounting
-from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import relation_named
-from synth.questions import Bins, Counts, CountsRelease, External, Marginal, Path, Votes
-from synth.questions.gradients import Step as Descending
-from synth.request import adjacency, check_num_rows, check_schema, generator_named, granted, with_target
+from synth.questions import Counts, Marginal
+from synth.rehearsal import rehearse
+from synth.request import adjacency, check_num_rows, generator_named, granted, with_target
 from synth.schema import Schema
 
 # Seconds and bytes, fitted to runs on one core (`make bench-plan`); a forecast, not a promise.
@@ -33,7 +30,6 @@ SECONDS_PER_ROW_AND_TABLE = 8e-9
 SECONDS_PER_CELL_FITTED = 6e-5
 BYTES_START = 450e6
 BYTES_PER_CELL_READ = 60
-FEW = 20_000  # rows of the stand-in for questions that are not tables of counts
 
 
 def plan(
@@ -58,12 +54,7 @@ def plan(
     near = adjacency(facts, link)
     grant = granted(epsilon, delta, near, learning=False)
     mu, size = grant.mu, counts.sensitivity(near)
-    circumstances = setting(facts, grant, public_rows=rows if near.rows_are_public else None)
-    check_schema(generator, facts)
-    asked: list[tuple[Any, int]] = []
-    with suppress(_Enough):
-        generator.measure(_stand_in(facts, rows, asked), circumstances, progress=lambda _: None)
-    asked = _averaged(asked)
+    asked = _averaged(rehearse(generator, facts, grant, rows=rows))
     tables = [q for q, _ in asked if isinstance(q, Counts)]
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
     # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
@@ -85,59 +76,6 @@ def plan(
         seconds=_seconds(marginals, rows, len(facts.measured())),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
     )
-
-
-class _Enough(Exception):
-    """What follows takes as long as a run; the questions so far are the forecast."""
-
-
-def _stand_in(schema: Schema, rows: int, asked: list[tuple[Any, int]]):
-    """Answers questions as a uniform, independent table of that many rows would, and notes them with their size."""
-    rng = np.random.default_rng(0)  # no privacy noise: nothing private is answered
-    others = mechanisms()
-
-    def ask(question: Any) -> Any:
-        if isinstance(question, Counts):
-            values = tuple(
-                np.rint(_uniform(m, rows) + m.sigma * rng.standard_normal(m.shape)).astype(np.int64)
-                for m in question.marginals
-            )
-            asked.append((question, sum(m.cells for m in question.marginals)))
-            return CountsRelease(question=question, values=values)
-        if isinstance(question, External | Path | Descending | Votes):
-            asked.append((question, _told(question)))
-            raise _Enough
-        places = {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in schema.measured().items()}
-        release = others[type(question)].answer(question, places, SeededNoise(0))
-        asked.append((question, int(np.size(getattr(release, "values", 1)))))
-        return release
-
-    return ask
-
-
-def _told(question: External | Path | Descending | Votes) -> int:
-    """How many numbers the question's answer has, as far as it says."""
-    match question:
-        case Path():
-            return len(question.points)
-        case Descending():
-            return question.descent.weights
-        case Votes():
-            return len(question.asked)
-        case _:
-            return 0
-
-
-def _uniform(marginal: Marginal, rows: int) -> np.ndarray:
-    table = np.array(float(rows))
-    for bins in marginal.bins:
-        table = np.multiply.outer(table, _shares(bins))
-    return table
-
-
-def _shares(bins: Bins) -> np.ndarray:
-    kept = bins.groups >= 0
-    return np.bincount(bins.groups[kept], bins.widths[kept], minlength=bins.size) / bins.cells
 
 
 def _bins(marginal: Marginal) -> tuple[int, ...]:

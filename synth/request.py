@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pandas as pd
 
+from synth import rehearsal
 from synth.errors import InputError, UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
@@ -17,12 +19,13 @@ from synth.privacy.curator import Grant
 from synth.privacy.ledger import Ledger, Spend
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.rules import Rules
-from synth.schema import MAX_CATEGORIES, Schema
+from synth.schema import MAX_CATEGORIES, Schema, is_text
 from synth.sources.engines import Engine
 from synth.sources.places import FilePlace, Place, place_of
 from synth.sources.warehouse import WarehousePlace
 from synth.vouching import adjacency, check_learnt, confirmed, learning_share, to_learn, with_target, with_unit
 
+MOST_ROWS = 1_000_000_000  # of a synthetic table
 Source: TypeAlias = str | Path | pd.DataFrame | Place
 Note = Callable[[str], None]
 
@@ -78,6 +81,15 @@ class Job:
     dataset: str
     device: str
 
+    def check(self) -> None:
+        """All that the method and the curator would refuse, rehearsed on made-up rows. Errors: UsageError."""
+        share, alone = self.learn_share, self.learn_share in (0, 1)
+        learnt = None
+        if share > 0:
+            learnt = rehearsal.share(self.grant, share, failures=True, alone=alone), self.grant.mu * sqrt(share)
+        measured = rehearsal.share(self.grant, 1 - share, failures=False, alone=alone)
+        rehearsal.check(self.generator if share < 1 else None, self.schema, measured, learnt=learnt)
+
     def spend(self, *, noise_source: str) -> Spend:
         """The ledger line that pays for the whole run."""
         question = {
@@ -108,10 +120,12 @@ class Job:
 def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> Job:
     """A job, or the reason why not. Opens no table. Errors: UsageError, InputError."""
     accounting.check(request.epsilon, request.delta)
-    place = table if isinstance(table, Place) else place_of(table)
     relation = relation_named(request.relation)
     generator = generator_named(request.method, relation, request.options)
+    place = table if isinstance(table, Place) else place_of(table)
     check_num_rows(request.num_rows)
+    check_seed(request.seed)
+    check_texts(request)
     if request.learn_share is not None:
         schema = to_learn(schema, request.assume_public, note)
     share = learning_share(schema, request.learn_share)
@@ -134,7 +148,6 @@ def prepare(table: Source, schema: Schema, request: Request, *, note: Note) -> J
             f"method {generator.name} with these options tells how many rows there are; they need --relation zero_out "
             "or replace_one, with single rows as units"
         )
-    check_precision(len(schema.measured()), granted(request.epsilon, request.delta, near, learning=share > 0))
     if share == 0:  # else the conditions can be read only once the facts are learnt
         Rules(schema)
         check_schema(generator, schema)
@@ -173,16 +186,32 @@ def check_schema(generator: Generator, schema: Schema) -> None:
 
 
 def check_num_rows(num_rows: int | None) -> None:
-    """Errors: UsageError below one row."""
-    if num_rows is not None and num_rows < 1:
-        raise UsageError(f"--num-rows {num_rows}: at least 1 row is needed")
+    """Errors: UsageError below one row, or beyond what a table may have."""
+    if num_rows is not None and not 1 <= num_rows <= MOST_ROWS:
+        raise UsageError(f"--num-rows {num_rows}: at least 1 row is needed, and at most {MOST_ROWS}")
+
+
+def check_seed(seed: int | None) -> None:
+    """Errors: UsageError for a seed that random generators do not take."""
+    if seed is not None and not 0 <= seed < 2**63:
+        raise UsageError(f"--seed {seed}: must be a whole number from 0 to 2**63 - 1")
+
+
+def check_texts(request: Request) -> None:
+    """Errors: UsageError for a name that is no text, and so could not be written."""
+    for name in ("dataset", "target", "unit", "actor", "approved_by"):
+        text = getattr(request, name)
+        if text is not None and not is_text(text):
+            raise UsageError(f"--{name.replace('_', '-')}: holds half a character (a lone surrogate); write it anew")
 
 
 def methods() -> list[dict[str, Any]]:
-    """The generators: name, one-line summary, barrier, relations with a guarantee, options, releases read."""
+    """The generators: name, one-line summary, barrier, relations with a guarantee, options and what each may be,
+    releases read.
+    """
     return [
         {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations),
-         "options": options_of(g), "reads": kinds_of(g.reads)}
+         "options": options_of(g), "ranges": {n: str(r) for n, r in g.ranges.items()}, "reads": kinds_of(g.reads)}
         for g in GENERATORS.values()
     ]  # fmt: skip
 
@@ -213,23 +242,6 @@ def granted(epsilon: float, delta: float, near: Adjacency, *, learning: bool) ->
     failure = min(0.1 * delta, 0.1 * epsilon * accounting.EPSILON_RESERVE) if learning else 0.0
     mu = accounting.calibrate(epsilon, delta - failure)
     return Grant(epsilon=epsilon, delta=delta, near=near, mu=mu, failure_delta=failure)
-
-
-def check_precision(columns: int, grant: Grant) -> None:
-    """Refuses what the noise generator's double precision could not keep, were every pair of columns asked about.
-
-    Errors: UsageError. The curator checks again, question by question.
-    """
-    tables = columns + columns * (columns - 1) // 2 + 10
-    sigma = 1.5 * counts.sensitivity(grant.near) / grant.mu * tables**0.5
-    cells = tables * counts.changed(grant.near)
-    delta = grant.delta - grant.failure_delta
-    cost = accounting.sampler_cost(grant.epsilon, delta, sigma=sigma, draws=cells)
-    if accounting.reserve_taken(cost, grant.epsilon, delta) > 1:
-        raise UsageError(
-            f"epsilon {grant.epsilon:g} and delta {grant.delta:g} on {columns} columns are beyond the precision of the "
-            "noise generator; choose a larger delta, another epsilon, or fewer columns"
-        )
 
 
 def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = None) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from synth import bundle, codec
 from synth.drawing import Drawn
 from synth.errors import UsageError, reading
-from synth.request import check_num_rows
+from synth.request import check_num_rows, check_seed
 from synth.schema import Schema
 from synth.sources.engines import Engine
 
@@ -87,6 +87,7 @@ class _Plan:
 
 def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] | None, seed: int | None) -> _Plan:
     check_num_rows(num_rows)
+    check_seed(seed)
     stored = bundle.load_model(model)
     allowed = {n: _allowed(stored.schema, n, wanted) for n, wanted in (where or {}).items()}
     probability = float(stored.model.probability(allowed)) if allowed else 1.0

@@ -164,6 +164,19 @@ def load(path: str | Path, *, complete: bool = True) -> Schema:
         raise InputError(f"schema {path}: it holds a number of thousands of digits; shorten it") from None
 
 
+def is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8: JSON can name halves of characters, which no file can hold.
+
+    >>> is_text("a"), is_text(chr(0xD800))
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
@@ -186,6 +199,7 @@ def _problems(schema: Schema, complete: bool):
     """Yields a sentence for each rule that the schema breaks."""
     if not schema.columns:
         yield "it names no column; add at least one"
+    yield from _half_characters(schema)
     for name, column in schema.columns.items():
         for rule in column_problems(column, complete):
             yield f"column {name}: {rule}"
@@ -195,6 +209,15 @@ def _problems(schema: Schema, complete: bool):
     for number, rule in enumerate(schema.constraints or (), start=1):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"
+
+
+def _half_characters(schema: Schema):
+    for name, column in schema.columns.items():
+        texts = [name, *(column.categories or ()), *(column.labels or ()), *(column.missing or ())]
+        if not is_text("".join([*texts, column.description or ""])):
+            yield f"column {name}: a name, category, label or code holds half a character (a lone surrogate)"
+    if not is_text(schema.to_json()):
+        yield "a text holds half a character (a lone surrogate), which no file can hold"
 
 
 def _rule_problems(schema: Schema, rule: Constraint):

@@ -14,6 +14,7 @@ from synth import pipeline
 from synth.errors import UsageError
 from synth.evaluate.grouping import bin_labels
 from synth.generators.base import Ask, Progress, Setting
+from synth.generators.method import Method
 from synth.privacy.noise import SystemNoise
 from synth.questions import (
     Bins,
@@ -95,7 +96,7 @@ class Statistics:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class Asking(Method):
     """The questions of several statistics, which share the budget evenly; it is handed to a run like a generator."""
 
     asked: tuple[Asked, ...]

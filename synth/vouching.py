@@ -43,7 +43,8 @@ def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
     """The schema with its unit of privacy replaced. Errors: UsageError when unit and max_rows do not fit."""
     if unit is None and max_rows is None:
         return schema
-    most = max_rows if unit == "row" else max_rows or schema.max_rows
+    stated = None if unit == "row" else schema.max_rows
+    most = stated if max_rows is None else max_rows
     answered = {"unit_source": "declared"} if unit is not None and schema.unit_source is not None else {}
     named = schema.model_copy(update={"unit": unit or schema.unit, "max_rows": most, **answered})
     try:

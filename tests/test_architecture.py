@@ -63,6 +63,7 @@ SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
     "auditing", "statistics", "closest", "sameness", "choosing", "lastlook",
+    "rehearsal",
 }  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """Step 7: the guarantee, what may leave, and more rows."""
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +93,13 @@ def _downloads(job: jobs.Job, place: Path) -> None:
         ("Report", "report.html", HTML, "report", "How well the table keeps what was measured, for its readers."),
     ]  # fmt: skip
     with st.container(horizontal=True):
-        st.download_button("Everything (.zip)", partial(export.packed, job, place), "facsimile-release.zip",
+        st.download_button("Everything (.zip)", access.later(export.packed, job, place), "facsimile-release.zip",
                            "application/zip", key="get_zip", on_click="ignore", type="primary",
                            icon=":material/download:",
                            help="Table, description, card, report, release, model, and a script that makes more of "
                            "them.")  # fmt: skip
         for label, name, mime, key, help_text in offers:
-            st.download_button(label, partial(export.part, job, place, name), name, mime, key=f"get_{key}",
+            st.download_button(label, access.later(export.part, job, place, name), name, mime, key=f"get_{key}",
                                on_click="ignore", help=help_text, icon=":material/download:")  # fmt: skip
 
 

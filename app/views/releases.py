@@ -1,12 +1,11 @@
 """What was released, for whoever may use it."""
 
 import json
-from functools import partial
 
 import streamlit as st
 
 import synth
-from app import export, frame, recent, runs
+from app import access, export, frame, recent, runs
 from synth import jobs
 from synth.jobs import selection
 
@@ -25,7 +24,7 @@ def page() -> None:
         with st.container(border=True):
             st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(recent.named(job))}")
             st.markdown(frame.escape(frame.sentence(f"{about['meaning']}; {about['relation_in_words']}")))
-            st.download_button("Download the bundle (.zip)", partial(export.packed, job, place, "take_released"),
+            st.download_button("Download the bundle (.zip)", access.later(export.packed, job, place, "take_released"),
                                f"release-{i + 1}.zip",
                                "application/zip", key=f"take_{i}", on_click="ignore", icon=":material/download:",
                                help="Table, description, card, report, release and model.")  # fmt: skip

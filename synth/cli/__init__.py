@@ -31,7 +31,7 @@ from synth.cli.restore import ledger_restore
 from synth.cli.run import run
 from synth.cli.schema import schema_app
 from synth.cli.statistics import statistics
-from synth.errors import SynthError, UsageError
+from synth.errors import COMMITTED, SynthError, UsageError
 
 app = typer.Typer(name="synth", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   rich_markup_mode=None, help="Synthetic tables with a differential-privacy guarantee.")  # fmt: skip
@@ -50,8 +50,10 @@ app.add_typer(audit_app, name="audit")
 
 def main() -> None:
     """The entry point: every error is one line on stderr and an exit code, never a traceback."""
+    COMMITTED.clear()
     try:
         app(args=spelled_out(sys.argv[1:]), standalone_mode=False)
+        sys.stdout.flush()
     except SynthError as error:
         leave(str(error), error.exit_code)
     except typer.Exit as error:

@@ -1,23 +1,35 @@
 """How commands answer: one JSON object or a few lines on stdout, everything else on stderr."""
 
+import contextlib
 import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, ended
 
 
 def say(plain: Any) -> None:
-    """One JSON object on stdout."""
-    print(json.dumps(plain, ensure_ascii=False))
+    """One JSON object on stdout. Errors: OSError at once where it cannot be written."""
+    print(json.dumps(plain, ensure_ascii=False), flush=True)
 
 
 def leave(message: str, code: int) -> NoReturn:
-    """One line on stderr, and the exit code."""
-    print(f"synth: {' '.join(message.split())}", file=sys.stderr)
+    """One line on stderr, and the exit code: 5 where something was charged, whatever followed."""
+    message, code = ended(message, code)
+    with contextlib.suppress(OSError):  # nobody may be there to read it; the exit code still tells
+        print(f"synth: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    _hush(sys.stdout)
     sys.exit(code)
+
+
+def _hush(stream: TextIO) -> None:
+    """A stream that can no longer be written must not change the exit code when the process ends."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def foreign(error: Exception) -> tuple[str, int]:

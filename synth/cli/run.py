@@ -26,7 +26,7 @@ from synth.cli.options import (
     reasons,
 )
 from synth.cli.rights import SeparateOpt, may_spend
-from synth.errors import SpentError, SynthError, UsageError
+from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
 
 
 def run(
@@ -134,10 +134,11 @@ def _job(folder: Path | None, request: dict[str, Any], stages: dict[str, float])
         report.finish("cancelled" if cancelled else "failed", str(error), error.exit_code)
         raise
     except (jobs.Cancelled, KeyboardInterrupt):
-        report.finish("cancelled", "cancelled before anything was spent", 130)
-        leave("cancelled before anything was spent", 130)
+        message, code = ended("cancelled" if COMMITTED else "cancelled before anything was spent", 130)
+        report.finish("cancelled", message, code)
+        leave("cancelled" if COMMITTED else message, 130)
     except BaseException as error:
-        report.finish("failed", f"internal error {type(error).__name__}", 1)
+        report.finish("failed", *ended(f"internal error {type(error).__name__}", 1))
         raise
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from synth.generators.ranges import Range
 from synth.schema import Schema
 
 Ask = Callable[[Any], Any]  # a question of synth.questions; the answer is its release
@@ -44,6 +45,10 @@ class Share(float):
 def part(progress: Progress, start: float, end: float) -> Progress:
     """Progress of a part of a phase, its loss passed on."""
     return lambda done: progress((done if isinstance(done, Share) else Share(done)).within(start, end))
+
+
+class Enough(Exception):
+    """Raised by a rehearsal's ``ask``: what the method would still ask is paid for, or is asked no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +142,23 @@ class Generator(Protocol):
     @property
     def relations(self) -> tuple[str, ...]:
         """The relations under which it has a guarantee."""
+        ...
+
+    @property
+    def ranges(self) -> Mapping[str, Range]:
+        """What each option may be, by name."""
+        ...
+
+    def check(self, ask: Ask, setting: Setting) -> None:
+        """All that it has to say against a run, before the spend (method.py)."""
+        ...
+
+    def check_options(self) -> None:
+        """The part of ``check`` that needs no setting."""
+        ...
+
+    def check_schema(self, schema: Schema) -> None:
+        """The part of ``check`` that needs the schema alone."""
         ...
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:

@@ -30,9 +30,7 @@ def with_options(generator: Generator, given: Mapping[str, Any]) -> Generator:
             raise UsageError(f"--option {name}: method {generator.name} has no such option; it has {listed}")
     read = {name: _read(name, value, known[name]) for name, value in given.items()}
     made = replace(generator, **read) if read else generator  # type: ignore[type-var]
-    check = getattr(made, "check", None)  # rules between options, of the generators that have any
-    if check is not None:
-        check()
+    made.check_options()
     return made
 
 
@@ -42,7 +40,10 @@ def _read(name: str, value: Any, default: Any) -> Any:
             raise UsageError(f"--option {name}={value}: say yes or no")
         return str(value).lower() in YES
     try:
-        return type(default)(value)
-    except (TypeError, ValueError):
+        read = type(default)(value)
+        if isinstance(default, str) or isinstance(value, str) or read == value:
+            return read
+        raise ValueError("a fraction is no whole number")
+    except (TypeError, ValueError, OverflowError):
         kind = {int: "a whole number", float: "a number"}.get(type(default), "text")
         raise UsageError(f"--option {name}={value}: must be {kind}, as {default} is") from None

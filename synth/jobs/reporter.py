@@ -60,7 +60,8 @@ class Reporter:
         self._before = sum(self._shares[other] for other in names[: names.index(name)])
         self._status = replace(self._status, stage=name)
         if self._lines:
-            print(name, file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # nobody listens any more: no reason to lose a paid run
+                print(name, file=sys.stderr, flush=True)
         self._advance(0.0)
         self._tell()
         self._stop_if_asked()
@@ -83,7 +84,8 @@ class Reporter:
         if self._bar is not None:
             self._bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
         else:
-            print(message, file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):
+                print(message, file=sys.stderr, flush=True)
 
     def finish(self, state: str, message: str, exit_code: int) -> None:
         """Last word: done, failed or cancelled, with a public one-line message."""

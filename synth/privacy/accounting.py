@@ -53,6 +53,7 @@ RENYI = "Renyi divergences, pure losses added where that is less"
 GAUSSIAN, SLICES, ZCDP, EXPONENTIAL = "gaussian", "slices", "zcdp", "exponential"
 SAMPLED, REPLACED = "sampled", "sampled, replaced"
 BY_RENYI, BY_SAMPLE = (ZCDP, EXPONENTIAL), (SAMPLED, REPLACED)
+LEAST, LEAST_DELTA = 1e-4, 1e-20  # below these the inverses of the profiles lose their exactness
 TABLED = 2.0**-109  # total variation of a draw from the noise's table
 
 
@@ -155,8 +156,14 @@ def check(epsilon: float, delta: float) -> None:
         raise UsageError(
             f"epsilon {_short(epsilon)} is not a finite number above 0 and at most {MOST:g}; 0.1 to 10 is usual"
         )
+    if epsilon < LEAST:
+        raise UsageError(
+            f"epsilon {epsilon} is below {LEAST:g}, the least that is computed exactly; 0.1 to 10 is usual"
+        )
     if not (isinstance(delta, int | float) and 0 < delta < 1):
         raise UsageError(f"delta {_short(delta)} must lie between 0 and 1; 1e-5 or less is usual")
+    if delta < LEAST_DELTA:
+        raise UsageError(f"delta {delta} is below {LEAST_DELTA:g}, the least that is computed exactly; 1e-9 is small")
 
 
 def _short(value: object) -> str:

@@ -23,6 +23,10 @@ UNSEEN = {"id": "SENTINEL_ID", "age": "1e999", "sex": "SENTINEL_SEX", "region": 
           "seen": "2020-13-45", "ill": ""}  # fmt: skip
 
 
+HOSTILE = {"id": "\0", "age": str(10**18 + 65), "sex": "f" * 5_000_000, "region": "3\0", "income": "7.125e400",
+           "seen": "-infinity", "ill": "9" * 5000}  # fmt: skip
+
+
 def tables() -> dict[str, pd.DataFrame]:
     """A table and its neighbours: a row less, a row more of cells that the schema does not know, a rare row more."""
     base = small_frame(300)
@@ -31,6 +35,7 @@ def tables() -> dict[str, pd.DataFrame]:
         "base": base,
         "less": base.iloc[:-1],
         "odd": pd.concat([base, pd.DataFrame([UNSEEN])]),
+        "hostile": pd.concat([base, pd.DataFrame([HOSTILE])]),
         "rare": pd.concat([base, pd.DataFrame([rare])]),
     }
 
@@ -139,7 +144,7 @@ def runs(tmp_path_factory):
     return {n: ran(base / n, frame, *RUN, "--method", "independent") for n, frame in tables().items() if n != "rare"}
 
 
-@pytest.mark.parametrize("neighbour", ["less", "odd"])
+@pytest.mark.parametrize("neighbour", ["less", "odd", "hostile"])
 def test_a_run_shows_no_difference_between_neighbours(runs, neighbour):
     assert runs["base"]["code"] == 0, runs["base"]["err"]
     assert public(runs[neighbour]) == public(runs["base"])

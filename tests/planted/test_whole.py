@@ -1,5 +1,7 @@
 """The audit of the whole way flags each planted fault, and not the sound run; what shows in every run, quickly."""
 
+import importlib.util
+import json
 import tempfile
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from synth.auditing.journeys import Shown, Ticket, journey
 from synth.privacy.relation import Relation
 from tests.planted.whole_faults import CANARIES, FAULTS
 
+ROOT = Path(__file__).resolve().parents[2]
 SURE = 1 - 1e-7  # of sound runs: a false alarm once in 1e7
 CERTAIN = ("numbers parsed as a batch", "an error that quotes a cell")
 
@@ -59,6 +62,22 @@ def test_the_comparison_notices_what_is_told(name):
     with FAULTS[name]():
         one, other = (once(canary, table) for table in canary.tables(Relation.ADD_REMOVE))
     assert uncovered(one) != uncovered(other)
+
+
+def test_the_table_of_the_docs_is_the_benchs():
+    """docs/audit.md holds what `make audit-whole` printed for the figures that are kept."""
+    spec = importlib.util.spec_from_file_location("bench_whole", ROOT / "benchmarks" / "audit_whole.py")
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    figures = ROOT / "benchmarks" / "results" / "audit_whole.json"
+    if not figures.exists():
+        pytest.skip("no figures are kept yet: make audit-whole")
+    kept = json.loads(figures.read_text())
+    page = (ROOT / "docs" / "audit.md").read_text()
+    assert [r["fault"] for r in kept["faults"]] == list(FAULTS)
+    assert all(r["violated"] for r in kept["faults"])
+    assert bench.planted(kept["faults"]) in page
+    assert not any(r["violated"] for r in kept.get("sound", []))
 
 
 @pytest.mark.slow

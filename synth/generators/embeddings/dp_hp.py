@@ -4,18 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
-from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import Columns, public_rng
 from synth.generators.embeddings.fit import Options
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import Block, CountsRelease, EmbeddingRelease, Release, Tensors, Term
 
 LEAST = 1.5  # a bin of a category holds this many times the noise of the cells that it adds to a table
@@ -24,7 +26,7 @@ POWER = 2 / 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPHP:
+class DPHP(Method):
     """DP-HP (arXiv 2106.05042): Mehler's kernel by its Hermite features, released once.
 
     Sum kernel: every column times the label. Product kernel: ``pairs`` random pairs of columns (all where there are
@@ -47,12 +49,15 @@ class DPHP:
     ensembles: int = 4
     steps: int = 300
     back_end: str = "mixture"
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "degree": Between(1, 64), "decay": Between(1e-3, 0.999), "pairs": Between(1, 100_000),
+        "sum_share": SHARE, "oneway_share": SHARE, "components": COMPONENTS, "ensembles": ENSEMBLES,
+        "steps": STEPS, "back_end": OneOf(embedding.BACK_ENDS),
+    }  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-way counts, then the embedding with the rest of the budget. Errors: UsageError for a bad option."""
-        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
-        if not (0 < self.decay < 1 and self.degree >= 1 and 0 < self.sum_share < 1):
-            raise UsageError("options decay and sum_share must lie in (0, 1), degree be at least 1")
+        self.check_options()
 
         def features(total: float, found: Mapping[str, Histogram], left: float) -> Tensors | None:
             made = self._columns(total, found, setting, left)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from synth.generators.embeddings.fit import Loss, Options
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.fit import Options as TableOptions
 from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import CountsRelease, EmbeddingRelease, PathRelease, Release, Tensors
 
 MOST_ANCHORS = 8000  # one path tells so many values
@@ -24,7 +26,7 @@ LABEL_RHO = 0.3  # the label takes part in most of what the joint kernel of a pa
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPKernel:
+class DPKernel(Method):
     """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in the two forms that keep what they promise.
 
     ``form``: ``anova``, finite features of a sum of delta kernels over pairs, or ``path``, one sample path of the
@@ -49,13 +51,15 @@ class DPKernel:
     components: int = 100
     ensembles: int = 1
     steps: int = 300
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "form": OneOf(FORMS), "variant": OneOf(VARIANTS), "back_end": OneOf(embedding.BACK_ENDS),
+        "oneway_share": SHARE, "compared": Between(0.01, 100_000), "anchors": Between(1, MOST_ANCHORS),
+        "components": COMPONENTS, "ensembles": ENSEMBLES, "steps": STEPS,
+    }  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-way counts; then the embedding, or the path in rounds, with the rest of the budget."""
-        embedding.chosen("form", self.form, FORMS)
-        embedding.chosen("variant", self.variant, VARIANTS)
-        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
-        self._check()
+        self.check_options()
         if self.form == "path":
             return self._measure_path(ask, setting, progress)
         features = anova.joint if self.variant == "joint" else anova.conditional
@@ -65,12 +69,10 @@ class DPKernel:
 
         return embedding.measure(ask, setting, share=self.oneway_share, features=asked, progress=progress)
 
-    def _check(self) -> None:
-        """Errors: UsageError for options that are out of range or do not fit each other."""
+    def check_together(self) -> None:
+        """Errors: UsageError for options that do not fit each other."""
         if self.variant == "parallel" and (self.form, self.back_end) != ("anova", "mixture"):
             raise UsageError("option variant=parallel: goes with form=anova and back_end=mixture only")
-        if not (self.compared > 0 and 1 <= self.anchors <= MOST_ANCHORS):
-            raise UsageError(f"options compared and anchors: compared must be positive, anchors in 1..{MOST_ANCHORS}")
 
     def _measure_path(self, ask: Ask, setting: Setting, progress: Progress) -> list[Release]:
         counts, left = embedding.begin(ask, setting, share=self.oneway_share)

@@ -2,23 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.fit import Options
 from synth.generators.embeddings.fourier import bins, fourier, loss
 from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, OneOf, Range
 from synth.questions import CountsRelease, EmbeddingRelease, Fourier, Release
 
 LEAST = 25.0  # a bin holds at least this many deviations of the embedding's noise
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPMerf:
+class DPMerf(Method):
     """DP-MERF (arXiv 2002.11603): class-conditional random Fourier embedding, released once.
 
     ``frequencies``: their number; ``order``: how many columns each one joins, besides the label. ``oneway_share``:
@@ -39,12 +41,14 @@ class DPMerf:
     ensembles: int = 2
     steps: int = 300
     back_end: str = "mixture"
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "frequencies": FREQUENCIES, "order": ORDER, "oneway_share": SHARE, "components": COMPONENTS,
+        "ensembles": ENSEMBLES, "steps": STEPS, "back_end": OneOf(embedding.BACK_ENDS),
+    }  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-way counts, then the embedding with the rest of the budget."""
-        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
-        if self.frequencies < 1 or self.order < 1:
-            raise UsageError("options frequencies and order must be at least 1")
+        self.check_options()
 
         def features(total: float, found: Mapping[str, Histogram], left: float) -> Fourier | None:
             made = self._columns(total, found, setting, left)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from synth.generators.embeddings.embedding import Columns, public_rng
 from synth.generators.embeddings.fit import Options
 from synth.generators.embeddings.ntk_loss import GradientLoss
 from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import COMPONENTS, ENSEMBLES, ORDER, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import Block, CountsRelease, EmbeddingRelease, Gradients, Release
 
 TINY = 1e-3  # size of the network's weights: its second layer's gradients, of that size, leave a row's norm alone
@@ -21,7 +24,7 @@ WAVES = (1.0, 8.0)  # least and greatest number of sign changes over the range o
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPNTK:
+class DPNTK(Method):
     """DP-NTK (arXiv 2303.01687): features are a network's gradients at its random start, released once.
 
     The network has two layers; every hidden unit looks at ``order`` columns (odd) through weights of one size, so that
@@ -45,12 +48,20 @@ class DPNTK:
     ensembles: int = 1
     steps: int = 300
     back_end: str = "mixture"
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "features": Between(1, 1_000_000), "order": ORDER, "least": Between(0, 1e6), "oneway_share": SHARE,
+        "components": COMPONENTS, "ensembles": ENSEMBLES, "steps": STEPS,
+        "back_end": OneOf(embedding.BACK_ENDS),
+    }  # fmt: skip
+
+    def check_together(self) -> None:
+        """Errors: UsageError where an even number of columns could be undecided."""
+        if self.order % 2 == 0:
+            raise UsageError(f"--option order={self.order}: {self.name} needs an odd number, so that votes are decided")
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-way counts, then the mean gradient with the rest of the budget. Errors: UsageError for a bad option."""
-        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
-        if self.order < 1 or self.order % 2 == 0 or self.features < 1 or self.least < 0:
-            raise UsageError("options order must be odd, features at least 1 and least not negative")
+        self.check_options()
 
         def features(total: float, found: Mapping[str, Histogram], left: float) -> Gradients | None:
             made = embedding.columns(total, found, setting, least=self.least * setting.sigma(left))

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
 
-from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.fit import Distance, Options, Parts
 from synth.generators.embeddings.fourier import bins, fourier, loss
 from synth.generators.embeddings.loss import FourierLoss
 from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import CountsRelease, EmbeddingRelease, Fourier, Release
 
 LEAST = 25.0  # a bin holds at least this many deviations of the embedding's noise
@@ -21,7 +23,7 @@ MOST = 4.0  # no frequency weighs more than this many times the mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pearl:
+class Pearl(Method):
     """PEARL (arXiv 2106.04590): characteristic function distance with adversarially weighted frequencies.
 
     ``frequencies``: their number; ``order``: how many columns each one joins, the target in every second.
@@ -43,12 +45,15 @@ class Pearl:
     ensembles: int = 2
     steps: int = 300
     back_end: str = "mixture"
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "frequencies": FREQUENCIES, "order": ORDER, "adversary": Between(0, 1), "oneway_share": SHARE,
+        "components": COMPONENTS, "ensembles": ENSEMBLES, "steps": STEPS,
+        "back_end": OneOf(embedding.BACK_ENDS),
+    }  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-way counts, then the characteristic function with the rest of the budget. Errors: UsageError."""
-        embedding.chosen("back_end", self.back_end, embedding.BACK_ENDS)
-        if self.frequencies < 1 or self.order < 1 or self.adversary < 0:
-            raise UsageError("options frequencies and order must be at least 1, adversary at least 0")
+        self.check_options()
 
         def features(total: float, found: Mapping[str, Histogram], left: float) -> Fourier | None:
             made = embedding.columns(total, found, setting, least=LEAST * setting.sigma(left, signed=True))

@@ -21,7 +21,6 @@ from synth.questions import Bins, Counts, CountsRelease, Marginal, Release
 
 REST = "rows"  # purpose of the count that takes what trees leave of their share
 LEAST_LEFT = 1e-12
-MOST_STEPS = 1_000_000
 KEPT = 2000  # hidden draws that make the final mixture
 PUBLIC_SEED = 20180714  # initial weights and generated rows while training: anybody can draw them again
 
@@ -126,13 +125,6 @@ def check_opacus() -> None:
     """Errors: UsageError when the library of per-example gradients is not installed."""
     if find_spec("opacus") is None:
         raise UsageError("opacus is not installed; run: pip install 'facsimile-synth[sgd]'")
-
-
-def check_between(method: str, **given: tuple[float, float, float]) -> None:
-    """Errors: UsageError naming the option, its value and its range; each is (value, least, most)."""
-    for name, (value, least, most) in given.items():
-        if not least <= value <= most:
-            raise UsageError(f"--option {name}={value}: {method} needs a number from {least:g} to {most:g}")
 
 
 class Average:

@@ -1,7 +1,8 @@
 """`dp_ctgan`: a generator trained against a critic that sees rows through noisy clipped gradients only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,8 +12,10 @@ from synth import perceptrons
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
+from synth.generators.method import Method, check_range
 from synth.generators.networks import Adam, network
 from synth.generators.product import Product
+from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
 from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import CRITIC, whole_rate
 
@@ -23,7 +26,7 @@ AVERAGED = 0.98  # of the running mean of the generator's weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPCtgan:
+class DPCtgan(Method):
     """A conditional-free CTGAN on public groups, its critic trained by DP-SGD; the generator sees the critic alone.
 
     ``steps``: of the critic, each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``;
@@ -49,22 +52,21 @@ class DPCtgan:
     critic_rate: float = 2e-3
     generator_rate: float = 1e-3
     decay: float = 20.0
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "moves": Between(1, 100),
+        "oneway_share": SHARE, "groups": Between(2, 1000), "hidden": Between(1, 4096), "critic_rate": RATE,
+        "generator_rate": RATE, "decay": Between(0, 1e8),
+    }  # fmt: skip
 
     @property
     def gaussian(self) -> bool:
         """Whether all questions are Gaussian, so that the run has a mu."""
         return False
 
-    def check(self) -> None:
-        """Errors: UsageError for an option out of its range, or without the extra [sgd]."""
+    def check_together(self) -> None:
+        """Errors: UsageError where the decay would overshoot zero, or without the extra [sgd]."""
         common.check_opacus()
-        common.check_between(
-            self.name, steps=(self.steps, 1, common.MOST_STEPS), rate=(self.rate, 1e-6, 1.0),
-            clip=(self.clip, 1e-6, 1e6), moves=(self.moves, 1, 100), oneway_share=(self.oneway_share, 0.01, 0.99),
-            groups=(self.groups, 2, 1000),
-            hidden=(self.hidden, 1, 4096), critic_rate=(self.critic_rate, 1e-8, 1.0),
-            generator_rate=(self.generator_rate, 1e-8, 1.0), decay=(self.decay, 0.0, 1 / self.critic_rate),
-        )  # fmt: skip
+        check_range("decay", self.decay, Between(0.0, 1 / self.critic_rate), method=self.name)
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-ways, then the whole training: each step of the critic asks, what the generator does is free."""

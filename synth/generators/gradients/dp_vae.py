@@ -1,7 +1,8 @@
 """`dp_vae`: a variational autoencoder trained by DP-SGD, encoder and decoder alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -10,8 +11,10 @@ from synth import perceptrons
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
+from synth.generators.method import Method
 from synth.generators.networks import Adam
 from synth.generators.product import Product
+from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
 from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import AUTOENCODER, whole_rate
 
@@ -20,7 +23,7 @@ AVERAGED = 0.98  # of the running mean of the weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPVae:
+class DPVae(Method):
     """An autoencoder on public groups; synthetic rows come from its decoder at fresh latent draws.
 
     ``steps``: each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``. ``oneway_share``: part
@@ -43,21 +46,20 @@ class DPVae:
     hidden: int = 64
     latent: int = 4
     learning_rate: float = 6e-3
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "oneway_share": SHARE,
+        "groups": Between(2, 1000), "hidden": Between(1, 4096), "latent": Between(1, 256),
+        "learning_rate": RATE,
+    }  # fmt: skip
 
     @property
     def gaussian(self) -> bool:
         """Whether all questions are Gaussian, so that the run has a mu."""
         return False
 
-    def check(self) -> None:
-        """Errors: UsageError for an option out of its range, or without the extra [sgd]."""
+    def check_together(self) -> None:
+        """Errors: UsageError without the extra [sgd]."""
         common.check_opacus()
-        common.check_between(
-            self.name, steps=(self.steps, 1, common.MOST_STEPS), rate=(self.rate, 1e-6, 1.0),
-            clip=(self.clip, 1e-6, 1e6), oneway_share=(self.oneway_share, 0.01, 0.99),
-            groups=(self.groups, 2, 1000), hidden=(self.hidden, 1, 4096),
-            latent=(self.latent, 1, 256), learning_rate=(self.learning_rate, 1e-8, 1.0),
-        )  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-ways, then the whole training, each step of which asks."""

@@ -1,8 +1,9 @@
 """`pate_gan`: a generator trained against a student that learns from noisy votes of many small teachers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, nextafter, sqrt
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -12,8 +13,10 @@ from synth import perceptrons
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
 from synth.generators.marginals.mixture import SAFE
+from synth.generators.method import Method
 from synth.generators.networks import Adam, Network, network
 from synth.generators.product import Product
+from synth.generators.ranges import RATE, SHARE, Between, Range
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
 
@@ -27,7 +30,7 @@ STUDENT_RATE = 2e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class PateGan:
+class PateGan(Method):
     """Every row goes to one of many teachers; only noisy counts of their votes about generated rows leave the door.
 
     ``rounds``: of lessons and votes, ``asked`` rows judged in each, every one of them paid for; ``rows_each``: rows of
@@ -53,15 +56,11 @@ class PateGan:
     groups: int = 20
     hidden: int = 64
     generator_rate: float = 5e-4
-
-    def check(self) -> None:
-        """Errors: UsageError for an option out of its range."""
-        common.check_between(
-            self.name, rounds=(self.rounds, 1, common.MOST_STEPS), asked=(self.asked, 1, 100_000),
-            rows_each=(self.rows_each, 1, 100_000), features=(self.features, 1, 4096), moves=(self.moves, 1, 1000),
-            oneway_share=(self.oneway_share, 0.01, 0.99), groups=(self.groups, 2, 1000), hidden=(self.hidden, 1, 4096),
-            generator_rate=(self.generator_rate, 1e-8, 1.0),
-        )  # fmt: skip
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "rounds": Between(1, 100_000), "asked": Between(1, 100_000), "rows_each": Between(1, 100_000),
+        "features": Between(1, 4096), "moves": Between(1, 1000), "oneway_share": SHARE,
+        "groups": Between(2, 1000), "hidden": Between(1, 4096), "generator_rate": RATE,
+    }  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-ways, then the whole training: each round asks for votes, what follows from them is free."""

@@ -9,12 +9,13 @@ from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import oneway
 from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import SAFE, axis
+from synth.generators.method import Method
 from synth.generators.product import Product
 from synth.questions import CountsRelease
 
 
 @dataclass(frozen=True, kw_only=True)
-class Independent:
+class Independent(Method):
     """Columns drawn independently from their noisy one-way counts: a mixture with one component.
 
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.

@@ -1,7 +1,8 @@
 """`mixture`: noisy one- and two-way tables on merged bins, fitted by a mixture of product distributions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from synth.generators.marginals import fit as fitting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.heading import headed
 from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import SHARE, Range
 from synth.questions import CountsRelease
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
@@ -21,7 +24,7 @@ RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of ab
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mixture:
+class Mixture(Method):
     """The flagship: all pairs of columns at once, no private selection, fitted in seconds on one core.
 
     ``oneway_share``: part of mu**2 for one-way counts; what trees leave of it goes to the tables.
@@ -37,6 +40,9 @@ class Mixture:
     oneway_share: float = 0.33
     plan: pairs.Plan = field(default_factory=pairs.Plan)
     options: fitting.Options = field(default_factory=fitting.Options)
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "oneway_share": SHARE,
+    }  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
         """One-way counts of every column, then tables of pairs on bins merged by these counts."""

@@ -1,20 +1,22 @@
 """`aim`: AIM as OpenDP and mbi run it (arXiv 2201.12677); the extra `peers`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import SHARE, STEPS, Between, Range
 from synth.generators.rivals import external_fit
 from synth.questions import CountsRelease, ExternalRelease
 from synth.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aim:
+class Aim(Method):
     """One-way tables, then round after round the table that the model fits worst, with growing budgets.
 
     ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``steps``: most, of the fit.
@@ -32,12 +34,10 @@ class Aim:
     steps: int = 3000
     rounds: int = 0
     max_size: float = 80.0
-
-    def check(self) -> None:
-        """Errors: UsageError for an option out of its range."""
-        external_fit.check_options(
-            bins=self.bins, numbers=self.numbers, steps=self.steps, rounds=self.rounds, max_size=self.max_size
-        )
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "bins": Between(2, 4096), "numbers": SHARE, "steps": STEPS, "rounds": Between(0, 10_000),
+        "max_size": Between(0.01, 100_000),
+    }  # fmt: skip
 
     def check_schema(self, schema: Schema) -> None:  # noqa: ARG002
         """Errors: UsageError, before anything is spent, when the extra is not installed."""

@@ -33,19 +33,6 @@ def check_installed() -> None:
         raise UsageError(f"{', '.join(lacking)} not installed; run: pip install 'facsimile-synth[peers]'")
 
 
-def check_options(*, bins: int, numbers: float, steps: int = 1, rounds: int = 0, max_size: float = 1.0) -> None:
-    """Errors: UsageError naming the option that is out of its range."""
-    if bins < 2:
-        raise UsageError(f"--option bins={bins}: at least 2 are needed")
-    if not 0 < numbers < 1:
-        raise UsageError(f"--option numbers={numbers}: a share between 0 and 1 is needed")
-    if steps < 1 or rounds < 0 or not max_size > 0:
-        raise UsageError(
-            f"--option steps={steps}, rounds={rounds}, max_size={max_size}: at least 1 step, rounds from 0 on, and a "
-            "size above 0 are needed"
-        )
-
-
 def measure(
     ask: Ask, setting: Setting, *, algorithm: str, bins: int, numbers: float, progress: Progress, **limits: Any
 ) -> list[Any]:

@@ -1,20 +1,22 @@
 """`mst`: MST as OpenDP and mbi run it (arXiv 2108.04978); the extra `peers`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import SHARE, STEPS, Between, Range
 from synth.generators.rivals import external_fit
 from synth.questions import CountsRelease, ExternalRelease
 from synth.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mst:
+class Mst(Method):
     """One-way tables, then the pairs of a maximum spanning tree, chosen privately. The library is OpenDP.
 
     ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``steps``: most, of
@@ -30,10 +32,9 @@ class Mst:
     bins: int = 32
     numbers: float = 0.1
     steps: int = 500
-
-    def check(self) -> None:
-        """Errors: UsageError for an option out of its range."""
-        external_fit.check_options(bins=self.bins, numbers=self.numbers, steps=self.steps)
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "bins": Between(2, 4096), "numbers": SHARE, "steps": STEPS,
+    }  # fmt: skip
 
     def check_schema(self, schema: Schema) -> None:  # noqa: ARG002
         """Errors: UsageError, before anything is spent, when the extra is not installed."""

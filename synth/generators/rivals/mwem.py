@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import oneway
 from synth.generators.marginals.denoise import project
 from synth.generators.marginals.mixture import SAFE
+from synth.generators.method import Method
 from synth.generators.product import Product
-from synth.generators.rivals import external_fit
+from synth.generators.ranges import SHARE, Between, Range
 from synth.generators.rivals.external_fit import as_product, grouped
 from synth.questions import Bins, Choice, ChoiceRelease, Counts, CountsRelease, Marginal
 from synth.schema import Schema
@@ -26,7 +27,7 @@ SWEEPS = 15  # passes over all that was measured, after each round
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mwem:
+class Mwem(Method):
     """Round after round the pair of columns that the weights fit worst is chosen, counted, and the weights follow.
 
     ``rounds``: pairs measured, at most. ``bins``: most bins of a number; fewer where the whole table would pass a
@@ -45,13 +46,15 @@ class Mwem:
     numbers: float = 0.1
     ones: float = 0.3
     choices: float = 0.2
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "rounds": Between(0, 10_000), "bins": Between(2, 4096), "numbers": SHARE, "ones": SHARE,
+        "choices": SHARE,
+    }  # fmt: skip
 
-    def check(self) -> None:
-        """Errors: UsageError for an option out of its range."""
-        external_fit.check_options(bins=self.bins, numbers=self.numbers, rounds=self.rounds)
-        for name, share in (("ones", self.ones), ("choices", self.choices)):
-            if not 0 < share < 1:
-                raise UsageError(f"--option {name}={share}: a share between 0 and 1 is needed")
+    @property
+    def small(self) -> bool:
+        """Whether only tables of few cells will do, so that the schema must be complete before a run."""
+        return True
 
     def check_schema(self, schema: Schema) -> None:
         """Errors: UsageError where even two bins a number leave more than a million cells."""
@@ -67,6 +70,14 @@ class Mwem:
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
         """Counts for bins, of single columns, then of the pairs that are chosen one by one."""
+        return self._measure(ask, setting, progress, sweeps=SWEEPS)
+
+    def check(self, ask: Ask, setting: Setting) -> None:
+        """As every method's, with weights that follow answers but roughly: they decide what is asked, not its price."""
+        self.check_options()
+        self._measure(ask, setting, lambda _: None, sweeps=1)
+
+    def _measure(self, ask: Ask, setting: Setting, progress: Progress, *, sweeps: int) -> list[Any]:
         self.check_schema(setting.schema)
         most = self._most(setting.schema)
         wide = {n: c for n, c in setting.schema.measured().items() if c.is_numeric and c.cells > most}
@@ -83,7 +94,7 @@ class Mwem:
         left = SAFE * (1 - oneway.spent(releases, one)) / max(rounds, 1)
         for i in range(rounds):
             progress(i / rounds)
-            weights = Weights(bins, releases, setting)
+            weights = Weights(bins, releases, setting, sweeps=sweeps)
             at = self._worst(ask, weights, [p for p in pairs if p not in weights.told], setting, left, releases)
             marginal = Marginal(bins=tuple(bins[n] for n in at), sigma=one.sigma(left * (1 - self.choices)))
             releases.append(ask(Counts(purpose=PURPOSE[2], marginals=(marginal,))))
@@ -140,7 +151,9 @@ class Weights:
     (arXiv 1012.4763, Figure 1); errors count in parts of what the table cell holds, so that small cells move as fast.
     """
 
-    def __init__(self, bins: Mapping[str, Bins], releases: Sequence[Any], setting: Setting) -> None:
+    def __init__(
+        self, bins: Mapping[str, Bins], releases: Sequence[Any], setting: Setting, *, sweeps: int = SWEEPS
+    ) -> None:
         self.bins = dict(bins)
         names = list(self.bins)
         told = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in PURPOSE]
@@ -153,7 +166,7 @@ class Weights:
         self.cells = np.full([self.bins[n].size for n in names], 1.0)
         self.cells /= self.cells.size
         goals = [(tuple(names.index(c) for c in m.columns), self._goal(v)) for m, v in answers]
-        for _ in range(SWEEPS):
+        for _ in range(sweeps):
             for axes, goal in goals:
                 self._move(axes, goal)
 

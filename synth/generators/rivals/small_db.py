@@ -1,17 +1,19 @@
 """`small_db`: of all databases of a few records the one whose counts are nearest (arXiv 1109.2229, section 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import comb, prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.axis import Axis
 from synth.generators.base import Ask, Progress, Setting
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import SHARE, Between, Range
 from synth.questions import Bins, Choice, ChoiceRelease
 from synth.schema import Column, Schema
 
@@ -21,7 +23,7 @@ GROWTH, LARGEST = 1.02, 2**24  # row counts tried, each so much above the last
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmallDb:
+class SmallDb(Method):
     """The lecture's mechanism: purely private, exponential in the number of columns, so for teaching sizes only.
 
     ``records``: most records of the database; fewer where there would be too many to choose from. ``bins``: equal parts
@@ -37,14 +39,14 @@ class SmallDb:
     records: int = 8
     bins: int = 2
     counting: float = 0.1
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "records": Between(2, 1000), "bins": Between(1, 4096), "counting": SHARE,
+    }  # fmt: skip
 
-    def check(self) -> None:
-        """Errors: UsageError for an option out of its range."""
-        if self.bins < 1 or self.records < 2 or not 0 < self.counting < 1:
-            raise UsageError(
-                f"--option bins={self.bins}, records={self.records}, counting={self.counting}: at least 1 bin and 2 "
-                "records, and a share between 0 and 1, are needed"
-            )
+    @property
+    def small(self) -> bool:
+        """Whether only tables of few cells will do, so that the schema must be complete before a run."""
+        return True
 
     def check_schema(self, schema: Schema) -> None:
         """Errors: UsageError where there are too many databases even of two records."""

@@ -1,11 +1,13 @@
 """`slice_wasserstein`: the slicing mechanism's release, a network trained by Wasserstein distances of single slices."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from synth.errors import UsageError
 from synth.generators.base import Setting
+from synth.generators.ranges import Between, OneOf, Range
 from synth.generators.slices import training as slicing_training
 from synth.generators.slices.divergence import wasserstein
 from synth.generators.slices.slicing import Slicing
@@ -24,14 +26,15 @@ class SliceWasserstein(Slicing):
     loss: str = "wasserstein"
     k: int = 1
     batch: int = 512
+    ranges: ClassVar[Mapping[str, Range]] = {
+        **Slicing.ranges, "loss": OneOf(("wasserstein",)), "k": Between(1, 1),
+    }  # fmt: skip
 
-    def check(self) -> None:
-        """Errors: UsageError for options that are unknown or out of range; loss and k are fixed here."""
-        if self.loss != "wasserstein" or self.k != 1:
-            raise UsageError("options loss and k: slice_wasserstein has only wasserstein and 1; choose method slicing")
+    def check_together(self) -> None:
+        """Errors: UsageError for options that do not fit each other."""
         replace(Slicing(), groups=self.groups, encoding=self._encoding, directions=self.directions, loss="kl",
                 num_slices=self.num_slices, batch=self.batch, steps=self.steps, ridge=self.ridge,
-                learning_rate=self.learning_rate).check()  # fmt: skip
+                learning_rate=self.learning_rate).check_together()  # fmt: skip
 
     @property
     def _encoding(self) -> str:

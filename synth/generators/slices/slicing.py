@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import oneway
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.mixture import SAFE, axis, rake
+from synth.generators.method import Method
 from synth.generators.product import Product
+from synth.generators.ranges import RATE, Between, OneOf, Range
 from synth.generators.slices import encoding as slicing_encoding
 from synth.generators.slices import moments as slicing_moments
 from synth.generators.slices import oneway as slicing_oneway
@@ -31,7 +34,7 @@ MOST_VALUES = 1 << 26  # of one release: more groups than fit are not asked for
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slicing:
+class Slicing(Method):
     """The slicing mechanism of arXiv 2410.19941, with grouped rows and two stages by default.
 
     ``loss``: ``moments`` (second moments of the sums, fitted by a mixture), ``characteristic``, or an f-divergence of
@@ -58,10 +61,16 @@ class Slicing:
     steps: int = 800
     ridge: float = 1.0
     learning_rate: float = 1e-3
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "loss": OneOf(LOSSES), "groups": OneOf(("auto", "records"), most=MOST_VALUES),
+        "encoding": OneOf(ENCODINGS), "directions": OneOf(DIRECTIONS), "num_slices": Between(1, 100_000),
+        "k": Between(1, 3), "batch": Between(2, 1_000_000), "steps": Between(0, 1_000_000),
+        "ridge": Between(1e-9, 1e9), "learning_rate": RATE,
+    }  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-ways and then sums of groups, on bins that these choose; or, with another encoding, slices alone."""
-        self.check()
+        self.check_options()
         progress(0.0)
         releases = self._two(ask, setting) if self._encoding == "merged" else self._one(ask, setting)
         progress(1.0)
@@ -77,7 +86,7 @@ class Slicing:
         progress: Progress,
     ) -> Product:
         """A mixture by moments, or a network's distributions, from any release of slices."""
-        self.check()
+        self.check_options()
         counts = [r for r in releases if isinstance(r, CountsRelease)]
         slices = next((r for r in releases if isinstance(r, SlicesRelease)), None)
         total, found = _alone(counts, slices, setting)
@@ -93,19 +102,13 @@ class Slicing:
         return _product(total, found, {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)},
                         weights)  # fmt: skip
 
-    def check(self) -> None:
-        """Errors: UsageError for options that are unknown, out of range or do not fit each other."""
-        for name, known in (("loss", LOSSES), ("encoding", ENCODINGS), ("directions", DIRECTIONS)):
-            if getattr(self, name) not in known:
-                raise UsageError(f"option {name} {getattr(self, name)!r}: choose one of {', '.join(known)}")
-        if self.groups not in ("auto", "records") and not (self.groups.isdecimal() and int(self.groups) >= 1):
-            raise UsageError(f"option groups {self.groups!r}: choose auto, records or a number from 1")
-        if not (1 <= self.k <= 3 and self.batch >= 2 and self.steps >= 0 and self.num_slices >= 1
-                and self.ridge > 0 and 0 < self.learning_rate <= 1):  # fmt: skip
-            raise UsageError("options k, batch, steps, num_slices, ridge, learning_rate: k is 1 to 3, batch at least "
-                             "2, learning_rate above 0 and at most 1, the rest above 0")  # fmt: skip
+    def check_together(self) -> None:
+        """Errors: UsageError for options that do not fit each other."""
+        if self.loss == "moments" and self.directions != "rotation":
+            raise UsageError("option loss=moments: needs slices on a full rotation; leave directions alone, or choose "
+                             "loss characteristic or kl")  # fmt: skip
         if self._encoding == "merged" and (self.groups == "records" or self.directions != "rotation"):
-            raise UsageError("option encoding 'merged': needs groups and a rotation; leave groups and directions alone")
+            raise UsageError("option encoding=merged: needs groups and a rotation; leave groups and directions alone")
 
     @property
     def needs_public_rows(self) -> bool:
@@ -170,14 +173,16 @@ class Slicing:
 
     def _number(self, rows: float, encoding: Encoding, masses: Sequence[np.ndarray], sigma: float) -> int:
         """Number of groups, from public quantities and noisy releases."""
+        most = max(MOST_VALUES // encoding.dim, 1)
         if self.groups.isdecimal():
+            if int(self.groups) > most:
+                raise UsageError(f"--option groups={self.groups}: at most {most} for {encoding.dim} coordinates")
             return int(self.groups)
         size = SMALL_GROUP
         if self.loss == "moments":
             tables = [b.table for b in encoding.blocks]
             varies = sum(float(m @ (t**2).sum(1) - ((m @ t) ** 2).sum()) for t, m in zip(tables, masses, strict=True))
             size = GROWTH * sigma**2 * encoding.dim / max(varies, 1e-12)
-        most = max(MOST_VALUES // encoding.dim, 1)
         return int(np.clip(rows / max(size, 1.0), 1, most))
 
     def _moments(self, slices, masses, total, setting: Setting, *, rng, device, progress):

@@ -165,9 +165,8 @@ def _enumerated(asked, rows, weight, name):
 
 @pytest.mark.parametrize("name", ["merf", "pearl", "hp", "ntk", "anova"])
 def test_an_unknown_back_end_is_refused_before_anything_is_asked(name):
-    generator = with_options(SMALL[name], {"back_end": "oracle"})
     with pytest.raises(UsageError, match="mixture, network"):
-        measured(generator, ROWS)
+        measured(with_options(SMALL[name], {"back_end": "oracle"}), ROWS)
 
 
 @pytest.mark.parametrize("name", ["merf", "hp", "ntk", "path"])

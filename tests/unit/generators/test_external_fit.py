@@ -106,4 +106,4 @@ def test_a_missing_extra_is_named_with_its_remedy(monkeypatch):
 @pytest.mark.parametrize("wrong", [Mst(bins=1), Mst(numbers=0.0), Aim(rounds=-1), Aim(max_size=0.0)])
 def test_options_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError, match="--option"):
-        wrong.check()
+        wrong.check_options()

@@ -200,7 +200,7 @@ def test_wrong_options_are_refused_before_anything_is_asked(options):
 
 def test_wasserstein_takes_no_other_loss():
     with pytest.raises(UsageError, match="loss"):
-        SliceWasserstein(loss="kl").check()
+        SliceWasserstein(loss="kl").check_options()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])

@@ -81,4 +81,4 @@ def test_larger_tables_are_refused_by_number_with_a_way_out():
 )
 def test_options_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError, match="--option"):
-        wrong.check()
+        wrong.check_options()

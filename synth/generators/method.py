@@ -1,0 +1,46 @@
+"""What every method can say against a run before anything is spent."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Enough, Setting
+from synth.generators.ranges import Range
+from synth.schema import Schema
+
+
+class Method:
+    """A generator's checks. ``ranges``: what each of its options may be, by name; every option has one."""
+
+    ranges: ClassVar[Mapping[str, Range]] = {}
+
+    def check(self, ask: Ask, setting: Setting) -> None:
+        """All that this method has to say against a run in this setting, before the spend.
+
+        ``ask``: a rehearsed curator, which refuses what the real one would, and answers from made-up rows; it may stop
+        the questions with ``Enough`` once all that is to be paid for has been asked.
+        Errors: UsageError for options and schema, BudgetError for questions beyond the grant.
+        """
+        self.check_options()
+        self.check_schema(setting.schema)
+        with suppress(Enough):
+            self.measure(ask, setting, progress=lambda _: None)  # type: ignore[attr-defined]
+
+    def check_options(self) -> None:
+        """Each option in its range, and what they forbid each other. Errors: UsageError."""
+        for name, allowed in self.ranges.items():
+            check_range(name, getattr(self, name), allowed, method=getattr(self, "name", ""))
+        self.check_together()
+
+    def check_together(self) -> None:
+        """What options forbid each other. Errors: UsageError."""
+
+    def check_schema(self, schema: Schema) -> None:
+        """What tables of this schema, or this installation, do not allow. Errors: UsageError."""
+
+
+def check_range(name: str, value: Any, allowed: Range, *, method: str) -> None:
+    """Errors: UsageError naming the option, its value and what it may be."""
+    if not allowed.admits(value):
+        raise UsageError(f"--option {name}={value}: must be {allowed} (method {method})")

@@ -1,0 +1,57 @@
+"""A messy hospital file in a browser, from upload to release: nothing of a patient is published by confirming all."""
+
+import zipfile
+
+import pandas as pd
+import pytest
+
+from tests.app import test_browser
+from tests.app.test_browser import CHROMIUM, IDLE, keep, press, there
+from tests.messy import messy, secrets, told_in
+
+served, visit, clock = test_browser.served, test_browser.visit, test_browser.clock  # fixtures
+pytestmark = [
+    pytest.mark.xdist_group("app"),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
+
+
+def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tmp_path):
+    """More than for a clean file: who a person is, and one charge for the long lists."""
+    table = messy()
+    table.to_csv(tmp_path / "visits.csv", index=False)
+    page = visit(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
+    page.locator("input[type=file]").first.set_input_files(tmp_path / "visits.csv")
+    page.get_by_test_id("stFileChipName").wait_for()
+    page.wait_for_function(IDLE)
+    press(page, "Load this table", "Describe")
+    keep(page, "messy-describe")
+    page.get_by_text("I have checked them", exact=False).first.click()
+    page.wait_for_function(IDLE)
+    page.get_by_role("button", name="Confirm all columns").click()
+    page.get_by_text("All columns are confirmed on your word.").wait_for()
+    assert page.get_by_role("button", name="Next: Budget").count() == 0, "the long lists and the person still wait"
+    asked = page.get_by_test_id("stSelectbox").filter(has_text="Can a person appear in more than one row?")
+    asked.locator("input").click()
+    page.get_by_role("option", name="Yes: patient tells persons apart").click()
+    page.wait_for_function(IDLE)
+    keep(page, "messy-answered")
+    page.get_by_role("button", name="Spend epsilon 0.1 and learn").click()
+    page.get_by_text("Learnt privately: postcode, diagnosis").wait_for()
+    for step in ("Budget", "Method", "Run"):
+        press(page, f"Next: {step}", step)
+    page.get_by_role("button", name="Spend epsilon").click()
+    page.get_by_role("button", name="Next: Review").click()
+    there(page, "Review")
+    press(page, "Next: Release", "Release")
+    page.get_by_text("Word for word, because somebody vouched for them").wait_for()
+    keep(page, "messy-release")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Everything (.zip)").click()
+    download.value.save_as(tmp_path / "release.zip")
+    with zipfile.ZipFile(tmp_path / "release.zip") as archive:
+        archive.extractall(tmp_path / "release")
+    for name, cells in secrets(table).items():
+        if name != "dob":  # dates of the synthetic table meet real ones by chance; see tests/unit/test_vouching.py
+            assert told_in(tmp_path / "release", {c for c in cells if len(c) > 5}) == set(), name
+    assert "note" not in pd.read_csv(tmp_path / "release" / "synthetic.csv", nrows=1).columns

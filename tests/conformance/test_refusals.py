@@ -1,0 +1,265 @@
+"""Nothing is spent in vain: every method, relation and option at, below and above its ends, and conflicting pairs.
+
+A refusal leaves the ledger untouched; what is accepted has had all its questions put to a real curator. The table of
+docs/reliability.md is printed by ``python -m tests.conformance.test_refusals``.
+"""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+import synth
+from synth import answering
+from synth.generators import GENERATORS
+from synth.generators.options import options_of, with_options
+from synth.generators.ranges import Between, OneOf
+from synth.privacy.accounting import calibrate
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.ledger import Ledger
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.rehearsal import rehearse
+from tests.conftest import SMALL, small_frame
+
+TINY = {"target": "b", "columns": {"a": {"type": "integer", "min": 0, "max": 3},
+                                   "b": {"type": "boolean", "categories": ["n", "y"]},
+                                   "c": {"type": "categorical", "categories": ["u", "v", "w"]}}}  # fmt: skip
+SCHEMA = synth.parse(TINY)
+FRAME = small_frame(40)[[]].assign(a="1", b="y", c="u")
+RELATIONS = [(n, r) for n in GENERATORS for r in GENERATORS[n].relations]
+# Above their ends words are words nobody knows; numbers a step beyond, and those that are none.
+SENSELESS = (nan, inf, -inf, "1e400", "nan", "", "x" * 6000, "9" * 5000, -1, 2.5)
+
+
+def outside(name, option):
+    """Values of an option that lie beyond its ends, or are no values at all."""
+    allowed, usual = GENERATORS[name].ranges[option], options_of(GENERATORS[name])[option]
+    if isinstance(allowed, OneOf):
+        return ["", "magic", "0", "-1", str(allowed.most + 1), chr(0xD800)]
+    step = 1 if isinstance(usual, int) else abs(allowed.least) * 1e-6 + 1e-12
+    beyond = [allowed.least - step, allowed.most + max(step, allowed.most * 1e-9)]
+    beyond = [int(np.ceil(b)) if isinstance(usual, int) else b for b in beyond]
+    return [*beyond, *(v for v in SENSELESS if not (isinstance(v, float) and allowed.admits(v)))]
+
+
+def inside(name, option):
+    """The ends of an option, and each of its words."""
+    allowed, usual = GENERATORS[name].ranges[option], options_of(GENERATORS[name])[option]
+    if isinstance(allowed, OneOf):
+        return [*allowed.words, *(["1", "7"] if allowed.most else [])]
+    return [type(usual)(allowed.least), type(usual)(allowed.most)]
+
+
+def grant(relation, epsilon=1.0):
+    return Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=Relation(relation)),
+                 mu=calibrate(epsilon, 1e-5))  # fmt: skip
+
+
+def verdict(name, relation, options):
+    """The reason for a refusal, as a run gives it before the spend, or None."""
+    try:
+        rehearse(with_options(GENERATORS[name], options), SCHEMA, grant(relation))
+    except synth.UsageError as error:
+        return str(error)
+    return None
+
+
+def run(name, relation, options, book):
+    return synth.run(FRAME, schema=SCHEMA, epsilon=1.0, delta=1e-5, method=name, relation=relation, dataset="d",
+                     options=options, ledger=book, num_rows=5)  # fmt: skip
+
+
+def spends(book):
+    return [e for e in Ledger(book).entries() if e.kind == "spend"]
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_every_option_has_a_range_that_holds_its_default(name):
+    options, ranges = options_of(GENERATORS[name]), GENERATORS[name].ranges
+    assert options.keys() == ranges.keys()
+    assert all(ranges[n].admits(v) for n, v in options.items())
+    assert all(isinstance(r, Between | OneOf) for r in ranges.values())
+
+
+@pytest.mark.parametrize(("name", "relation"), RELATIONS)
+def test_an_option_beyond_its_ends_is_refused_with_the_ledger_untouched(name, relation, tmp_path):
+    """By whole runs, on a ledger of their own, and each time in one line that names the option."""
+    book, tried = tmp_path / "ledger.sqlite", 0
+    for option in GENERATORS[name].ranges:
+        for value in outside(name, option):
+            with pytest.raises(synth.UsageError, match=option) as told:
+                run(name, relation, {option: value}, book)
+            assert len(str(told.value)) < 2100
+            tried += 1
+    assert spends(book) == []
+    assert tried >= 6 * len(GENERATORS[name].ranges)
+
+
+def settled(name):
+    """Methods whose rehearsal loads other libraries for seconds, or does real work: only with ``-m slow``."""
+    return name not in ("aim", "mst", "dp_ctgan", "dp_vae")
+
+
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [pytest.param(n, r, marks=[] if settled(n) and r == "add_remove" else pytest.mark.slow) for n, r in RELATIONS],
+)
+def test_an_option_at_its_ends_is_rehearsed_to_its_last_question_or_refused_by_name(name, relation):
+    for option in GENERATORS[name].ranges:
+        for value in inside(name, option):
+            reason = verdict(name, relation, {option: value})
+            assert reason is None or option in reason or "options" in reason or "decay" in reason, (option, value)
+
+
+def pairs(name, *, words):
+    """Two options at once, at their ends and words; ``words``: only those in which one is a word."""
+    ranges = GENERATORS[name].ranges
+    for one, two in combinations(ranges, 2):
+        if words and not (isinstance(ranges[one], OneOf) and isinstance(ranges[two], OneOf)):
+            continue
+        yield from ({one: a, two: b} for a in inside(name, one) for b in inside(name, two))
+
+
+WORDED = [(n, r) for n, r in RELATIONS if any(isinstance(x, OneOf) for x in GENERATORS[n].ranges.values())]
+
+
+@pytest.mark.parametrize(("name", "relation"), WORDED)
+def test_words_that_conflict_are_refused_before_the_spend_and_others_measure_to_the_end(name, relation, tmp_path):
+    """What the rehearsal lets through the real curator answers, and what it refuses no run has paid for."""
+    book, refused, answered = tmp_path / "ledger.sqlite", 0, 0
+    for options in pairs(name, words=True):
+        if verdict(name, relation, options) is None:
+            answered += measured(name, relation, options)
+        else:
+            refused += 1
+            with pytest.raises(synth.UsageError):
+                run(name, relation, options, book)
+    assert spends(book) == []
+    assert answered or refused or not list(pairs(name, words=True))
+
+
+def measured(name, relation, options):
+    """The real curator's door, on real positions: 1 where all questions were answered."""
+    rows = {n: np.zeros(40, dtype=np.int64) for n in SCHEMA.measured()}
+    given = grant(relation)
+    door = Curator(grant=given, commit=lambda: None, read=lambda: rows, mechanisms=answering.mechanisms(),
+                   noise=SystemNoise())  # fmt: skip
+    public = 40 if given.near.rows_are_public else None
+    with_options(GENERATORS[name], quick(name, options)).measure(
+        door.ask, answering.setting(SCHEMA, given, public_rows=public), progress=lambda _: None
+    )
+    return 1
+
+
+def quick(name, options):
+    small = {"anchors": 40, "steps": 2, "frequencies": 50, "features": 500, "ensembles": 1, "components": 4}
+    return {**{n: v for n, v in small.items() if n in GENERATORS[name].ranges}, **options}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "relation"), RELATIONS)
+def test_any_two_options_at_their_ends_are_rehearsed_or_refused(name, relation):
+    found = Counter(verdict(name, relation, options) is None for options in pairs(name, words=False))
+    assert found[True] or len(GENERATORS[name].ranges) < 2
+
+
+# Each of these was charged before it was refused.
+CHARGED = [
+    ("slicing", "zero_out", {"directions": "gaussian"}),
+    ("slicing", "add_remove", {"directions": "gaussian", "loss": "kl"}),
+    ("slice_wasserstein", "add_remove", {"directions": "gaussian"}),
+    ("dp_kernel", "add_remove", {"form": "path", "anchors": 9000}),
+    ("mixture", "add_remove", {"oneway_share": "nan"}),
+    ("mixture", "add_remove", {"oneway_share": "1e400"}),
+    ("dp_ntk", "add_remove", {"order": 2}),
+    ("slicing", "add_remove", {"groups": str(1 << 26)}),
+]
+
+
+@pytest.mark.parametrize(("name", "relation", "options"), CHARGED)
+def test_what_was_once_charged_is_refused_before(name, relation, options, tmp_path):
+    with pytest.raises(synth.UsageError, match=r"option|needs|groups"):
+        run(name, relation, options, tmp_path / "ledger.sqlite")
+    assert spends(tmp_path / "ledger.sqlite") == []
+
+
+@pytest.mark.slow
+def test_more_columns_than_the_noise_is_precise_for_are_refused_before_the_spend(tmp_path):
+    columns = {f"c{i}": {"type": "integer", "min": 0, "max": 99} for i in range(290)}
+    frame = FRAME[["a"]].reindex(columns=list(columns)).fillna("1")
+    with pytest.raises(synth.UsageError, match=r"290 columns.*precise"):
+        synth.run(frame, schema=synth.parse({"columns": columns}), epsilon=1.0, delta=1e-5, dataset="d",
+                  ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+    assert spends(tmp_path / "ledger.sqlite") == []
+
+
+def test_the_rehearsal_sees_what_the_noise_is_not_precise_enough_for():
+    with pytest.raises(synth.UsageError, match=r"3 columns.*precise"):
+        rehearse(GENERATORS["mixture"], SCHEMA, replace(grant("add_remove"), reserve=1e-6))
+
+
+def test_a_method_for_small_tables_does_not_learn_how_large_a_table_is(tmp_path):
+    schema = synth.parse({"columns": {"a": {"type": "categorical"}, "b": TINY["columns"]["b"]}}, complete=False)
+    with pytest.raises(synth.UsageError, match="synth schema learn"):
+        synth.run(FRAME[["a", "b"]], schema=schema, epsilon=1.0, delta=1e-5, method="mwem", learn_share=0.2,
+                  dataset="d", ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+    assert spends(tmp_path / "ledger.sqlite") == []
+
+
+def test_the_rehearsals_curator_refuses_what_the_real_one_would():
+    """The evil twin: a method that asks for more than its budget is refused by the rehearsal, not by chance."""
+    greedy = GENERATORS["independent"]
+    wide = replace(grant("add_remove"), mu=grant("add_remove").mu / 2)
+
+    class Greedy(type(greedy)):
+        def measure(self, ask, setting, *, progress):
+            return super().measure(ask, replace(setting, mu=2 * setting.mu), progress=progress)
+
+    with pytest.raises(synth.UsageError, match="remaining"):
+        rehearse(Greedy(), SCHEMA, wide)
+
+
+OPTIONS = [
+    ("--seed", "-1"), ("--seed", str(2**63)), ("--num-rows", "999999999999"), ("--num-rows", "0"),
+    ("--option", "oneway_share=nan"), ("--option", "oneway_share=1e400"), ("--epsilon", "1e308"), ("--delta", "1e-300"),
+    ("--epsilon", "1e-300"), ("--out", "/proc/no/such"), ("--out", "/dev/null/x"), ("--out", "a\0b"),
+    ("--out", "x" * 300), ("--dataset", "\ud800"), ("--max-rows", "0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda o: o[0] + "=" + o[1][:12].encode("ascii", "replace").decode())
+def test_the_command_line_refuses_before_the_spend(command, small, option):
+    code, said, told = command("run", small[0], "--schema", small[1], "--epsilon", 1, *option)
+    assert code == 2, told
+    assert (said, told.count("synth: "), "Traceback" in told) == ("", 1, False)
+    assert [e for e in Ledger().entries() if e.kind == "spend"] == []
+
+
+def test_a_category_that_no_file_can_hold_is_refused_before_the_spend(command, small, tmp_path):
+    schema = tmp_path / "half.json"
+    plain = json.loads(json.dumps(SMALL))
+    plain["columns"]["region"]["categories"][0] = chr(0xD800)
+    schema.write_text(json.dumps(plain))  # as an escape, which is valid JSON
+    code, _, told = command("run", small[0], "--schema", schema, "--epsilon", 1)
+    assert code == 3, told
+    assert "region" in told
+    assert [e for e in Ledger().entries() if e.kind == "spend"] == []
+
+
+def main() -> None:
+    """The table of what was tried: refusals of options beyond their ends, and of pairs, none of which was charged."""
+    beyond = sum(len(outside(n, o)) for n, _ in RELATIONS for o in GENERATORS[n].ranges)
+    ends = sum(len(inside(n, o)) for n, _ in RELATIONS for o in GENERATORS[n].ranges)
+    both = sum(1 for n, _ in RELATIONS for _ in pairs(n, words=False))
+    options = sum(len(g.ranges) for g in GENERATORS.values())
+    print(f"{len(GENERATORS)} methods, {len(RELATIONS)} with their relations, {options} options: "
+          f"{beyond} values beyond their ends, {ends} at them, {both} pairs")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
