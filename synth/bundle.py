@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from synth import codec, formulas, store
+from synth import codec, formulas, model_check, store
 from synth import schema as schemas
 from synth.column import Column
 from synth.errors import InputError, UsageError
@@ -148,6 +148,7 @@ def load_release(path: str | Path) -> StoredRelease:
     """A stored release (release.json or its folder). Errors: InputError when it is missing or damaged."""
     plain, arrays = store.load(path, kind="release")
     schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+    model_check.check_numbers(arrays, what="release")
     releases = store.unpack(plain, arrays)
     for release in releases:
         _check_columns(store.bins_of(release), schema, what="release")
@@ -193,6 +194,7 @@ def load_model(path: str | Path) -> StoredModel:
     try:
         model = rebuild(plain["model"], arrays)
         _check_columns(model.axes, schema, what="model")
+        model_check.check(model)
         return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None
