@@ -119,6 +119,7 @@ def test_an_option_at_its_ends_is_rehearsed_to_its_last_question_or_refused_by_n
         for value in inside(name, option):
             reason = verdict(name, relation, {option: value})
             assert reason is None or option in reason or "options" in reason or "decay" in reason, (option, value)
+            assert reason is None or "cannot ask its questions" not in reason, (option, value, reason)  # by chance
 
 
 def pairs(name, *, words):
