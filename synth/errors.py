@@ -56,6 +56,7 @@ class SpentError(SynthError):
 def ended(message: str, code: int) -> tuple[str, int]:
     """Message and exit code of a command that failed: whatever struck it, 5 where something was charged before.
 
+    >>> COMMITTED.clear()  # as a command does when it begins
     >>> ended("out: No space left on device", 3)
     ('out: No space left on device', 3)
     """

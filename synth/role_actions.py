@@ -4,8 +4,10 @@ The application asks this table before every action, wherever the wish came from
 server; that a page does not offer it is a courtesy. Further rules narrow a yes and never widen it: whose budget it is
 (the file of roles), how a run was chosen, whether a database is open to somebody.
 
->>> may("steward", "spend"), may("analyst", "spend"), may("reviewer", "approve_spend", name="bob", owner="bob")
-(True, False, False)
+>>> may("steward", "spend", name="ann", owner="ann"), may("steward", "spend", name="ann", owner="bob")
+(True, False)
+>>> may("reviewer", "approve_spend", name="bob", owner="bob")  # nobody approves what he asked for
+False
 """
 
 from dataclasses import dataclass

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from synth.errors import COMMITTED
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -15,7 +17,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory, monkeypatch):
-    """Ledger and jobs of a test never touch the user's."""
+    """Ledger and jobs of a test never touch the user's; what an earlier test charged in this process is forgotten."""
+    COMMITTED.clear()
     home = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("SYNTH_HOME", str(home))
     monkeypatch.setenv("SYNTH_LEDGER", str(home / "ledger.sqlite"))

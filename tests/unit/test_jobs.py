@@ -353,7 +353,7 @@ def test_the_request_and_status_are_plain_json_files(job):
         "exit_code", "updated", "losses",
     }  # fmt: skip
     assert set(json.loads((job.path / "status.json").read_text())) == names
-    assert sorted(os.listdir(job.path)) == ["request.json", "status.json"]
+    assert sorted(os.listdir(job.path)) == ["request.json", "run", "status.json"]
 
 
 FREED = """

@@ -6,12 +6,13 @@ import pytest
 
 import synth
 from synth.cli.options import parse_options
+from synth.generators.method import Method
 from synth.generators.options import options_of, with_options
 from tests.conftest import SMALL, small_frame
 
 
 @dataclass(frozen=True, kw_only=True)
-class Some:
+class Some(Method):
     name: str = "some"
     summary: str = ""
     steps: int = 10

@@ -73,7 +73,7 @@ FAULTS = [
     (b"a,a\n1,s3cret\n", "two columns are named 'a'"),
     (b",a\n1,s3cret\n", "column 1 has no name"),
     (b'a,b\n1,"s3cret\n1,2\n', "never closed"),
-    (b'a,b\n1,"s3cret\n' + b"1,2\n" * 2_200_000, "closing quote"),
+    (b'a,b\n1,"s3cret\n' + b"1,2\n" * 2_200_000, "never closed"),
     (b'"a,b\n1,s3cret\n', "no header"),
     (gzip.compress(b"a\n1\n", mtime=0), "name it .csv.gz"),
     (b"PK\x03\x04", "save it as CSV"),
