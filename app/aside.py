@@ -126,6 +126,12 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
     return names, synth.choice_questions(schema, [n for n in columns or names[:3] if n in names])
 
 
+def charged_before(table: str, text: str, names: list[str], **asked: Any) -> list[str]:
+    """``synth.charged_before``, among the datasets of these names."""
+    facts = synth.parse(json.loads(text))
+    return synth.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
+
+
 def standing(release: str, real: str | None = None) -> dict[str, int]:
     """``synth.standing``, or with the real table ``synth.standing_rare``."""
     return synth.standing(release) if real is None else synth.standing_rare(release, real)
@@ -137,7 +143,8 @@ def methods() -> Any:
 
 
 TASKS: dict[str, Callable[..., Any]] = {
-    f.__name__: f for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable, standing)
+    f.__name__: f
+    for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable, standing, charged_before)
 }
 planner, worker = Aside(), Aside()
 

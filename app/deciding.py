@@ -1,5 +1,7 @@
 """A paid private selection: noisy counts decide which of several compared runs may leave."""
 
+from pathlib import Path
+
 import streamlit as st
 
 import synth
@@ -97,6 +99,18 @@ def _settle(job: jobs.Job) -> None:
     line = runs.charged_line(job) if job.run else None
     selection.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name,
                      line=line.number if line else 0)  # fmt: skip
+
+
+def counts(job: jobs.Job, others: list[jobs.Job]) -> Path:
+    """The noisy counts that decided between exactly these runs. Errors: InputError where they are gone."""
+    part = sorted(one.path.name for one in (job, *others))
+    for found in jobs.listing():
+        try:
+            if sorted(found.request().get("decides", ())) == part and runs.counted(found).exists():
+                return runs.counted(found)
+        except synth.SynthError:
+            continue
+    raise synth.InputError("the noisy counts that decided are no longer there; release all of these runs together")
 
 
 def _outcome(job: jobs.Job) -> None:

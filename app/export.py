@@ -7,9 +7,12 @@ from typing import Any
 
 import streamlit as st
 
+import synth
 from app import access, deciding, frame, recent, releasing, runs, standing, words, work
 from synth import jobs
 from synth.jobs import selection
+
+FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
 
 
 def may_leave(job: jobs.Job) -> bool:
@@ -79,12 +82,63 @@ def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
     Errors: UsageError for somebody who may not have it, InputError for a release that is damaged.
     """
     releasing.allow(action, job)
+    return _pack(job, place)
+
+
+def _pack(job: jobs.Job, place: Path) -> Path:
+    """The zip file, whose card counts what the choice rests on: that is looked up anew after each charge."""
     how = selection.how(job)
     out = job.path / f"bundle-{how or 'unstated'}.zip"
     newest = max(p.stat().st_mtime for p in place.iterdir())
+    if how not in FIXED and synth.Ledger().path.exists():
+        newest = max(newest, synth.Ledger().path.stat().st_mtime)
     if not out.exists() or out.stat().st_mtime < newest:
-        work.answer("bundle", str(place), "--out", str(out), *(["--selection", how] if how else []), "--json")
+        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), "--json")
     return out
+
+
+def _said(job: jobs.Job, how: str | None) -> list[str]:
+    """How the run was chosen, as the command line takes it; where nothing was said it works out what is counted."""
+    if how in (None, "only"):
+        return []
+    among = selection.rivals(job) if how == "all" else []
+    if how == "private":
+        named = (selection.choice(job) or {}).get("among", ())
+        among = [jobs.Job(job.path.parent / n) for n in named if n != job.path.name]
+    told = ["--choice", str(how), *(x for one in among for x in ("--with", str(runs.release(one))))]
+    return [*told, "--paid", str(deciding.counts(job, among))] if how == "private" else told
+
+
+def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
+    """The card as it would leave, with what the choice costs; the run's own while it may not leave."""
+    if not selection.barrier(job):
+        with zipfile.ZipFile(_pack(job, place)) as archive:
+            return dict(json.loads(archive.read("card.json")))
+    return dict(json.loads((place / "card.json").read_text(encoding="utf-8")))
+
+
+def counted(job: jobs.Job, about: dict[str, Any]) -> None:
+    """Says what the card counts beside the run itself; asks how it was chosen where nobody said so."""
+    told = about.get("selection", {})
+    others = told.get("charges") or []
+    if not others:
+        return
+    lines = ", ".join(str(c["number"]) for c in others)
+    more = "one more line" if len(others) == 1 else f"{len(others)} more lines"
+    alone = told["of_which_this_run"]["epsilon"]
+    said = f"The run itself has epsilon {alone:g}; the card counts {more} of the ledger ({lines})"
+    if told["how"] != "unstated":
+        st.info(f"{said}: {frame.escape(told['in_words'])}.", icon=":material/functions:")
+        return
+    with st.container(border=True):
+        st.info(f"{said}, since this run may have been chosen by their results. If it was not, say so.",
+                icon=":material/functions:")  # fmt: skip
+        how = st.radio("This run was chosen", ["before", "releases"], key="counted_how", index=None,
+                       format_func=lambda k: words.CHOSEN[k],
+                       help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
+        if st.button("Record this answer", key="counted", disabled=how is None) and how is not None:
+            releasing.state_choice(job, how)
+            st.rerun()
 
 
 def packed(job: jobs.Job, place: Path, action: str = "take_result") -> bytes:
@@ -130,7 +184,7 @@ def _mechanisms(told: list[dict[str, Any]]) -> list[str]:
 def shown(job: jobs.Job) -> None:
     """What a reviewer decides on: the card, without any figure about the real rows."""
     with st.expander("The card"):
-        card(json.loads((runs.release(job) / "card.json").read_text(encoding="utf-8")))
+        card(claimed(job, runs.release(job)))
         standing.section(runs.release(job))
     if (said := selection.choice(job)) is not None:
         st.caption(f"How it was chosen: {frame.escape(said['in_words'])}.")

@@ -78,9 +78,17 @@ def _without(error: Exception, place: Path, name: str) -> str:
 
 def _describe(path: Path, place: Path, given: Any, books: list[Any], *, label: str, source: str | None = None) -> None:
     plain, notes = description(path, place, given, books, source=source)
-    plain["dataset"] = plain.get("dataset") or label.split(".")[0]
+    plain["dataset"] = plain.get("dataset") or _name(path, label, source)
     take_table(wizard(), path, label=label, plain=plain, place=place, rows=GUESS, suggestions=notes, source=source)
     stored.remember(wizard())
+
+
+def _name(path: Path, label: str, source: str | None) -> str:
+    """What the budget is kept under: as the command line names the same file."""
+    if source is not None:
+        return label.split(".")[0]
+    ours = path.parent.parent == work.folder()  # an upload's copy, whose own name was made safe
+    return synth.dataset_of(label if ours else path, book=synth.Ledger())
 
 
 def description(

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 import synth
-from app import access, caps, facts, frame, runs, words
+from app import access, caps, facts, frame, runs, same, words
 from app.forecast import budget
 from app.state import Wizard, alone, answered, dataset, effective, wizard
 from synth import jobs
@@ -18,6 +18,8 @@ def section() -> None:
     w = wizard()
     if w.learning is not None:
         _watch(str(w.learning))
+        return
+    if same.choice(w):
         return
     names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
@@ -40,6 +42,8 @@ def section() -> None:
         chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
         if st.button(f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
                      icon=":material/school:"):  # fmt: skip
+            if same.asks(w):
+                st.rerun()
             try:
                 if first:
                     caps.put(dataset(w), cap)

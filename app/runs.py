@@ -33,7 +33,7 @@ def start(w: Wizard) -> jobs.Job:
         "--relation": w.relation, "--dataset": dataset(w), "--out": job.path / "release",
     }  # fmt: skip
     table = ["--table", str(w.table), "--source", w.source] if w.source else [str(w.table)]
-    arguments = ["run", *table, *_flat(options), *_chosen(w.options), "--json"]
+    arguments = ["run", *table, *_flat(options), *_chosen(w.options), *_apart(w), "--json"]
     if rules.needs_approval(dataset(w), w.epsilon):
         (job.path / HELD).write_text(json.dumps(arguments), encoding="utf-8")
         job.write(jobs.Status(state="held"))
@@ -108,7 +108,7 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
         "--schema": job.path / "asked.schema.json", "--epsilon": repr(epsilon), "--delta": repr(delta),
         "--relation": w.relation, "--dataset": dataset(w), "--out": learnt(job),
     }  # fmt: skip
-    at = ["--source", w.source] if w.source else []
+    at = [*(["--source", w.source] if w.source else []), *_apart(w)]
     job.start(["--plain", "schema", "learn", str(w.table), *_flat(options), *at, "--json"], program=jobs.QUEUED)
     return job
 
@@ -175,6 +175,11 @@ def _bare(column: Plain) -> Plain:
     if (column.get("grouping") or {}).get("kind") == "prefix":
         kept = (*kept, "grouping")
     return {k: v for k, v in column.items() if k in kept}
+
+
+def _apart(w: Wizard) -> list[str]:
+    """What the steward said of rows that were charged under another name."""
+    return ["--separate"] if w.separate and w.separate == dataset(w) else []
 
 
 def _flat(options: dict[str, Any]) -> list[str]:

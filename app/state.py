@@ -47,6 +47,8 @@ class Wizard:
     method: str = "mixture"
     options: dict[str, Any] = field(default_factory=dict)  # of the method, where they differ from its defaults
     rows: int = 10_000
+    twins: list[str] = field(default_factory=list)  # datasets to which rows like these were charged
+    separate: str = ""  # the dataset of which was said that its persons are in no other
     job: Path | None = None
     learning: Path | None = None  # the run that learns facts of the description
     uploads: int = 0  # raised to make Streamlit forget an uploaded file
@@ -79,6 +81,7 @@ def take_table(
     w.uploaded = place is not None and table.parent == place
     w.plain, w.left_out, w.suggestions = plain, [], suggestions
     w.editing, w.job, w.learning, w.left_at = None, None, None, "describe"
+    w.twins, w.separate = [], ""
     w.edition += 1
 
 

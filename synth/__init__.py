@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from synth.groupings import coarser_plain as grouped
     from synth.groupings import offered as groups
     from synth.lastlook import standing, standing_rare
+    from synth.naming import dataset_of
     from synth.pipeline import learn_schema, refit, run, sample
     from synth.planning import plan
     from synth.privacy.composition import ledger_composition
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from synth.report import write as write_publishable_report
     from synth.request import methods
     from synth.result import Result
+    from synth.sameness import charged_before
     from synth.schema import Schema, load, parse
     from synth.steward_report import examine
     from synth.steward_report import write as write_steward_report
@@ -40,6 +42,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BudgetError": "errors", "InputError": "errors", "SpentError": "errors", "SynthError": "errors",
     "UsageError": "errors", "Schema": "schema", "load": "schema", "parse": "schema", "draft": "drafting",
+    "dataset_of": "naming", "charged_before": "sameness",
     "run": "pipeline", "refit": "pipeline", "sample": "pipeline", "Result": "result",
     "learn_schema": "pipeline", "plan": "planning",
     "Ledger": "privacy.ledger", "meaning": "card", "odds": "card", "methods": "request",
@@ -62,12 +65,14 @@ __all__ = [
     "UsageError",
     "alone",
     "card_html",
+    "charged_before",
     "check_card",
     "choice_columns",
     "choice_distances",
     "choice_questions",
     "compare",
     "databases",
+    "dataset_of",
     "draft",
     "examine",
     "grouped",

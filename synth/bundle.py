@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from synth import codec, formulas, store, twin
+from synth import codec, formulas, model_check, store, twin
 from synth import schema as schemas
 from synth.column import Column
 from synth.dialect import Dialect
@@ -122,6 +122,20 @@ def _marked(texts: pa.Array, known: frozenset[str]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(coded.indices, pa.array(words, type=pa.string())).cast(pa.string())
 
 
+def check_steward_log(path: Path | None) -> None:
+    """Refuses a log that cannot be written, before anything is spent. Errors: UsageError."""
+    if path is None:
+        return
+    try:
+        new = not os.path.lexists(path)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o600))  # a pipe is not waited for
+        if new:
+            os.unlink(path)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or "no name of a file"
+        raise UsageError(f"steward log {path}: cannot be written ({reason}); name a file you may write to") from None
+
+
 def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
     """Counts of cells outside the schema. Private: for the steward, never beside the output."""
     found = {"clamped": dict(encoded.clamped), "unreadable": dict(encoded.unreadable)}
@@ -154,6 +168,7 @@ def load_release(path: str | Path) -> StoredRelease:
     """A stored release (release.json or its folder). Errors: InputError when it is missing or damaged."""
     plain, arrays = store.load(path, kind="release")
     schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+    model_check.check_numbers(arrays, what="release")
     releases = store.unpack(plain, arrays)
     for release in releases:
         _check_columns(store.bins_of(release), schema, what="release")
@@ -199,6 +214,7 @@ def load_model(path: str | Path) -> StoredModel:
     try:
         model = rebuild(plain["model"], arrays)
         _check_columns(model.axes, schema, what="model")
+        model_check.check(model)
         return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None

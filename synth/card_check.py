@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from synth import card_choice
+from synth import card_choice, regular
 from synth.card import meaning
 from synth.card_model import Card
 from synth.card_statements import complete
@@ -46,7 +46,7 @@ def load(path: str | Path) -> dict[str, Any]:
     place = Path(path)
     place = place / "card.json" if place.is_dir() else place
     try:
-        plain = json.loads(place.read_text(encoding="utf-8"))
+        plain = json.loads(regular.text(place))
     except OSError as error:
         raise InputError(f"{place}: {error.strerror or 'cannot be read'}; name a card.json or its folder") from None
     except (ValueError, RecursionError):

@@ -10,7 +10,7 @@ from synth.card_check import load
 from synth.card_choice import in_words
 from synth.card_statements import UNCOVERED, complete, deployment, registry, shares, uncovered
 from synth.errors import UsageError, reading
-from synth.reporting import html
+from synth.reporting import html, markdown
 
 Rows = list[tuple[str, str]]
 MECHANISM_HEAD = ("purpose", "mechanism", "sensitivity", "noise", "count")
@@ -53,17 +53,17 @@ def render_markdown(card: Mapping[str, Any]) -> str:
         lines += ["**Made with seeded noise: protects nothing**", ""]
     for title, rows in _parts(about):
         lines += [f"## {title}", "", "| | |", "|---|---|"]
-        lines += [f"| {name} | {_cell(value)} |" for name, value in rows] + [""]
+        lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in rows] + [""]
     for title, head, table in (("Mechanisms", MECHANISM_HEAD, _mechanisms(about)),
                                ("Where the budget went", ("purpose", "share"), _shares(about))):  # fmt: skip
         lines += [f"## {title}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
         lines += [f"| {' | '.join(map(_cell, row))} |" for row in table] + [""]
-    lines += ["## What the guarantee does not say", "", *(f"- {h}" for h in about["hazards"]), ""]
+    lines += ["## What the guarantee does not say", "", *(f"- {_cell(h)}" for h in about["hazards"]), ""]
     return "\n".join(lines)
 
 
-def _cell(value: str) -> str:
-    return str(value).replace("|", "\\|").replace("\n", " ")
+def _cell(value: object) -> str:
+    return markdown.text(value)
 
 
 def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:

@@ -1,10 +1,12 @@
 """Code books: every value of a column and its label, as its publisher lists them."""
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from synth import regular
 from synth.errors import InputError, UsageError
 from synth.exchange import Exchanged
 from synth.schema import CATEGORICAL, UNCONFIRMED, Column, Schema, canonical, parse
@@ -25,7 +27,7 @@ def load_codes(path: str | Path) -> CodeBook:
     Errors: InputError naming the line and the rule.
     """
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with io.StringIO(regular.text(path, encoding="utf-8-sig"), newline="") as file:
             reader = csv.reader(file, strict=True)
             lines = [(reader.line_num, [c.strip() for c in row]) for row in reader if any(c.strip() for c in row)]
     except OSError as error:

@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Literal
 
@@ -39,6 +40,16 @@ def canonical(text: str) -> str:
     ('3', '3', '03', 'a.0')
     """
     return re.sub(r"^(-?[0-9]+)\.0+$", r"\1", text.strip())
+
+
+def repeated(texts: Iterable[str]) -> str | None:
+    """The first text that came before, found in one pass.
+
+    >>> repeated(["a", "b", "a"])
+    'a'
+    """
+    seen: set[str] = set()
+    return next((t for t in texts if t in seen or seen.add(t)), None)  # type: ignore[func-returns-value]
 
 
 class Grouping(BaseModel):
@@ -152,7 +163,7 @@ def _category_problems(column: Column):
         return
     texts = [canonical(c) for c in column.categories]
     if len(set(texts)) < len(texts):
-        twice = next(t for t in texts if texts.count(t) > 1)
+        twice = repeated(texts)
         yield f'category {twice!r} is listed twice (3, 3.0 and "3" are one)'
     both = set(texts) & {canonical(c) for c in column.missing_codes}
     if both:

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth import names
+from synth import names, regular
 from synth.dialect import Dialect
 from synth.errors import InputError, UsageError
 from synth.sources import delimited, files
@@ -192,10 +192,10 @@ def _file() -> dict[str, dict[str, Any]]:
         return {}
     path = Path(named).expanduser()
     try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+        plain = tomllib.loads(regular.text(path))
     except OSError as error:
         raise InputError(f"sources {path}: {error.strerror or 'cannot be read'}; correct SYNTH_SOURCES") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):  # also of a number of thousands of digits
         raise InputError(f"sources {path}: not a TOML file; see docs/app.md for its form") from None
     for name, entry in plain.items():
         _check(path, name, entry)
@@ -223,7 +223,7 @@ def _with_password(source: str, entry: dict[str, Any]) -> str:
     password = None
     if "password_file" in entry:
         try:
-            password = Path(entry["password_file"]).expanduser().read_text(encoding="utf-8").rstrip("\n")
+            password = regular.text(Path(entry["password_file"]).expanduser()).rstrip("\n")
         except (OSError, UnicodeDecodeError):
             raise InputError(f"source {source}: its password_file cannot be read; correct SYNTH_SOURCES") from None
     elif "password_env" in entry:

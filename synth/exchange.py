@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from synth import regular
 from synth.column import RISKS
 from synth.errors import InputError, UsageError
 from synth.schema import NUMERIC, UNCONFIRMED, Column, Schema, canonical, parse
@@ -31,12 +32,12 @@ class Exchanged:
 def load_sdv(path: str | Path, *, table_name: str | None = None) -> Exchanged:
     """The schema in a file of SDV metadata, as ``from_sdv`` makes it. Errors: InputError, UsageError."""
     try:
-        plain = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        plain = json.loads(regular.text(path, encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"metadata {path}: {error.strerror or 'cannot be read'}; check the name") from None
     except UnicodeDecodeError:
         raise InputError(f"metadata {path}: not UTF-8 text; save it as UTF-8 JSON") from None
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise InputError(f"metadata {path}: not JSON; save it with SDV's metadata.save_to_json") from None
     return from_sdv(plain, table_name=table_name, name=f"metadata {path}")
 

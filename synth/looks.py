@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from synth import regular
 from synth.errors import InputError
 
 
@@ -53,7 +54,7 @@ def add(ledger: Path, note: Note) -> None:
 def notes(ledger: Path) -> list[Note]:
     """All notes, oldest first. Errors: InputError for a damaged file, which must not read as no look at all."""
     try:
-        lines = place(ledger).read_text(encoding="utf-8").splitlines()
+        lines = regular.text(place(ledger), most=regular.ENDLESS).splitlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError):

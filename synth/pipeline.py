@@ -130,6 +130,7 @@ def run(
     with PeakMemory() as peak:
         reporter.stage("check")
         bundle.check_out(Path(out) if out is not None else None)
+        bundle.check_steward_log(Path(steward_log) if steward_log is not None else None)
         job = prepare(located(table, source), schema, request, note=reporter.note)
         twin.check(job.schema, dialect if out is not None else "plain")
         if out is not None:

@@ -23,7 +23,7 @@ from synth.card_choice import TOTALS, own
 from synth.card_statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.errors import InputError, UsageError, reading
 from synth.evaluate.sampling import Seeded
-from synth.reporting import publishable
+from synth.reporting import markdown, publishable
 from synth.sources import files
 from synth.sources.reading import PLAIN, Reading
 
@@ -252,13 +252,15 @@ def _zip(out: Path, parts: Mapping[str, bytes]) -> None:
 
 
 def _readme(card: Mapping[str, Any]) -> str:
-    name = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}".strip()
+    named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}"
+    name = markdown.text(named)
     parts = [PARTS[0], *([TWIN] if twin.DIGEST in card else []), *PARTS[1:]]
     files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts)
     return (
         f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows: no row describes a real person. It was "
         f"made from a private table with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g} "
-        f"({card['relation_in_words']}): {card['meaning']}.\n\n| file | |\n|---|---|\n{files_of}\n\n"
+        f"({markdown.text(card['relation_in_words'])}): "
+        f"{markdown.text(card['meaning'])}.\n\n| file | |\n|---|---|\n{files_of}\n\n"
         "To draw more rows, or to make the table again: install the library in the version that the card names, then\n"
         "\n"
         "    python reproduce.py\n    synth sample . --num-rows 1000\n    synth card check card.json\n"

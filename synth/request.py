@@ -14,6 +14,7 @@ from synth.generators import GENERATORS
 from synth.generators.base import Generator
 from synth.generators.options import options_of, with_options
 from synth.mechanisms import counts
+from synth.naming import dataset_of
 from synth.privacy import accounting
 from synth.privacy.curator import Grant
 from synth.privacy.ledger import Ledger, Spend
@@ -259,11 +260,7 @@ def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = N
         raise UsageError("a frame has no name to be charged under; give dataset=... or name it in the schema")
     if isinstance(table, Place) and not isinstance(table, FilePlace):
         return str(table.name)
-    path = table.path if isinstance(table, FilePlace) else Path(table)
-    whole = str(path.resolve())
-    if book is not None and book.summary(whole):
-        return whole
-    return path.resolve().name.split(".")[0].strip() or whole
+    return dataset_of(table.path if isinstance(table, FilePlace) else Path(table), book=book)
 
 
 def resolve_device(device: str) -> str:

@@ -30,7 +30,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
-from synth import names, role_actions
+from synth import names, regular, role_actions
 from synth.errors import InputError
 from synth.role_actions import ACTIONS, ALONE, ORDER, pages
 
@@ -153,10 +153,10 @@ def place() -> Path | None:
 def load(path: Path) -> Roles:
     """The roles in a file. Errors: InputError naming the entry and the rule."""
     try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+        plain = tomllib.loads(regular.text(path))
     except OSError as error:
         raise InputError(f"roles {path}: {error.strerror or 'cannot be read'}; correct SYNTH_ROLES") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):  # also of a number of thousands of digits
         raise InputError(f"roles {path}: not a TOML file; see docs/app.md for its form") from None
     _known(path, plain)
     people, datasets = plain.get("roles", {}), plain.get("datasets", {})

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from synth import regular
 from synth.column import (
     CATEGORICAL,
     NUMERIC,
@@ -24,6 +25,7 @@ from synth.column import (
     canonical,
     column_problems,
     facts,
+    repeated,
 )
 from synth.constraints import Constraint, columns_of, derived
 from synth.dialect import Dialect
@@ -33,6 +35,8 @@ __all__ = ["CATEGORICAL", "MAX_CATEGORIES", "NUMERIC", "SECONDS", "UNCONFIRMED",
            "Learnt", "Schema", "Source", "canonical", "facts", "load", "parse"]  # fmt: skip
 UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
 MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
+MOST_LISTED = 1_000_000  # categories of all columns that are looked at at all
+LISTS = ("categories", "labels", "missing")
 
 
 class Learnt(BaseModel):
@@ -117,6 +121,7 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Sche
 
     Errors: InputError naming column, rule and remedy.
     """
+    _check_size(plain, name)
     try:
         schema = Schema.model_validate(plain)
     except ValidationError as error:
@@ -126,10 +131,23 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Sche
     return schema
 
 
+def _check_size(plain: object, name: str) -> None:
+    """Refuses lists that no run could use before anything is made of them. Errors: InputError."""
+    columns = plain.get("columns") if isinstance(plain, dict) else None
+    if not isinstance(columns, dict):
+        return
+    listed = {n: max(len(c[f]) for f in LISTS if isinstance(c.get(f), list | tuple)) for n, c in columns.items()
+              if isinstance(c, dict) and any(isinstance(c.get(f), list | tuple) for f in LISTS)}  # fmt: skip
+    if sum(listed.values()) > MOST_LISTED:
+        longest = max(listed, key=lambda n: listed[n])
+        raise InputError(f"{name}: its columns list {sum(listed.values()):,} values, {listed[longest]:,} of them of "
+                         f"{longest}; at most {MOST_LISTED:,} can be read: group the values, or omit it")  # fmt: skip
+
+
 def load(path: str | Path, *, complete: bool = True) -> Schema:
     """The schema in a JSON file, as ``parse`` checks it. Errors: InputError when missing, not JSON, or wrong."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = regular.text(path, encoding="utf-8-sig")
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise InputError(f"schema {path}: {reason}; draft one with `synth schema init`") from None
@@ -142,6 +160,8 @@ def load(path: str | Path, *, complete: bool = True) -> Schema:
         raise InputError(f"schema {path}: not JSON ({error.msg}, {where})") from None
     except RecursionError:
         raise InputError(f"schema {path}: nested too deep to be a schema") from None
+    except ValueError:  # Python takes no whole number of more than 4,300 digits
+        raise InputError(f"schema {path}: it holds a number of thousands of digits; shorten it") from None
 
 
 def is_text(text: str) -> bool:
@@ -160,8 +180,7 @@ def is_text(text: str) -> bool:
 def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
-        names = [k for k, _ in pairs]
-        twice = next(k for k in names if names.count(k) > 1)
+        twice = repeated(k for k, _ in pairs)
         raise InputError(f"schema: {twice!r} stands twice in one object; keep one")
     return out
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from synth import regular
 from synth.errors import InputError
 
 FORMAT = "facsimile-statistics/1"
@@ -12,10 +13,10 @@ FORMAT = "facsimile-statistics/1"
 def load(path: str | Path) -> dict[str, Any]:
     """What `synth statistics --out` wrote. Errors: InputError."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        found = json.loads(regular.text(path))
         fit = found["format"] == FORMAT and isinstance(found["statistics"], list) and found["level"] > 0
         whole = fit and all(found["card"][n] is not None for n in ("epsilon", "delta", "relation"))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
         raise InputError(f"{path}: holds no statistics; name the file that `synth statistics --out` wrote")

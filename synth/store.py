@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from safetensors import SafetensorError
 
-from synth import questions, tensors
+from synth import questions, regular, tensors
 from synth.errors import InputError
 from synth.questions import Release
 
@@ -54,7 +54,7 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
     path = Path(path)
     path = path / f"{kind}.json" if path.is_dir() else path
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
+        plain = json.loads(regular.text(path, most=regular.ENDLESS))
         arrays, digest = tensors.read(path.with_suffix(".safetensors"))
     except OSError as error:
         missing = Path(str(error.filename or path)).name

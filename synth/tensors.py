@@ -6,6 +6,7 @@ and the arrays' bytes. **Source**: the format's published description; files are
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -14,6 +15,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load as undump
 
+from synth import regular
 from synth.questions.shelf import HELD, mapped, pieces
 
 KINDS = {"bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32",
@@ -54,8 +56,10 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], str]:
 
     Errors: OSError; ValueError, KeyError, TypeError or SafetensorError where it is no such file.
     """
-    if path.stat().st_size <= HELD:
-        packed = path.read_bytes()
+    with regular.opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        packed = file.read() if size <= HELD else None
+    if packed is not None:
         return undump(packed), hashlib.sha256(packed).hexdigest()
     with path.open("rb") as file:
         told = hashlib.file_digest(file, "sha256").hexdigest()

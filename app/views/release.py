@@ -1,6 +1,5 @@
 """Step 7: the guarantee, what may leave, and more rows."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,11 @@ def page() -> None:
         return
     job = access.job("watch", w.job)
     place = runs.release(job)
-    card = json.loads((place / "card.json").read_text(encoding="utf-8"))
+    with st.spinner("Checking the release"):
+        card = export.claimed(job, place)
     schema = synth.load(place / "schema.json")
     _summary(job, card)
+    export.counted(job, card)
     _preview(place)
     standing.section(place)
     if export.may_leave(job):
@@ -50,7 +51,7 @@ def _summary(job: jobs.Job, card: dict[str, Any]) -> None:
         for label, value, explained in (
             ("Synthetic rows", f"{result['num_rows']:,}",
              "As many as the table has, up to noise, unless its number of rows is public."),
-            ("Epsilon", f"{card['epsilon']:g}", "The privacy loss of the whole run."),
+            ("Epsilon", f"{card['epsilon']:g}", "The privacy loss of the run, and of what its choice rests on."),
             ("Delta", words.small(card["delta"]), "Probability that the promise of epsilon does not hold."),
             ("Time", f"{result['seconds_total']:.1f} s", "From start to end."),
         ):  # fmt: skip

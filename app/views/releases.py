@@ -1,7 +1,5 @@
 """What was released, for whoever may use it."""
 
-import json
-
 import streamlit as st
 
 import synth
@@ -20,7 +18,7 @@ def page() -> None:
         return
     for i, job in enumerate(found):
         place = runs.release(job)
-        about = json.loads((place / "card.json").read_text(encoding="utf-8"))
+        about = export.claimed(job, place)
         with st.container(border=True):
             st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(recent.named(job))}")
             st.markdown(frame.escape(frame.sentence(f"{about['meaning']}; {about['relation_in_words']}")))

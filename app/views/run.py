@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, caps, charts, frame, recent, runs, words
+from app import access, caps, charts, frame, recent, runs, same, words
 from app.aside import planner
 from app.forecast import budget, forecast, short_by, timed
 from app.state import dataset, ready, view, wizard
@@ -66,12 +66,15 @@ def _confirm() -> None:
             "you dislike the result. Running again is charged again, and choosing the best of several results adds "
             "up all of them."
         )
+    if same.choice(w):
+        return
     if reason := short_by(w) or _barred() or _uncapped():
         st.error(frame.escape(reason), icon=":material/block:")
     elif st.button(_label(), key="spend", type="primary" if w.job is None else "secondary",
                    icon=":material/play_arrow:"):  # fmt: skip
-        w.job = runs.start(w).path
-        planner.rest()
+        if not same.asks(w):
+            w.job = runs.start(w).path
+            planner.rest()
         st.rerun()
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ from synth.cli.options import (
     SchemaOpt,
     SeedOpt,
     SourceOpt,
+    parse_options,
     spelled_out,
 )
 from synth.cli.report import report
@@ -119,17 +120,28 @@ def plan(
     method: MethodOpt = "mixture",
     relation: RelationOpt = "add_remove",
     target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
+    option: Annotated[list[str] | None, typer.Option("--option", help="NAME=VALUE of the method; repeatable.")] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, help="Time for a whole run on made-up rows; 0 for none.")
+    ] = 30.0,
     as_json: JsonOpt = False,
 ) -> None:
-    """Say what a run would cost and how exact it would be, without reading a row."""
-    from synth import planning
+    """Say what a run would cost and how exact it would be, and rehearse it on made-up rows; no row is read."""
+    from synth import dry_run, planning
     from synth import schema as schemas
 
+    asked: dict[str, Any] = {
+        "rows": rows, "epsilon": epsilon, "delta": delta, "method": method, "relation": relation, "target": target,
+        "options": parse_options(option or []),
+    }  # fmt: skip
     facts = schemas.load(schema)
-    found = planning.plan(
-        facts, rows=rows, epsilon=epsilon, delta=delta, method=method, relation=relation, target=target
-    )
-    say(found.plain()) if as_json else print(found.in_words())
+    found = planning.plan(facts, **asked)
+    told = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
+    if as_json:
+        say({**found.plain(), "rehearsed": told and told.plain()})
+    else:
+        print(found.in_words())
+        print(told.in_words() if told else "rehearsed: the questions alone (--seconds 0)")
 
 
 @app.command()

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from synth import regular
 from synth.errors import InputError, UsageError
 from synth.jobs.process import alive, identity
 
@@ -160,7 +161,7 @@ class Job:
 
     def _read(self, name: str, otherwise: str) -> dict[str, Any]:
         try:
-            plain = json.loads((self.path / name).read_text(encoding="utf-8"))
+            plain = json.loads(regular.text(self.path / name))
         except (OSError, ValueError, RecursionError):
             plain = None
         if not isinstance(plain, dict):

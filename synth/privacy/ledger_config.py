@@ -14,6 +14,7 @@ import shlex
 import tomllib
 from pathlib import Path
 
+from synth import regular
 from synth.errors import InputError
 
 SWITCH, FILE = "SYNTH_REQUIRE_CAP", "SYNTH_CONFIG"
@@ -38,10 +39,10 @@ def _in_file() -> bool:
     except PermissionError:  # the folder of another user, whose configuration it then is
         return False
     try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+        plain = tomllib.loads(regular.text(path))
     except OSError as error:
         raise InputError(f"configuration {path}: {error.strerror or 'cannot be read'}; correct {FILE}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # also of a number of thousands of digits
         raise InputError(f"configuration {path}: not a TOML file; see docs/ledger.md for its form") from None
     budget = plain.get("budget", {})
     known = set(plain) <= {"budget"} and isinstance(budget, dict) and set(budget) <= {"require_cap"}

@@ -16,6 +16,7 @@ from decimal import Context, Decimal, Inexact
 from pathlib import Path
 from typing import Any
 
+from synth import regular
 from synth.errors import LedgerLostError
 
 EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
@@ -57,7 +58,7 @@ def read(path: Path) -> Mark:
     Errors: LedgerLostError where there is one that cannot be read: it may have told of spends that this ledger lacks.
     """
     try:
-        text = place(path).read_text(encoding="utf-8")
+        text = regular.text(place(path), most=regular.ENDLESS)
     except FileNotFoundError:
         return Mark()
     except (OSError, UnicodeDecodeError):

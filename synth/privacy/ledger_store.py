@@ -17,6 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from synth import regular
 from synth.errors import InputError, LedgerLostError, UsageError
 from synth.privacy import ledger_accounts, ledger_mark, ledger_place
 from synth.privacy.ledger_accounts import DAMAGED
@@ -147,6 +148,12 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
     A mode of ``rw`` never makes a file: a ledger that vanished must not start anew half-way through a run. Where it
     is gone, damaged or no ledger any more, the error is a LedgerLostError.
     """
+    try:
+        regular.check(path.stat(), path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError):
+        pass  # SQLite names these
+    except OSError as error:
+        raise LedgerLostError(f"ledger {path}: {error.strerror or 'cannot be read'}; name another file") from None
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=WAIT)) as db:
             db.isolation_level = None
@@ -333,7 +340,8 @@ def key(path: Path) -> bytes:
             with writing(path):  # one process at a time decides whether a key is wanting
                 if not place.exists():
                     _make_key(place)
-        secret = place.read_bytes()
+        with regular.opened(place) as file:
+            secret = file.read(KEY_BYTES + 1)
     except OSError as error:
         reason = error.strerror or "refused"
         raise InputError(f"ledger key {place}: {reason}; make it readable for you alone") from None

@@ -17,6 +17,7 @@ import numpy as np
 
 from synth.dialect import Dialect
 from synth.errors import InputError
+from synth.regular import opened
 
 BLOCK = 1 << 22  # bytes parsed at a time
 LONGEST_ROW = 1 << 26  # bytes
@@ -112,7 +113,7 @@ def repaired(data: bytes) -> bytes:
 def open_bytes(path: Path) -> IO[bytes]:
     """The file, opened. Errors: InputError when it is missing, a folder or not permitted."""
     try:
-        return open(path, "rb")
+        return opened(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; check the name and the folder") from None
     except IsADirectoryError:

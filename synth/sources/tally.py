@@ -17,6 +17,7 @@ STEP = 1 << 18  # most rows counted at a time
 HELD = 1 << 25  # most bin codes (4 bytes each) held at a time
 LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather than by a lookup table
 BLOCK = 1 << 16  # most cells of a block of several tables (8 bytes each)
+AXES = 32  # most groupings of a block: arrays have no more axes, and groupings of a single bin never fill it
 
 
 class Tally:
@@ -155,7 +156,7 @@ def holders(axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]]) 
 
 def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -> list[int]:
     """The block with further groupings, as long as they bring in tables left and leave it small."""
-    while True:
+    while len(block) < AXES:
         room = lengths * float(np.prod(lengths[block])) <= most
         gain = left[block].sum(0) + np.diagonal(left)
         gain = np.where(room, gain, 0)
@@ -164,6 +165,7 @@ def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -
         if gain[best] == 0:
             return block
         block.append(best)
+    return block
 
 
 class Binner:

@@ -91,6 +91,7 @@ def test_noisy_counts_that_are_paid_for_decide_between_compared_runs(done):
     at.switch_page(view("release")).run()
     assert "Everything (.zip)" not in downloads(at)
     all_helped(at)
+    synth.Ledger().set_policy("club", max_epsilon=30.0)
     at.number_input(key="decide_epsilon").set_value(20.0).run()
     at.button(key="decide").click().run()
     limit = time.monotonic() + 60
@@ -107,6 +108,28 @@ def test_noisy_counts_that_are_paid_for_decide_between_compared_runs(done):
     assert "Everything (.zip)" in downloads(at)
     card = json.loads(zipfile.ZipFile(first.path / "bundle-private.zip").read("card.json"))
     assert card["selection"]["how"] == "private"
+    assert card["epsilon"] == 21.0, "the choice is counted; the other candidate was another fit of the same release"
+    assert "the card counts one more line of the ledger (" in said(at)
+
+
+def test_rows_charged_elsewhere_are_offered_that_budget_before_the_spend(start, people):
+    """Under another name the same rows got a fresh budget, and the warning came after the charge."""
+    at = upload(start(), people, SCHEMA)
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    ended(at)
+    at = upload(start(), people, {**SCHEMA, "dataset": "copy"})
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    assert "were charged to club before" in said(at)
+    assert {e.dataset for e in synth.Ledger().entries() if e.kind != "policy"} == {"club"}
+    assert "spend" not in keys(at)
+    at.button(key="separate").click().run()
+    at.button(key="spend").click().run()
+    ended(at)
+    assert synth.Ledger().summary("copy")[0].epsilon == 1.0
 
 
 def test_a_choice_made_before_the_look_may_leave_and_says_so(done):

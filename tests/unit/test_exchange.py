@@ -279,8 +279,8 @@ def test_the_table_of_an_import_is_read_as_it_is_written(tmp_path, command):
     rows = "".join(f"{i};{i % 7},{i % 10};{1 + i % 28:02d}.03.2020;{towns[i % 2]}\n" for i in range(400))
     (tmp_path / "t.csv").write_bytes(("nr;bmi;am;ort\n" + rows).encode("windows-1252"))
     kinds = {"nr": "id", "bmi": "numerical", "am": "datetime", "ort": "categorical"}
-    told = {"METADATA_SPEC_VERSION": "V1",
-            "tables": {"t": {"columns": {n: {"sdtype": k} for n, k in kinds.items()}, "primary_key": "nr"}}}  # fmt: skip
+    table = {"columns": {n: {"sdtype": k} for n, k in kinds.items()}, "primary_key": "nr"}
+    told = {"METADATA_SPEC_VERSION": "V1", "tables": {"t": table}}
     (tmp_path / "m.json").write_text(json.dumps(told), encoding="utf-8")
     out = tmp_path / "s.json"
     metadata, table = tmp_path / "m.json", tmp_path / "t.csv"

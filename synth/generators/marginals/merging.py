@@ -11,11 +11,13 @@ def merge(mass: np.ndarray, *, least: float) -> np.ndarray:
 
     >>> merge(np.array([1.0, 1.0, 9.0, 1.0, 1.0, 0.5]), least=2).tolist()
     [0, 0, 1, 2, 2, 2]
+    >>> merge(np.array([1.0, 0.0, 2.0]), least=0).tolist()
+    [0, 1, 2]
     """
     heavy = mass >= least
     light = np.where(heavy, 0.0, mass)
     whole = light.sum()
-    bins = max(int(whole / least), 1)
+    bins = max(int(whole / least), 1) if whole > 0 else 1
     middle = np.cumsum(light) - light / 2
     owner = np.minimum((middle * (bins / max(whole, 1e-300))).astype(np.int64), bins - 1)
     owner[heavy] = bins + np.arange(heavy.sum())

@@ -1,0 +1,41 @@
+"""Small files of text that somebody else may have written: read only where they are regular files of a sane size.
+
+A named pipe, a device or a socket is never read: opening one can wait for ever, and reading one need not end.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import IO
+
+MOST = 32 << 20  # bytes of a schema, a card, a code book or a file of rules
+ENDLESS = 1 << 40  # of what this tool writes itself, however long it grows
+
+
+def opened(path: str | Path) -> IO[bytes]:
+    """The file, opened for reading, never waiting for a writer. Errors: OSError, its ``strerror`` for a message."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        check(os.fstat(handle), path)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def check(found: os.stat_result, path: str | Path) -> None:
+    """Refuses what is no regular file. Errors: IsADirectoryError for a folder, else OSError."""
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "a pipe, a device or a socket, not a regular file", str(path))
+
+
+def text(path: str | Path, *, encoding: str = "utf-8", most: int = MOST) -> str:
+    """The whole file as text. Errors: OSError, also for one of more than ``most`` bytes; UnicodeDecodeError."""
+    with opened(path) as file:
+        content = file.read() if os.fstat(file.fileno()).st_size <= most else None
+    if content is None or len(content) > most:
+        raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB, more than such a file can need", str(path))
+    return content.decode(encoding)
