@@ -36,7 +36,8 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None
     try:
         with st.spinner("Drawing"):
             rows, probability = worker.ask("sampled", str(place / "model.json"), num_rows=count, where=where,
-                                           out=str(out), seconds=PATIENCE)  # fmt: skip
+                                           out=str(out), dialect=st.session_state.get("csv_dialect", "plain"),
+                                           seconds=PATIENCE)  # fmt: skip
     except TooLongError:
         raise synth.InputError("drawing takes too long here; ask for fewer rows") from None
     if (before := st.session_state.get("more")) is not None:

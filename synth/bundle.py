@@ -6,22 +6,24 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from synth import codec, formulas, model_check, store
+from synth import codec, formulas, model_check, store, twin
 from synth import schema as schemas
 from synth.column import Column
+from synth.dialect import Dialect
 from synth.errors import InputError, UsageError
 from synth.generators import load_model as rebuild
 from synth.generators.base import Model, Setting
 from synth.questions import Release
 from synth.schema import Schema
 from synth.sources import files
+from synth.sources.writing import Writing
 
 NAMES = ("synthetic.csv", "schema.json", "card.json", "release.json", "release.safetensors", "model.json",
          "model.safetensors")  # fmt: skip
@@ -38,8 +40,11 @@ def write(
     card: dict[str, Any],
     options: Mapping[str, Any] | None = None,
     raw_text: bool = False,
+    dialect: str = "plain",
+    note: Callable[[str], None] = print,
 ) -> dict[str, str]:
-    """Writes synthetic.csv, schema.json, card.json, release.* and model.* into ``out``; returns their paths.
+    """Writes the files of a release into ``out``: synthetic.csv, its twin in the schema's dialect (twin.py),
+    schema.json, card.json, release.* and model.*; returns their paths.
 
     The card gains the table's SHA-256, so that another table beside it is noticed, and what became of text that a
     spreadsheet would take for a formula: ``raw_text`` writes it as it is (formulas.py).
@@ -49,6 +54,9 @@ def write(
     card["csv_text"] = formulas.RAW if raw_text else formulas.TOLD
     with open(out / "synthetic.csv", "rb") as file:
         card["synthetic_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    card.pop(twin.DIGEST, None)  # of the release that is refitted
+    found = twin.write(out, setting.schema, dialect, note, raw_text=raw_text)
+    card |= {twin.DIGEST: found} if found else {}
     schema = json.loads(setting.schema.to_json())
     packed, arrays = store.pack(releases)
     about = {"format": "facsimile-release/1", "method": method, "options": dict(options or {}), "card": dict(card),
@@ -60,24 +68,36 @@ def write(
     store.replace(out / "card.json", (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
     store.save(out / "release.json", {**about, "setting": given, **packed}, arrays)
     store.save(out / "model.json", {**learnt, "model": state}, weights)
-    return {n.replace(".json", "").replace(".csv", "").replace(".", "_"): str(out / n) for n in NAMES}
+    names = (*NAMES, twin.NAME) if found else NAMES
+    return {n.removesuffix(".json").removesuffix(".csv").replace(".", "_"): str(out / n) for n in names}
 
 
-def write_table(path: Path, texts: Mapping[str, pa.Array], schema: Schema, *, raw_text: bool = False) -> None:
+def write_table(
+    path: Path, texts: Mapping[str, pa.Array], schema: Schema, *, raw_text: bool = False, dialect: str = "plain"
+) -> None:
     """A table file of the kind that its name says: .csv, .csv.gz; .parquet and .xlsx with typed numbers and dates.
 
     In CSV, which has no types, text that a spreadsheet would take for a formula is marked (formulas.py) unless
-    ``raw_text``; an .xlsx holds it as text in any case.
+    ``raw_text``; an .xlsx holds it as text in any case. ``dialect``: ``same`` writes a CSV as the schema says that the
+    private one is written.
     """
-    write_blocks(path, [texts], schema, raw_text=raw_text)
+    write_blocks(path, [texts], schema, raw_text=raw_text, dialect=dialect)
 
 
 def write_blocks(
-    path: Path, blocks: Iterable[Mapping[str, pa.Array]], schema: Schema, *, raw_text: bool = False
+    path: Path,
+    blocks: Iterable[Mapping[str, pa.Array]],
+    schema: Schema,
+    *,
+    raw_text: bool = False,
+    dialect: str = "plain",
 ) -> None:
     """``write_table`` for a table that comes in blocks of rows, of which one is in memory at a time."""
     typed = path.suffix in (".parquet", ".pq", ".xlsx")
-    files.write_parts(path, (_as_written(texts, schema, typed=typed, raw_text=raw_text) for texts in blocks))
+    wanted = Writing.of(schema) if dialect == "same" and not typed else None
+    told = (texts if wanted is None else wanted.columns(texts) for texts in blocks)
+    parts = (_as_written(texts, schema, typed=typed, raw_text=raw_text) for texts in told)
+    files.write_parts(path, parts, dialect=wanted.dialect if wanted else Dialect())
 
 
 def _as_written(
@@ -211,7 +231,11 @@ def check_out(out: Path | None) -> None:
         made = [p for p in (out, *out.absolute().parents) if not p.exists()]
         if not made and not out.is_dir():
             raise UsageError(f"--out {out}: is a file; name a folder")
-        taken = [p.name for p in (out / n for n in NAMES) if p.exists() and not (p.is_file() and os.access(p, os.W_OK))]
+        taken = [
+            p.name
+            for p in (out / n for n in (*NAMES, twin.NAME))
+            if p.exists() and not (p.is_file() and os.access(p, os.W_OK))
+        ]
         if taken:
             raise UsageError(f"--out {out}: {taken[0]} there cannot be written over; name another folder")
         try:

@@ -147,7 +147,7 @@ def merge(stated: Schema, drafted: Schema) -> Exchanged:
     """
     notes: list[str] = []
     columns = {n: _merged(n, column, drafted.columns[n], notes) for n, column in stated.columns.items()}
-    whole = stated.model_copy(update={"columns": columns})
+    whole = stated.model_copy(update={"columns": columns, "dialect": drafted.dialect})
     return Exchanged(schema=parse(whole.model_dump(exclude_none=True)), notes=notes)
 
 

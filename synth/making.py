@@ -84,6 +84,7 @@ def write(
     reporter: Reporter,
     *,
     raw_text: bool = False,
+    dialect: str = "plain",
 ) -> dict[str, str]:
     """The files of the release; ``about``, its card, gains what only they tell."""
     reporter.stage("write")
@@ -92,4 +93,5 @@ def write(
     return bundle.write(
         Path(out), blocks=made.blocks, method=made.generator.name, model=made.model, releases=releases,
         setting=setting, card=about, options=options_of(made.generator), raw_text=raw_text,
+        dialect=dialect, note=reporter.note,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from synth import bundle, sameness
+from synth import bundle, sameness, twin
 from synth.errors import InputError, UsageError, reading
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
@@ -90,6 +90,7 @@ def run(
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
     raw_text: bool = False,
+    dialect: str = "same",
     source: str | None = None,
     separate: bool = False,
     may_spend: MaySpend = anybody,
@@ -101,8 +102,9 @@ def run(
     ``num_rows``: default the noisy total (at most ten million), or the public row count. ``seed`` drives
     initialisation and sampling, never privacy noise.
     ``out``: a folder for the files of bundle.py; without it nothing is written. ``raw_text``: leaves text in the CSV
-    as it is that a spreadsheet would take for a formula; else an apostrophe stands before it. ``steward_log``: a
-    private file for the counts of cells outside the schema.
+    as it is that a spreadsheet would take for a formula; else an apostrophe stands before it. ``dialect``: ``same``
+    writes the table once more as the schema says that the private one is written, where that is not the plain way;
+    ``plain`` does not. ``steward_log``: a private file for the counts of cells outside the schema.
 
     ``run``: an id for the ledger's line, by which the run's charge is found again; it is charged once.
     ``unit``: the identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random;
@@ -130,6 +132,7 @@ def run(
         bundle.check_out(Path(out) if out is not None else None)
         bundle.check_steward_log(Path(steward_log) if steward_log is not None else None)
         job = prepare(located(table, source), schema, request, note=reporter.note)
+        twin.check(job.schema, dialect if out is not None else "plain")
         if out is not None:
             bundle.check_room(Path(out), job.schema, num_rows)
         paid = _door(job, ledger, noise, reporter, steward_log, may_spend=may_spend)
@@ -142,7 +145,7 @@ def run(
             seconds = time.perf_counter() - started
             about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
             about["release_kinds"] = kinds_of(type(r) for r in releases)
-            paths = write(out, made, releases, setting, about, reporter, raw_text=raw_text)
+            paths = write(out, made, releases, setting, about, reporter, raw_text=raw_text, dialect=dialect)
     return Result(
         method=job.generator.name,
         relation=str(job.grant.near.relation),
@@ -243,10 +246,12 @@ def refit(
     device: str = "auto",
     reporter: Reporter | None = None,
     raw_text: bool = False,
+    dialect: str = "same",
 ) -> Result:
     """Another model and table from a stored release: free, no rows, no ledger entry.
 
-    ``method``, ``options``, ``target``: as of ``run``; default those of the release. ``raw_text``: as of ``run``.
+    ``method``, ``options``, ``target``: as of ``run``; default those of the release. ``raw_text``,
+    ``dialect``: as of ``run``.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
     """
@@ -257,6 +262,7 @@ def refit(
         check_seed(seed)
         bundle.check_out(Path(out) if out is not None else None)
         stored = bundle.load_release(release)
+        twin.check(stored.setting.schema, dialect if out is not None else "plain")
         relation = relation_named(str(stored.card["relation"]))
         kept = stored.options if method in (None, stored.method) else {}
         generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
@@ -270,7 +276,7 @@ def refit(
         about["schema_sha256"] = hashlib.sha256(setting.schema.to_json().encode()).hexdigest()  # the target may differ
         about["constraints"], about["seed"] = made.kept, made.seed
         about["rows"] = {**about["rows"], "synthetic": made.num_rows}
-        paths = write(out, made, stored.releases, setting, about, reporter, raw_text=raw_text)
+        paths = write(out, made, stored.releases, setting, about, reporter, raw_text=raw_text, dialect=dialect)
     return Result(
         method=generator.name,
         relation=str(relation),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from synth import bundle, card_check, card_page, choosing, codec, formulas, report
+from synth import bundle, card_check, card_page, choosing, codec, formulas, report, twin
 from synth import schema as schemas
 from synth.bundle import StoredRelease
 from synth.card_choice import TOTALS, own
@@ -25,6 +25,7 @@ from synth.errors import InputError, UsageError, reading
 from synth.evaluate.sampling import Seeded
 from synth.reporting import markdown, publishable
 from synth.sources import files
+from synth.sources.reading import PLAIN, Reading
 
 ASIDE = {"selection", "deployment", "registry", *complete({})}  # what a card may add after the release was stored
 AS_STORED = ("synthetic.csv", "schema.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
@@ -115,7 +116,8 @@ def _packed(
                          "covers; release all candidates, or one that was chosen otherwise")  # fmt: skip
     card_check.check(card)
     card["registry"] = registry(card)
-    parts = {name: (folder / name).read_bytes() for name in AS_STORED}
+    stored_parts = (*AS_STORED, twin.NAME) if twin.DIGEST in card else AS_STORED
+    parts = {name: (folder / name).read_bytes() for name in stored_parts}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: _carrying(parts[name], card) for name in ("release.json", "model.json")}
     parts |= _made(folder, stored, card)
@@ -154,7 +156,10 @@ def _checked(folder: Path) -> StoredRelease:
     told = card.get("synthetic_sha256")
     if told is not None and hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest() != told:
         raise InputError(f"{folder}: synthetic.csv is not the table that the card names; use another copy")
-    _check_table(folder, stored, rows=int(card["rows"]["synthetic"]))
+    rows = int(card["rows"]["synthetic"])
+    found = _check_table(folder / "synthetic.csv", stored, PLAIN, rows=rows)
+    if twin.DIGEST in card:
+        _check_twin(folder, stored, found, told=str(card[twin.DIGEST]), rows=rows)
     return stored
 
 
@@ -167,17 +172,29 @@ def _claims(card: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps({k: v for k, v in own(card).items() if k not in ASIDE}))
 
 
-def _check_table(folder: Path, stored: StoredRelease, *, rows: int) -> None:
-    """Every cell of the synthetic table is one that the schema knows, and no column is there that it does not name."""
-    place, schema = folder / "synthetic.csv", stored.setting.schema
-    if files.header(place) != list(schema.columns):
+def _check_twin(folder: Path, stored: StoredRelease, found: Mapping[str, np.ndarray], *, told: str, rows: int) -> None:
+    """The table in the schema's dialect is there, is the one that the card names, and holds the same rows."""
+    if not (folder / twin.NAME).is_file():
+        raise InputError(f"{folder}: {twin.NAME} is missing; make the release again or use another copy")
+    if twin.digest(folder) != told:
+        raise InputError(f"{folder}: {twin.NAME} is not the table that the card names; use another copy")
+    again = _check_table(folder / twin.NAME, stored, Reading.of(stored.setting.schema, delimited=True), rows=rows)
+    if any(not np.array_equal(found[n], again[n]) for n in found):
+        raise InputError(f"{folder}: {twin.NAME} holds other rows than synthetic.csv; use another copy")
+
+
+def _check_table(place: Path, stored: StoredRelease, reading: Reading, *, rows: int) -> Mapping[str, np.ndarray]:
+    """The table's positions: every cell is one that the schema knows, and no column is there that it does not name."""
+    schema = stored.setting.schema
+    if files.header(place, dialect=reading.dialect) != list(schema.columns):
         raise InputError(f"{place}: its columns are not the schema's; use another copy")
-    table = files.read(place, columns=list(schema.columns))
+    table = files.read(place, columns=list(schema.columns), reading=reading)
     found = codec.encode(table, schema, Seeded(np.random.default_rng(0)))  # no privacy noise: the table is synthetic
     strange = sum(found.clamped.values()) + sum(found.unreadable.values())
     if table.num_rows != rows or strange:
         reason = f"{strange} cells that its schema does not know" if strange else f"{table.num_rows} rows, not {rows}"
         raise InputError(f"{place}: damaged ({reason}); make it again with `synth run --from-release`")
+    return found.positions
 
 
 def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, bytes]:
@@ -237,7 +254,8 @@ def _zip(out: Path, parts: Mapping[str, bytes]) -> None:
 def _readme(card: Mapping[str, Any]) -> str:
     named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}"
     name = markdown.text(named)
-    files_of = "\n".join(f"| `{n}` | {what} |" for n, what in PARTS)
+    parts = [PARTS[0], *([TWIN] if twin.DIGEST in card else []), *PARTS[1:]]
+    files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts)
     return (
         f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows: no row describes a real person. It was "
         f"made from a private table with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g} "
@@ -263,6 +281,12 @@ PARTS = (
     ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
     ("reproduce.py", "makes model and table again from the release"),
     ("MANIFEST.sha256", "checksums; `sha256sum -c MANIFEST.sha256` verifies them"),
+)
+
+TWIN = (
+    twin.NAME,
+    "the same table in the encoding, with the separators, decimal marks and dates of the private one, as "
+    "`schema.json` states them; protected alike",
 )
 
 REPRODUCE = '''"""Makes the model and the table again from the release beside this script. Needs no private row.

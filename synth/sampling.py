@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from synth import bundle, codec
+from synth import bundle, codec, twin
 from synth.drawing import Drawn
 from synth.errors import UsageError, reading
 from synth.request import check_num_rows, check_seed
@@ -25,20 +25,23 @@ def sample(
     out: str | Path | None = None,
     seed: int | None = None,
     raw_text: bool = False,
+    dialect: str = "same",
 ) -> tuple[pd.DataFrame, float]:
     """Rows from a stored model: free. Returns the table as text and the model's probability of ``where``.
 
     ``where``: by column a value, ``a|b``, or ``low..high`` for numbers and dates. ``num_rows``: default the
     model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx file to write as well.
-    ``raw_text``: as of ``run``. A table that memory cannot hold is for ``sample_to``.
+    ``raw_text``: as of ``run``. ``dialect``: a CSV is written as the schema says that the private one is (``same``),
+    or in UTF-8 with commas, points and ISO dates (``plain``). A table that memory cannot hold is for ``sample_to``.
 
     **Guarantee**: that of the model's release. Errors: InputError for a damaged model, UsageError.
     """
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
+        twin.check(plan.schema, dialect if out is not None else "plain")
         texts = plan.drawn.whole()
     if out is not None:
-        bundle.write_table(Path(out), texts, plan.schema, raw_text=raw_text)
+        bundle.write_table(Path(out), texts, plan.schema, raw_text=raw_text, dialect=dialect)
     return pd.DataFrame({n: a.to_pandas() for n, a in texts.items()}), plan.probability
 
 
@@ -50,6 +53,7 @@ def sample_to(
     where: Mapping[str, str] | None = None,
     seed: int | None = None,
     raw_text: bool = False,
+    dialect: str = "same",
     source: str | None = None,
     out_table: str | None = None,
 ) -> tuple[int, float]:
@@ -68,10 +72,11 @@ def sample_to(
     engine = Engine(source) if source is not None else None
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
+        twin.check(plan.schema, dialect if out is not None else "plain")
     if engine is not None:
         engine.store(str(out_table), (codec.typed(texts, plan.schema) for texts in plan.drawn.blocks()))
     else:
-        bundle.write_blocks(Path(str(out)), plan.drawn.blocks(), plan.schema, raw_text=raw_text)
+        bundle.write_blocks(Path(str(out)), plan.drawn.blocks(), plan.schema, raw_text=raw_text, dialect=dialect)
     return plan.num_rows, plan.probability
 
 

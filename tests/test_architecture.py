@@ -63,7 +63,7 @@ ALLOWED = {
 SEAMS = {
     "pipeline", "answering", "making", "result", "paid", "request", "planning", "learning",
     "rules", "bundle", "report", "drawing", "sampling", "vouching", "steward_report", "release_bundle",
-    "auditing", "statistics", "closest", "sameness", "choosing", "lastlook",
+    "auditing", "statistics", "closest", "sameness", "choosing", "lastlook", "twin",
     "rehearsal", "dry_run",
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from app import access, export, frame, more, outlet, recent, runs, standing, wor
 from app.state import ready, wizard
 from synth import jobs
 
+DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
 CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
 PAGE = 700  # height of a page that is shown inside this one, pixels
 
@@ -83,11 +84,27 @@ def _pages(job: jobs.Job, place: Path) -> None:
         st.iframe(export.part(job, place, "report.html").decode(), height=PAGE, alt="The publishable report")
 
 
+def _csv(place: Path) -> tuple[str, str]:
+    """The CSV to be downloaded and what to say of it: a choice where there is one in the private table's dialect."""
+    if not (place / DIALECT).is_file():
+        return "synthetic.csv", "Opens in any program."
+    facts = synth.load(place / "schema.json").dialect
+    own = facts.in_words() if facts else "its own dates and numbers"
+    said = {
+        "same": f"Like the private table: {own}",
+        "plain": "Plain: UTF-8 text, commas, points, dates like 2020-01-31",
+    }
+    chosen = st.radio("How the CSV is written", list(said), key="csv_dialect", format_func=lambda k: said[k],
+                      help="The rows are the same. The zip holds both.")  # fmt: skip
+    return (DIALECT, "Opens where the private table does.") if chosen == "same" else ("synthetic.csv", "Plain CSV.")
+
+
 def _downloads(job: jobs.Job, place: Path) -> None:
     st.subheader("Downloads", anchor=False)
     st.markdown("All of these may be released: they are made from noisy answers and public facts alone.")
+    table, told = _csv(place)
     offers: list[tuple[str, str, str, str, str]] = [
-        ("Table (CSV)", "synthetic.csv", CSV, "csv", "Opens in any program."),
+        ("Table (CSV)", table, CSV, "csv", told),
         ("Table (Parquet)", "synthetic.parquet", PARQUET, "parquet",
          "Numbers and dates keep their types; a missing one is empty."),
         ("Card", "card.html", HTML, "card", "The guarantee with all its figures, to be kept with the table."),

@@ -15,6 +15,7 @@ from synth.cli.fetch import fetch
 from synth.cli.ledger import ledger_app
 from synth.cli.options import (
     DeltaOpt,
+    DialectOpt,
     EpsilonOpt,
     JsonOpt,
     MethodOpt,
@@ -77,6 +78,7 @@ def sample(
     ] = None,
     seed: SeedOpt = None,
     raw_text: RawTextOpt = False,
+    dialect: DialectOpt = "same",
     source: SourceOpt = None,
     out_table: Annotated[str | None, typer.Option("--out-table", help="A new table at --source.")] = None,
     as_json: JsonOpt = False,
@@ -93,7 +95,15 @@ def sample(
     if source is None and out is None and out_table is None:
         out = Path("sample.csv")
     size, probability = pipeline.sample_to(
-        model, out, num_rows=num_rows, where=wanted, seed=seed, raw_text=raw_text, source=source, out_table=out_table
+        model,
+        out,
+        num_rows=num_rows,
+        where=wanted,
+        seed=seed,
+        raw_text=raw_text,
+        dialect=dialect,
+        source=source,
+        out_table=out_table,
     )
     place = str(out or out_table)
     plain = {"num_rows": size, "probability": probability, "epsilon_spent": 0.0, "paths": {"sample": place}}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from synth.cli import dialects
 from synth.cli.answer import names, write_text
 from synth.cli.options import AssumeOpt, ReasonOpt, SourceOpt, assumed, reasons
 from synth.errors import UsageError
@@ -112,12 +113,12 @@ def _drafted(stated: "Schema", table: Path, source: str | None, missing: list[st
     from synth import databases, exchange
     from synth.drafting import draft
 
-    place, columns = databases.place(table, source), list(stated.columns)
-    place.check_form(columns)
-    rows = place.read(columns)
+    rows, notes = databases.whole(table, source, columns=list(stated.columns))
+    rows = rows.only(list(stated.columns))
     drafted = draft(rows, missing=missing, **exchange.kinds(stated))
     merged = exchange.merge(stated, drafted.schema)
-    tell([*drafted.suggestions, *merged.notes])
+    dialects.tell_reading(rows, merged.schema)
+    tell([*notes, *drafted.suggestions, *merged.notes])
     return merged.schema
 
 

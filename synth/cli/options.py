@@ -57,6 +57,10 @@ RawTextOpt = Annotated[
     bool, typer.Option("--raw-text", help="Leave CSV text that a spreadsheet would take for a formula as it is.")
 ]
 
+DialectOpt = Annotated[
+    str,
+    typer.Option("--dialect", help="CSV as the schema's dialect and formats say (same), or UTF-8 with commas (plain)."),
+]
 
 EVERYTHING = "*"
 AssumeOpt = Annotated[

@@ -13,6 +13,7 @@ from synth.cli.options import (
     DatasetOpt,
     DeltaOpt,
     DeviceOpt,
+    DialectOpt,
     JsonOpt,
     LedgerOpt,
     RawTextOpt,
@@ -58,13 +59,14 @@ def run(
     separate: SeparateOpt = False,
     job: Annotated[Path | None, typer.Option("--job", help="Job folder for status and cancel file.")] = None,
     raw_text: RawTextOpt = False,
+    dialect: DialectOpt = "same",
     source: SourceOpt = None,
     source_table: Annotated[str | None, typer.Option("--table", help="Name of the table at --source.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Make a synthetic table from a private one, and charge the ledger."""
     shared: dict[str, Any] = {"num_rows": num_rows, "out": str(out), "seed": seed, "device": device,
-              "options": parse_options(option or []), "raw_text": raw_text}  # fmt: skip
+              "options": parse_options(option or []), "raw_text": raw_text, "dialect": dialect}  # fmt: skip
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")

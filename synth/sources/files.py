@@ -19,6 +19,7 @@ from synth.errors import InputError
 from synth.sources import delimited, delimited_writer, excel, excel_writer, texts
 from synth.sources.frames import Table, check_names
 from synth.sources.reading import PLAIN, Reading
+from synth.sources.records import PLAIN as PLAIN_DIALECT
 from synth.sources.records import open_bytes
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
@@ -104,17 +105,18 @@ def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
     write_parts(path, [columns])
 
 
-def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]]) -> None:
+def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]], *, dialect: Dialect = PLAIN_DIALECT) -> None:
     """``write`` for a table that comes in parts, one at least, of equal names and types: one is in memory at a time.
 
-    A Parquet file gets a row group for each part; an Excel sheet has no room for a second one.
+    A Parquet file gets a row group for each part; an Excel sheet has no room for a second one. ``dialect``: of a CSV
+    file, as of delimited_writer.
     """
     path = Path(path)
     found, tables = kind(path), (_checked(columns, path) for columns in parts)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if found == "csv":
-            delimited_writer.write(part, tables, packed=path.name.lower().endswith(".gz"))
+            delimited_writer.write(part, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
         elif found == "xlsx":
             excel_writer.write(part, pa.concat_tables(tables))
         else:

@@ -62,6 +62,12 @@ class Table:
             self._texts[name] = Text(*encode(self._columns[name], name=name))
         return self._texts[name]
 
+    def only(self, names: Iterable[str]) -> "Table":
+        """The table with these columns alone. Errors: KeyError for an unknown name."""
+        found = Table({n: self._columns[n] for n in names}, num_rows=self.num_rows)
+        found.dialect = self.dialect
+        return found
+
     def kind(self, name: str) -> pa.DataType:
         """The type of a column's cells."""
         return self._columns[name].type

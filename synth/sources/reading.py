@@ -80,7 +80,7 @@ def spelt(texts: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Array:
     """Each text as the codec reads it, null where it is null; ``UNREADABLE`` where it does not fit."""
     plain = pc.utf8_trim_whitespace(texts)
     found = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
-    return pc.if_else(_stays(plain, form, codes), texts, pc.fill_null(found, UNREADABLE))
+    return pc.if_else(stays(plain, form, codes), texts, pc.fill_null(found, UNREADABLE))
 
 
 def _by_value(chunk: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
@@ -90,7 +90,7 @@ def _by_value(chunk: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), values)
 
 
-def _stays(plain: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
+def stays(plain: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
     """Empty cells, missing codes, texts behind an apostrophe (formulas.py), and infinite numbers."""
     known = pa.array(sorted({canonical(c) for c in codes} | {c.strip() for c in codes} | {""}), pa.string())
     kept = pc.or_(pc.is_in(plain, value_set=known), pc.starts_with(plain, formulas.MARK))

@@ -55,6 +55,7 @@ VOLATILE = {
     "previous",
     "run",
     "synthetic_sha256",
+    "synthetic_dialect_sha256",
     "arrays_sha256",
     "ledger_hash",
     "fingerprint",

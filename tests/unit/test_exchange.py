@@ -272,3 +272,23 @@ def test_an_imported_schema_runs_once_its_facts_are_stated(command, small, tmp_p
     code, _, told = command("run", table, "--schema", schema, "--epsilon", 1, "--method", "independent",
                             "--num-rows", 20, "--out", tmp_path / "out")  # fmt: skip
     assert code == 0, told
+
+
+def test_the_table_of_an_import_is_read_as_it_is_written(tmp_path, command):
+    towns = ("Ulm", "Köln")
+    rows = "".join(f"{i};{i % 7},{i % 10};{1 + i % 28:02d}.03.2020;{towns[i % 2]}\n" for i in range(400))
+    (tmp_path / "t.csv").write_bytes(("nr;bmi;am;ort\n" + rows).encode("windows-1252"))
+    kinds = {"nr": "id", "bmi": "numerical", "am": "datetime", "ort": "categorical"}
+    table = {"columns": {n: {"sdtype": k} for n, k in kinds.items()}, "primary_key": "nr"}
+    told = {"METADATA_SPEC_VERSION": "V1", "tables": {"t": table}}
+    (tmp_path / "m.json").write_text(json.dumps(told), encoding="utf-8")
+    out = tmp_path / "s.json"
+    metadata, table = tmp_path / "m.json", tmp_path / "t.csv"
+    code, _, said = command("schema", "import", metadata, "--out", out, "--table", table)
+    assert code == 0, said
+    assert "semicolons between cells, decimal comma" in said
+    facts = json.loads(out.read_text(encoding="utf-8"))
+    wanted = {"encoding": "windows-1252", "delimiter": ";", "decimal": ",", "source": "unconfirmed"}
+    assert facts["dialect"].items() >= wanted.items()
+    assert facts["columns"]["am"]["format"] == "dd.mm.yyyy"
+    assert (facts["columns"]["bmi"]["type"], facts["columns"]["ort"]["categories"]) == ("float", ["Köln", "Ulm"])

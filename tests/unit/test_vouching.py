@@ -147,12 +147,21 @@ def test_a_grouping_that_does_not_fit_is_refused(grouping):
         schemas.parse({"columns": {"a": {"type": "categorical", "categories": ["xx", "y"], "grouping": grouping}}})
 
 
-def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(table, tmp_path, command):
+PLAIN = {"index": False}
+HOSPITAL = {"index": False, "sep": ";", "encoding": "windows-1252", "lineterminator": "\r\n"}
+
+
+@pytest.mark.parametrize("written", [PLAIN, HOSPITAL], ids=["plain", "hospital"])
+def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(table, tmp_path, command, written):
     """Everything that is offered together is taken; three answers more than for a clean file."""
     rows, schema, out = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "out"
-    table.to_csv(rows, index=False)
+    if written is HOSPITAL:
+        table = table.assign(ward=table.ward.replace("eyes", "Köln-Süd"),
+                             temperature=table.temperature.str.replace(".", ",", regex=False))  # fmt: skip
+    table.to_csv(rows, **written)
     code, _, told = command("schema", "init", rows, "--out", schema, "--dataset", "visits", "--assume-public")
     assert code == 0, told
+    assert ("semicolons" in told) == (written is HOSPITAL)
     held = schema.read_text()
     assert "unconfirmed: postcode, diagnosis" in told
     plain = ("run", rows, "--schema", schema, "--epsilon", "1", "--out", out, "--seed", "1")
@@ -169,13 +178,22 @@ def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(tab
     for name, cells in secrets(table).items():
         if name == "patient":
             cells = {c for c in cells if len(c) > 5}
-        if name != "dob":
+        if name not in ("dob", "geburtsdatum"):  # dates are drawn: some meet a real one by chance
             assert told_in(out, cells) == set(), name
     made = pd.read_csv(out / "synthetic.csv", dtype=str)
     assert "note" not in made.columns
     assert made.patient.tolist() == [str(i) for i in range(1, len(made) + 1)]
     assert_not_copied(made.dob, table.dob)
+    assert_not_copied(made.geburtsdatum, pd.to_datetime(table.geburtsdatum, format="%d.%m.%Y"))
     stored = bundle.load_release(out)
+    own = out / "synthetic.dialect.csv"
+    if written is HOSPITAL:
+        assert set(made.ward) == set(table.ward)
+        again = pd.read_csv(own, dtype=str, sep=";", encoding="windows-1252", keep_default_na=False)
+        assert again.ward.tolist() == made.ward.tolist()
+        assert [t.replace(",", ".") for t in again.temperature] == made.temperature.fillna("").tolist()
+        assert pd.to_numeric(again.temperature, errors="coerce").isna().mean() > 0.5, "with decimal commas"
+        assert b"\r\n" in own.read_bytes()[:1000]
     assert stored.setting.schema.columns["diagnosis"].source == "private"
 
 
