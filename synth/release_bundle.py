@@ -157,7 +157,7 @@ def _checked(folder: Path) -> StoredRelease:
     if told is not None and hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest() != told:
         raise InputError(f"{folder}: synthetic.csv is not the table that the card names; use another copy")
     rows = int(card["rows"]["synthetic"])
-    found = _check_table(folder / "synthetic.csv", stored, PLAIN, rows=rows)
+    found = _check_table(folder, stored, rows=rows)
     if twin.DIGEST in card:
         _check_twin(folder, stored, found, told=str(card[twin.DIGEST]), rows=rows)
     return stored
@@ -178,14 +178,17 @@ def _check_twin(folder: Path, stored: StoredRelease, found: Mapping[str, np.ndar
         raise InputError(f"{folder}: {twin.NAME} is missing; make the release again or use another copy")
     if twin.digest(folder) != told:
         raise InputError(f"{folder}: {twin.NAME} is not the table that the card names; use another copy")
-    again = _check_table(folder / twin.NAME, stored, Reading.of(stored.setting.schema, delimited=True), rows=rows)
+    reading = Reading.of(stored.setting.schema, delimited=True)
+    again = _check_table(folder, stored, rows=rows, name=twin.NAME, reading=reading)
     if any(not np.array_equal(found[n], again[n]) for n in found):
         raise InputError(f"{folder}: {twin.NAME} holds other rows than synthetic.csv; use another copy")
 
 
-def _check_table(place: Path, stored: StoredRelease, reading: Reading, *, rows: int) -> Mapping[str, np.ndarray]:
+def _check_table(
+    folder: Path, stored: StoredRelease, *, rows: int, name: str = "synthetic.csv", reading: Reading = PLAIN
+) -> Mapping[str, np.ndarray]:
     """The table's positions: every cell is one that the schema knows, and no column is there that it does not name."""
-    schema = stored.setting.schema
+    place, schema = folder / name, stored.setting.schema
     if files.header(place, dialect=reading.dialect) != list(schema.columns):
         raise InputError(f"{place}: its columns are not the schema's; use another copy")
     table = files.read(place, columns=list(schema.columns), reading=reading)
