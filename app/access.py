@@ -11,7 +11,7 @@ import streamlit as st
 
 import synth
 from synth import jobs, roles
-from synth.roles import ACTIONS, Roles, Visitor
+from synth.jobs.roles import ACTIONS, Roles, Visitor
 
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)
 given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks

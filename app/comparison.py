@@ -54,7 +54,7 @@ def make(job: jobs.Job, release: Path) -> Any:
             rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError("the comparison takes too long here; use `synth report`") from None
-    jobs.selection.look(job, by=who.name)
+    jobs.looks.look(job, by=who.name)
     st.session_state.setdefault("comparisons", {})[str(job.path)] = found
     st.session_state.setdefault("rare", {})[str(job.path)] = rare
     return found
@@ -95,7 +95,7 @@ def report(job: jobs.Job, release: Path) -> None:
     who = access.allow("compare", job.request().get("owner"))
     with real.table(job, release) as table:
         work.answer("report", str(release), "--real", str(table), "--out", str(job.path / PAGE), "--json")
-    jobs.selection.look(job, by=who.name)
+    jobs.looks.look(job, by=who.name)
 
 
 def _outside(job: jobs.Job) -> None:

@@ -8,7 +8,7 @@ import synth
 from app import access, frame, real, recent, runs, words
 from app.aside import worker
 from synth import jobs
-from synth.jobs import selection
+from synth.jobs import looks
 
 USUAL, USUAL_DELTA, SHOWN = 0.1, 1e-6, 3
 PATIENCE = 300.0  # seconds that counting synthetic rows may take
@@ -31,7 +31,7 @@ def section(job: jobs.Job, others: list[jobs.Job]) -> None:
             return
         if running is not None:
             _outcome(running)
-        if selection.decided(job, others):
+        if looks.decided(job, others):
             return
         if job.request().get("source") or not real.there(job):
             st.info("This needs the real table as a file on this computer.", icon=":material/info:")
@@ -97,7 +97,7 @@ def _settle(job: jobs.Job) -> None:
     gaps = worker.ask("decided", str(runs.counted(job)), places, seconds=PATIENCE, keep=False)
     winner = candidates[gaps.index(min(gaps))]
     line = runs.charged_line(job) if job.run else None
-    selection.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name,
+    looks.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name,
                      line=line.number if line else 0)  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def _outcome(job: jobs.Job) -> None:
         return
     for name in job.request()["decides"]:
         one = jobs.Job(job.path.parent / name)
-        if (selection.choice(one) or {}).get("how") == "private":
+        if (looks.choice(one) or {}).get("how") == "private":
             st.info(f"Noisy counts chose {frame.escape(recent.named(one))}. Open it under “All runs” to download it.",
                     icon=":material/how_to_vote:")  # fmt: skip
             return

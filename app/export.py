@@ -10,19 +10,19 @@ import streamlit as st
 import synth
 from app import access, deciding, frame, recent, releasing, runs, standing, words, work
 from synth import jobs
-from synth.jobs import selection
+from synth.jobs import looks
 
 FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
 
 
 def may_leave(job: jobs.Job) -> bool:
     """Says what stands in the way of a download, with the way out; returns whether nothing does."""
-    reason = selection.barrier(job)
+    reason = looks.barrier(job)
     if reason:
         _chosen(job, reason)
         return False
     who = access.me()
-    if who.alone or selection.released(job) is not None:
+    if who.alone or looks.released(job) is not None:
         return True
     _ask(job)
     return False
@@ -33,16 +33,16 @@ def _chosen(job: jobs.Job, reason: str) -> None:
     st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
     st.markdown("Scores against the real rows are exact, so picking the best of several results by them tells "
                 "something about those rows that epsilon does not cover. Settle this before any download.")  # fmt: skip
-    said = selection.choice(job)
+    said = looks.choice(job)
     if said is None:
-        how = st.radio("This run was chosen", list(selection.CHOICES), key="how", index=None,
+        how = st.radio("This run was chosen", list(looks.CHOICES), key="how", index=None,
                        format_func=lambda k: words.CHOSEN[k],
                        help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
         if st.button("Record this answer", key="choose", disabled=how is None) and how is not None:
             releasing.state_choice(job, how)
             st.rerun()
     _all(job)
-    deciding.section(job, selection.rivals(job))
+    deciding.section(job, looks.rivals(job))
 
 
 def _all(job: jobs.Job) -> None:
@@ -57,7 +57,7 @@ def _all(job: jobs.Job) -> None:
                      help="Marks each of them as released. Download each from this page."):  # fmt: skip
             releasing.release_all(job)
             st.rerun()
-    elif all(releasing.asked(one) is not None or selection.released(one) is not None for one in own):
+    elif all(releasing.asked(one) is not None or looks.released(one) is not None for one in own):
         st.info("A reviewer has been asked to release all of yours.", icon=":material/hourglass_top:")
     elif st.button(f"Ask a reviewer to release {'all ' * (len(own) > 1)}{words.runs(len(own))}", key="ask_release_all",
                    icon=":material/send:", help="None of them leaves before a reviewer has released all."):  # fmt: skip
@@ -87,7 +87,7 @@ def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
 
 def _pack(job: jobs.Job, place: Path) -> Path:
     """The zip file, whose card counts what the choice rests on: that is looked up anew after each charge."""
-    how = selection.how(job)
+    how = looks.how(job)
     out = job.path / f"bundle-{how or 'unstated'}.zip"
     newest = max(p.stat().st_mtime for p in place.iterdir())
     if how not in FIXED and synth.Ledger().path.exists():
@@ -101,9 +101,9 @@ def _said(job: jobs.Job, how: str | None) -> list[str]:
     """How the run was chosen, as the command line takes it; where nothing was said it works out what is counted."""
     if how in (None, "only"):
         return []
-    among = selection.rivals(job) if how == "all" else []
+    among = looks.rivals(job) if how == "all" else []
     if how == "private":
-        named = (selection.choice(job) or {}).get("among", ())
+        named = (looks.choice(job) or {}).get("among", ())
         among = [jobs.Job(job.path.parent / n) for n in named if n != job.path.name]
     told = ["--choice", str(how), *(x for one in among for x in ("--with", str(runs.release(one))))]
     return [*told, "--paid", str(deciding.counts(job, among))] if how == "private" else told
@@ -111,7 +111,7 @@ def _said(job: jobs.Job, how: str | None) -> list[str]:
 
 def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
     """The card as it would leave, with what the choice costs; the run's own while it may not leave."""
-    if not selection.barrier(job):
+    if not looks.barrier(job):
         with zipfile.ZipFile(_pack(job, place)) as archive:
             return dict(json.loads(archive.read("card.json")))
     return dict(json.loads((place / "card.json").read_text(encoding="utf-8")))
@@ -186,5 +186,5 @@ def shown(job: jobs.Job) -> None:
     with st.expander("The card"):
         card(claimed(job, runs.release(job)))
         standing.section(runs.release(job))
-    if (said := selection.choice(job)) is not None:
+    if (said := looks.choice(job)) is not None:
         st.caption(f"How it was chosen: {frame.escape(said['in_words'])}.")

@@ -14,7 +14,7 @@ if ROOT not in sys.path:
 from app import access, frame, owning, stored  # noqa: E402
 from app.aside import planner  # noqa: E402
 from app.state import RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
-from synth.roles import Visitor, pages  # noqa: E402
+from synth.jobs.roles import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
 TO_THE_TOP = """<script>
@@ -43,7 +43,7 @@ def main() -> None:
 @st.cache_resource(show_spinner=False)
 def _prepare() -> None:
     """Loads in the background, once for the process, what later pages need: it would cost the first visitor seconds."""
-    names = ("altair", "synth.card", "synth.privacy.ledger", "synth.databases")
+    names = ("altair", "synth.release.card.card", "synth.privacy.ledger.ledger", "synth.sources.named_databases")
     threading.Thread(target=lambda: [importlib.import_module(n) for n in names], daemon=True).start()
 
 

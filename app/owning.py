@@ -6,7 +6,7 @@ import synth
 from app import access, work
 from app.state import Wizard
 from synth import jobs
-from synth.roles import Visitor
+from synth.jobs.roles import Visitor
 
 
 def open_to(who: Visitor, table: Path, source: str | None) -> bool:

@@ -8,8 +8,8 @@ import json
 import synth
 from app import access
 from synth import jobs
-from synth.jobs import selection
-from synth.roles import Visitor
+from synth.jobs import looks
+from synth.jobs.roles import Visitor
 
 ASKED = "asked.json"
 
@@ -17,9 +17,9 @@ ASKED = "asked.json"
 def allow(action: str, job: jobs.Job) -> Visitor:
     """The visitor, where he may do it to a released result. Errors: UsageError, also before its release."""
     who = access.allow(action, job.request().get("owner"))
-    if reason := selection.barrier(job):
+    if reason := looks.barrier(job):
         raise synth.UsageError(reason)
-    if not who.alone and selection.released(job) is None:
+    if not who.alone and looks.released(job) is None:
         raise synth.UsageError("this result was not released yet; ask a reviewer to release it")
     return who
 
@@ -27,7 +27,7 @@ def allow(action: str, job: jobs.Job) -> Visitor:
 def state_choice(job: jobs.Job, how: str) -> None:
     """Records how its owner says that a run was chosen. Errors: UsageError."""
     who = access.allow("state_choice", job.request().get("owner"))
-    selection.choose(job, how, by=who.name)
+    looks.choose(job, how, by=who.name)
 
 
 def asked(job: jobs.Job) -> str | None:
@@ -46,7 +46,7 @@ def ask(job: jobs.Job) -> None:
 
 def together(job: jobs.Job) -> list[jobs.Job]:
     """The runs that are released with this one or not at all: itself, and what a choice by scores was among."""
-    return [job, *selection.rivals(job)] if selection.barrier(job) else [job]
+    return [job, *looks.rivals(job)] if looks.barrier(job) else [job]
 
 
 def mine(job: jobs.Job) -> list[jobs.Job]:
@@ -66,10 +66,10 @@ def release_all(job: jobs.Job) -> None:
     All of it or none of it. Errors: UsageError.
     """
     who = access.allow("release", job.request().get("owner"))
-    waiting = [one for one in together(job) if selection.released(one) is None]
+    waiting = [one for one in together(job) if looks.released(one) is None]
     for one in waiting:
         access.allow("release", one.request().get("owner"))
         if not who.alone and asked(one) in (None, who.name):
             raise synth.UsageError("a result is released by a reviewer whom somebody else asked for it; each of all is")
     for one in waiting:
-        selection.release(one, by=asked(one) or who.name, approved_by="" if who.alone else who.name)
+        looks.release(one, by=asked(one) or who.name, approved_by="" if who.alone else who.name)

@@ -8,8 +8,8 @@ import synth
 from app import access, caps, owning
 from app.state import Wizard, dataset, effective
 from synth import jobs
-from synth.jobs import selection
-from synth.roles import Visitor
+from synth.jobs import looks
+from synth.jobs.roles import Visitor
 
 HELD = "held.json"
 Plain = dict[str, Any]
@@ -121,7 +121,7 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     owning.allow("use_table", Path(str(request["table"])), request.get("source"))
     name = str(request["dataset"])
     others = [c for c in candidates if c.path != job.path]
-    if selection.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
+    if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
         raise synth.UsageError("these runs were decided between already; that decision holds")
     _may_spend_beside(who, name, epsilon)
     new = jobs.create({"decides": [c.path.name for c in candidates], "dataset": name, "epsilon": epsilon,

@@ -9,7 +9,7 @@ import streamlit as st
 from app import access, frame, owning, work
 from app.state import Wizard, ready, take_table, view, wizard
 from app.stowing import NOTE
-from synth.roles import Visitor
+from synth.jobs.roles import Visitor
 
 CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at")  # of all pages
 

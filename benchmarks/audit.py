@@ -14,8 +14,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from synth.auditing import audit  # noqa: E402
-from synth.auditing.bare import BARE, bare  # noqa: E402
+from synth.evaluate.audit import audit  # noqa: E402
+from synth.evaluate.audit.mechanisms import BARE, bare  # noqa: E402
 from synth.generators import GENERATORS  # noqa: E402
 
 FAMILY = 1e-3  # chance that any of all sound parts is called a violation
@@ -85,7 +85,7 @@ def methods(names: list[str]) -> Iterator[dict[str, Any]]:
 
 def capacity() -> Iterator[dict[str, Any]]:
     """Laplace and Gaussian noise against attackers of growing capacity."""
-    from synth.auditing.capacity import noise_audit
+    from synth.evaluate.audit.capacity import noise_audit
 
     for name in ("laplace", "gaussian"):
         for epsilon in (0.5, 1.0, 2.0):

@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from synth.auditing import audit_whole, chosen, standard  # noqa: E402
+from synth.evaluate.audit import audit_whole, chosen, standard  # noqa: E402
 from tests.planted.whole_faults import CANARIES, FAULTS  # noqa: E402
 
 RELATIONS = ("add_remove", "replace_one")

@@ -50,8 +50,8 @@ def drawn(folder: Path, what: str, rows: int, cores: int) -> dict[str, Any]:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     import numpy as np
 
-    from synth import bundle
-    from synth.drawing import BLOCK, Drawn
+    from synth.pipeline.draw_rows import BLOCK, Drawn
+    from synth.release import folder as bundle
 
     stored = bundle.load_model(folder / "out")
     table = Drawn(stored.model, stored.schema, rows, rng=np.random.default_rng(0))

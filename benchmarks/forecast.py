@@ -4,7 +4,7 @@
     python benchmarks/forecast.py --pairs    # the noise told of pairs beside the error that `mixture` reached
 
 Simulated tables only, but for --pairs, which needs the public tables in ../shared and reads results/peers.json.
-Prints Markdown; the constants in synth/planning.py were fitted to these rows on one core.
+Prints Markdown; the constants in synth/pipeline/plan.py were fitted to these rows on one core.
 """
 
 import json

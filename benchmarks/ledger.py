@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from synth.privacy import ledger_accounts, ledger_store
-from synth.privacy.ledger import Ledger, Spend
+from synth.privacy.ledger import accounts, sqlite
+from synth.privacy.ledger.ledger import Ledger, Spend
 
 QUESTION = {"method": "mixture", "columns": ["AGE", "SEX"], "mu": 0.1, "sensitivity": 1.0, "max_rows": 1}
 SHARED = {"relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
@@ -28,18 +28,18 @@ def filled(path: Path, lines: int, datasets: int) -> Ledger:
     """A ledger with so many spends of unlike sizes; the accounts are made once at the end."""
     book = Ledger(path)
     book.set_policy("dataset-0", max_epsilon=1e9, max_delta=0.5)
-    follow = ledger_accounts.follow
-    with ledger_store.writing(path) as db:
-        ledger_accounts.follow = lambda _: None
+    follow = accounts.follow
+    with sqlite.writing(path) as db:
+        accounts.follow = lambda _: None
         try:
             for i in range(lines):
-                ledger_store.append(
+                sqlite.append(
                     db, kind="spend", run=f"run-{i}", dataset=f"dataset-{i % datasets}", actor="ann",
                     epsilon=0.1 + i * 1e-7, delta=1e-9, question=QUESTION, **SHARED,
                 )  # fmt: skip
         finally:
-            ledger_accounts.follow = follow
-        ledger_accounts.rebuild(db)
+            accounts.follow = follow
+        accounts.rebuild(db)
     return book
 
 

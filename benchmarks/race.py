@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import BudgetError
-from synth.privacy.ledger import Ledger, Spend
+from synth.privacy.ledger.ledger import Ledger, Spend
 
 COST = 0.1
 

@@ -106,9 +106,9 @@ def counted(folder: Path) -> dict[str, Any]:
     """Ours: the same pairs of a folder, encoded and counted."""
     from synth.privacy.noise import SystemNoise
     from synth.questions import Bins
-    from synth.schema import parse
-    from synth.sources.encoding import Encoder
-    from synth.sources.places import place_of
+    from synth.schema.table import parse
+    from synth.sources.rows.encoding import Encoder
+    from synth.sources.table_source import place_of
 
     facts = parse(schema())
     bins = {}
@@ -129,8 +129,8 @@ def counted(folder: Path) -> dict[str, Any]:
 
 def fitted(folder: Path, rows: int, *, persons: bool = False) -> dict[str, Any]:
     """`synth run` with the flagship: a fitted mixture and a million rows drawn from it; of a person two rows."""
-    from synth import pipeline
-    from synth.schema import parse
+    from synth.pipeline import run as pipeline
+    from synth.schema.table import parse
 
     facts = schema()
     if persons:

@@ -7,7 +7,7 @@ Noise for one row more or less, norm at most 1, no reserves; and what the publis
 
 import argparse
 
-from synth.privacy.profiles import Shift, epsilon_at, sigma_at, theorem_1
+from synth.privacy.accounting.slice_profile import Shift, epsilon_at, sigma_at, theorem_1
 
 SHAPES = ((100, 1), (100, 10), (100, 50), (100, 100), (100, 400), (788, 10), (788, 100), (788, 788))
 EPSILONS = (0.2, 1.0, 5.1, 8.1)

@@ -29,7 +29,7 @@ import psutil
 
 from synth import jobs
 from synth.errors import SynthError
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE, SCHEMA = ROOT / "data" / "town_survey.csv.gz", ROOT / "data" / "town_survey.schema.json"

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from synth.generators import GENERATORS
-from synth.privacy.profiles import slice_sigma, theorem_1
+from synth.privacy.accounting.slice_profile import slice_sigma, theorem_1
 
 RESULTS = flagship.ROOT / "benchmarks" / "results"
 DOWNLOADS = flagship.ROOT / "build" / "folktables"
@@ -130,7 +130,7 @@ def published_epsilon(epsilon: float, dim: int) -> float:
 def coordinates(schema: Path) -> int:
     """Coordinates of the published encoding: a category each, a number one."""
     from synth.generators.slices.encoding import scaled
-    from synth.schema import load
+    from synth.schema.table import load
 
     return scaled(load(schema)).dim
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from synth.sources.engines import Engine
+from synth.sources.engines.engine import Engine
 
 PASSWORD = "s3cr&t-of-the-steward"
 QUOTED = PASSWORD.replace("&", "%26")

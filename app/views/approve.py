@@ -5,14 +5,14 @@ import streamlit as st
 import synth
 from app import export, frame, recent, releasing, runs, words
 from synth import jobs
-from synth.jobs import selection
+from synth.jobs import looks
 
 
 def page() -> None:
     """What waits for a decision."""
     frame.head("approve", "Runs that spend more than a steward may alone, and results that stewards ask to release.")
     held = [j for j in jobs.listing() if _state(j) == "held"]
-    asked = [j for j in jobs.listing() if releasing.asked(j) is not None and selection.released(j) is None]
+    asked = [j for j in jobs.listing() if releasing.asked(j) is not None and looks.released(j) is None]
     st.subheader("Spends", anchor=False)
     if not held:
         st.info("No spend waits for approval. Runs above the threshold of this installation appear here.",
@@ -59,9 +59,9 @@ def _release(i: int, job: jobs.Job) -> None:
         st.markdown(f"**{frame.escape(str(job.request()['dataset']))}**: {frame.escape(recent.named(job))}")
         export.shown(job)
         group = releasing.together(job)
-        missing = [one for one in group if releasing.asked(one) is None and selection.released(one) is None]
+        missing = [one for one in group if releasing.asked(one) is None and looks.released(one) is None]
         if missing:
-            st.error(f"{frame.escape(frame.sentence(selection.barrier(job)))}. {words.runs(len(missing))} of these "
+            st.error(f"{frame.escape(frame.sentence(looks.barrier(job)))}. {words.runs(len(missing))} of these "
                      "nobody has asked to release yet.", icon=":material/block:")  # fmt: skip
         elif st.button("Release it" if len(group) == 1 else f"Release all {len(group)} together", key=f"release_{i}",
                        type="primary", icon=":material/check:"):  # fmt: skip

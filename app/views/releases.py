@@ -5,7 +5,7 @@ import streamlit as st
 import synth
 from app import access, export, frame, recent, runs
 from synth import jobs
-from synth.jobs import selection
+from synth.jobs import looks
 
 
 def page() -> None:
@@ -31,7 +31,7 @@ def page() -> None:
 def _open(job: jobs.Job) -> bool:
     """Whether the run was released and nothing speaks against it; its files may be gone."""
     try:
-        return selection.released(job) is not None and not selection.barrier(job) and bool(runs.release(job))
+        return looks.released(job) is not None and not looks.barrier(job) and bool(runs.release(job))
     except synth.SynthError:
         return False
 

@@ -84,7 +84,7 @@ def sample(
     as_json: JsonOpt = False,
 ) -> None:
     """Draw more rows from a model; free."""
-    from synth import pipeline
+    from synth.pipeline import run as pipeline
 
     wanted: dict[str, str] = {}
     for part in where or []:
@@ -127,8 +127,9 @@ def plan(
     as_json: JsonOpt = False,
 ) -> None:
     """Say what a run would cost and how exact it would be, and rehearse it on made-up rows; no row is read."""
-    from synth import dry_run, planning
-    from synth import schema as schemas
+    from synth.pipeline import dry_run
+    from synth.pipeline import plan as planning
+    from synth.schema import table as schemas
 
     asked: dict[str, Any] = {
         "rows": rows, "epsilon": epsilon, "delta": delta, "method": method, "relation": relation, "target": target,
@@ -147,7 +148,7 @@ def plan(
 @app.command()
 def methods(as_json: JsonOpt = False) -> None:
     """List the generators, their options, and the relations under which each has a guarantee."""
-    from synth import request
+    from synth.pipeline import request
 
     found = request.methods()
     if as_json:
@@ -170,7 +171,7 @@ def app_command(
     secrets: Annotated[Path | None, typer.Option("--secrets", help="File of what signing in needs.")] = None,
 ) -> None:
     """Start the application in a browser. Flags stand before the variables SYNTH_ADDRESS, _TABLES, _SOURCES, ..."""
-    from synth import serve
+    from synth.cli import serve_app
 
-    serve.start(port=port, headless=headless, address=address, tables=tables or (), sources=sources, roles=roles,
+    serve_app.start(port=port, headless=headless, address=address, tables=tables or (), sources=sources, roles=roles,
                 secrets=secrets)  # fmt: skip

@@ -45,7 +45,8 @@ def audit(
     """Bound from below what a method lets out: its releases, its synthetic tables, canaries. Reads nobody's rows."""
     if context.invoked_subcommand is not None:
         return
-    from synth import auditing
+    from synth.evaluate import audit as auditing
+    from synth.report import audit_page, whole_audit_page
 
     _check_out(out)
     shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "max_rows": max_rows,
@@ -55,11 +56,11 @@ def audit(
     if whole:
         told = auditing.audit_whole(method, draws=auditing.whole.DRAWS if draws is None else draws, progress=_told,
                                     canaries=auditing.chosen(only or [], max_rows=max_rows), **shared)  # fmt: skip
-        _answer(told, auditing.whole_page(told), out, as_json)
+        _answer(told, whole_audit_page.whole_page(told), out, as_json)
         return
     found = auditing.audit(method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries,
                            **shared)  # fmt: skip
-    _answer(found, auditing.audit_page(found), out, as_json)
+    _answer(found, audit_page.audit_page(found), out, as_json)
 
 
 def _answer(found: Any, page: str, out: Path | None, as_json: bool) -> None:
@@ -87,7 +88,8 @@ def audit_capacity(
     as_json: JsonOpt = False,
 ) -> None:
     """Show what linear, polynomial, kernel and neural attackers see of a noise or of a method's releases."""
-    from synth import auditing
+    from synth.evaluate import audit as auditing
+    from synth.report import audit_page
 
     _check_out(out)
     if order is not None and not order > 1:
@@ -98,7 +100,7 @@ def audit_capacity(
         found = auditing.noise_audit(method, **more)
     else:
         found = auditing.release_audit(method, options=parse_options(option or []), **more)
-    plain = {**found.plain(), "paths": _write(out, auditing.capacity_page(found), found.plain())}
+    plain = {**found.plain(), "paths": _write(out, audit_page.capacity_page(found), found.plain())}
     say(plain) if as_json else print("\n".join([*found.in_words(), *plain["paths"].values()]))
 
 

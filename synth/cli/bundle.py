@@ -24,14 +24,15 @@ def bundle(
     as_json: JsonOpt = False,
 ) -> None:
     """Pack a release, its card and its publishable report into one zip; refuses what must not leave."""
-    from synth import lastlook, release_bundle
+    from synth.report import bundle as release_bundle
+    from synth.report import last_look
 
     made = release_bundle.make(release, out, how=choice, beside=beside or (), paid=paid, ledger=ledger)
-    vouched = lastlook.standing(release)
+    vouched = last_look.standing(release)
     if as_json:
         say({**made.plain(), "standing": vouched})
         return
-    for line in lastlook.in_words(vouched):
+    for line in last_look.in_words(vouched):
         print(f"on your word, {line}")
     print(f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}")
     print(f"guarantee: epsilon {made.epsilon:g}, delta {made.delta:g}; chosen: {made.chosen}")

@@ -13,18 +13,19 @@ FolderArg = Annotated[Path, typer.Argument(help="Folder that a run wrote.")]
 
 
 @card_app.command("check")
-def card_check(
+def verify(
     card: Annotated[Path, typer.Argument(help="card.json, or the folder that holds it.")],
     ledger: Annotated[Path | None, typer.Option("--ledger", help="Look its lines up there as well.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Derive epsilon again from the card's mechanisms; fails on any mismatch."""
-    from synth import card_check, choosing
+    from synth.release.card import verify
+    from synth.report import chosen_release
 
-    about = card_check.load(card)
-    found = card_check.check(about)
+    about = verify.load(card)
+    found = verify.check(about)
     if ledger is not None:
-        choosing.check_lines(about, ledger=ledger)
+        chosen_release.check_lines(about, ledger=ledger)
     if as_json:
         say(found.plain())
     else:
@@ -46,7 +47,7 @@ def card_write(
     as_json: JsonOpt = False,
 ) -> None:
     """Write card.md and card.html beside card.json, with what only the steward knows."""
-    from synth import card_page
+    from synth.report import card_page
 
     facts = {"name": name, "curators": curator or [], "description": description, "intended_use": use,
              "region": region, "sector": sector, "published": published, "contact": contact}  # fmt: skip
@@ -64,9 +65,9 @@ def card_selection(
     as_json: JsonOpt = False,
 ) -> None:
     """State how this release was chosen among candidates; one chosen by scores on real rows cannot be bundled."""
-    from synth import card_page, choosing
+    from synth.report import card_page, chosen_release
 
-    card = choosing.settle(release, how, beside=beside or (), paid=paid, ledger=ledger)
+    card = chosen_release.settle(release, how, beside=beside or (), paid=paid, ledger=ledger)
     paths, told = card_page.write(release, chosen=card), card["selection"]
     if as_json:
         say({"selection": told, "epsilon": card["epsilon"], "delta": card["delta"], "paths": paths})

@@ -20,13 +20,13 @@ def ledger_composition(
     as_json: JsonOpt = False,
 ) -> None:
     """Compose the spends under basic, advanced, zCDP, RDP and exact accounting; for information."""
-    from synth.privacy import composition
-    from synth.privacy.ledger import Ledger
+    from synth.privacy.accounting import compare_runs
+    from synth.privacy.ledger.ledger import Ledger
 
     book = Ledger(ledger)
     lines, wanted = book.entries(), ledger_name(table, dataset, schema, book) if table or dataset else None
     names = [wanted] if wanted else [t.dataset for t in book.summary() if t.runs]
-    found = [composition.ledger_composition(lines, name) for name in names]
+    found = [compare_runs.ledger_composition(lines, name) for name in names]
     if as_json:
         say({"ledger": str(book.path), "datasets": found})
         return

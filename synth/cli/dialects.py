@@ -9,8 +9,8 @@ import typer
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
-    from synth.schema import Schema
-    from synth.sources.frames import Table
+    from synth.schema.table import Schema
+    from synth.sources.formats.text_table import Table
 
 NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "point": ".", "space": " ", "apostrophe": "'"}
 
@@ -31,7 +31,7 @@ def stated(
     """The facts of a dialect that options state. Errors: UsageError for a value that is none."""
     from pydantic import ValidationError
 
-    from synth.dialect import Dialect
+    from synth.schema.dialect import Dialect
 
     given = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "thousands": thousands}
     found: dict[str, str | None] = {n: NAMES.get(v, v) for n, v in given.items() if v is not None}
@@ -51,7 +51,7 @@ def stated(
 
 def formats(texts: Sequence[str] | None) -> dict[str, str]:
     """The formats that --format names, by column. Errors: UsageError."""
-    from synth.dialect import format_problem
+    from synth.schema.dialect import format_problem
 
     found: dict[str, str] = {}
     for text in texts or ():

@@ -14,8 +14,8 @@ from synth.cli.options import AssumeOpt, ReasonOpt, SourceOpt, assumed, reasons
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
-    from synth.codebook import CodeBook
-    from synth.schema import Schema
+    from synth.schema.codebook import CodeBook
+    from synth.schema.table import Schema
 
 CodesOpt = Annotated[list[str] | None, typer.Option("--codes", help="COL=FILE.csv, the column's code book; repeat.")]
 OutOpt = Annotated[Path, typer.Option("--out", help="Where to write the schema; replaced if it exists.")]
@@ -24,7 +24,7 @@ NameOpt = Annotated[str | None, typer.Option("--table-name", help="The table's n
 
 def code_books(codes: Sequence[str] | None) -> "dict[str, CodeBook]":
     """The code books that --codes names, by column. Errors: UsageError, InputError."""
-    from synth import codebook
+    from synth.schema import codebook
 
     books: dict[str, CodeBook] = {}
     for part in codes or ():
@@ -47,9 +47,9 @@ def vouch(schema: "Schema", *, assume_public: bool | Sequence[str], because: Map
     Lists of values that tell of persons are marked only where they are named, each with a reason.
     Errors: UsageError, InputError.
     """
-    from synth import vouching
+    from synth.pipeline import schema_approval
 
-    schema = vouching.explained(schema, because)
+    schema = schema_approval.explained(schema, because)
     if assume_public is not False:
         schema = _vouched(schema, assume_public)
     waiting = schema.unconfirmed()
@@ -61,14 +61,14 @@ def vouch(schema: "Schema", *, assume_public: bool | Sequence[str], because: Map
 
 
 def _vouched(schema: "Schema", assume_public: bool | Sequence[str]) -> "Schema":
-    from synth import vouching
+    from synth.pipeline import schema_approval
 
     waiting, named = schema.unconfirmed(), () if isinstance(assume_public, bool) else tuple(assume_public)
-    alone = vouching.risky(schema)
+    alone = schema_approval.risky(schema)
     left = [n for n in waiting if n in alone and n not in named]
     given = [n for n in waiting if n not in left]
     kept = schema.model_copy(update={"columns": {n: c for n, c in schema.columns.items() if n not in left}})
-    vouching.check_alone(
+    schema_approval.check_alone(
         kept, assume_public if isinstance(assume_public, bool) else [n for n in named if n not in left]
     )
     if given:
@@ -92,11 +92,11 @@ def schema_import(
     source: SourceOpt = None,
 ) -> None:
     """Make a schema from SDV metadata; facts that they do not hold stay absent, or are drafted with --table."""
-    from synth import codebook, exchange
-    from synth.learning import lacking
+    from synth.pipeline.learn_schema import lacking
+    from synth.schema import codebook, sdv_metadata
 
     books, codes_missing = code_books(codes), names(missing)
-    found = exchange.load_sdv(metadata, table_name=table_name)
+    found = sdv_metadata.load_sdv(metadata, table_name=table_name)
     booked = codebook.with_books(found.schema, books, missing=codes_missing)
     if table is not None:
         drafted = _drafted(booked.schema, table, source, codes_missing)
@@ -110,13 +110,14 @@ def schema_import(
 
 
 def _drafted(stated: "Schema", table: Path, source: str | None, missing: list[str]) -> "Schema":
-    from synth import databases, exchange
-    from synth.drafting import draft
+    from synth.schema import sdv_metadata
+    from synth.sources import named_databases
+    from synth.sources.draft_schema import draft
 
-    rows, notes = databases.whole(table, source, columns=list(stated.columns))
+    rows, notes = named_databases.whole(table, source, columns=list(stated.columns))
     rows = rows.only(list(stated.columns))
-    drafted = draft(rows, missing=missing, **exchange.kinds(stated))
-    merged = exchange.merge(stated, drafted.schema)
+    drafted = draft(rows, missing=missing, **sdv_metadata.kinds(stated))
+    merged = sdv_metadata.merge(stated, drafted.schema)
     dialects.tell_reading(rows, merged.schema)
     tell([*notes, *drafted.suggestions, *merged.notes])
     return merged.schema
@@ -129,12 +130,12 @@ def schema_export(
     table_name: NameOpt = None,
 ) -> None:
     """Write a schema in another program's form."""
-    from synth import exchange
-    from synth import schema as schemas
+    from synth.schema import sdv_metadata
+    from synth.schema import table as schemas
 
     if not sdv:
         raise UsageError("name the form to write: --sdv")
-    plain = exchange.to_sdv(schemas.load(schema, complete=False), table_name=table_name)
+    plain = sdv_metadata.to_sdv(schemas.load(schema, complete=False), table_name=table_name)
     write_text(out, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     print(f"SDV metadata written: {out}")
 
@@ -146,8 +147,8 @@ def schema_codes(
     out: OutOpt,
 ) -> None:
     """Take a column's categories and labels from its code book."""
-    from synth import codebook
-    from synth import schema as schemas
+    from synth.schema import codebook
+    from synth.schema import table as schemas
 
     found = codebook.with_codes(schemas.load(schema, complete=False), column, codebook.load_codes(book))
     tell(found.notes)

@@ -23,13 +23,13 @@ def fetch(
     as_json: JsonOpt = False,
 ) -> None:
     """Fetch a public census table (folktables' tasks) and write it with the publisher's facts; free."""
-    from synth import fetching
+    from synth.schema import census
 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out {out}: {error.strerror}; name a folder that can be written") from None
-    found = fetching.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache")
+    found = census.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache")
     name = f"{task}-{state.lower()}-{year}"
     table, schema = out / f"{name}.csv", out / f"{name}.schema.json"
     write_text(table, found.table.to_csv(index=False, lineterminator="\n"))

@@ -9,14 +9,14 @@ import typer
 from synth.cli.answer import say
 from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger import Ledger, Policy, Total
+from synth.privacy.ledger.ledger import Ledger, Policy, Total
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Show, cap and verify what has been spent.")
 
 
 def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Ledger) -> str:
-    from synth import schema as schemas
-    from synth.request import dataset_name
+    from synth.pipeline.request import dataset_name
+    from synth.schema import table as schemas
 
     if dataset is None and schema is None:
         schema = _beside(table)
@@ -86,7 +86,7 @@ def ledger_show(
     as_json: JsonOpt = False,
 ) -> None:
     """Show what has been spent, what remains, and the last lines."""
-    from synth.privacy.composite import composite
+    from synth.privacy.accounting.composite import composite
 
     book = Ledger(ledger)
     name = _ledger_name(table, dataset, schema, book) if table or dataset else None

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from synth.column import MOST_PREFIX
 from synth.errors import UsageError
+from synth.schema.column import MOST_PREFIX
 
 TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
 SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
@@ -36,9 +36,9 @@ def _address(source: str | None) -> str | None:
     """What ``@name`` stands for."""
     if source is None or not source.startswith("@"):
         return source
-    from synth import databases  # costs a second
+    from synth.sources import named_databases  # costs a second
 
-    return databases.address(source)
+    return named_databases.address(source)
 
 
 SourceOpt = Annotated[

@@ -26,9 +26,10 @@ def report(
     as_json: JsonOpt = False,
 ) -> None:
     """Report on a release: against the real rows (steward only), or from the release alone (publishable)."""
-    from synth import choosing, lastlook, steward_report
-    from synth import report as reports
     from synth.evaluate.examination import Limits
+    from synth.report import chosen_release, last_look
+    from synth.report import publish as reports
+    from synth.report.steward import write
 
     if publishable == (real is not None):
         raise UsageError("give either --real TABLE (steward's report) or --publishable")
@@ -41,15 +42,15 @@ def report(
         say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
         return
     assert real is not None
-    choosing.look(release, ledger=ledger)
-    found = steward_report.examine(release, real=real, test=test, target=target, groups=tuple(group or ()),
+    chosen_release.look(release, ledger=ledger)
+    found = write.examine(release, real=real, test=test, target=target, groups=tuple(group or ()),
                             limits=Limits(rows=max_rows))  # fmt: skip
-    paths = steward_report.write(found, release, out)
-    there, rare = lastlook.standing(release), lastlook.standing_rare(release, real)
+    paths = write.write(found, release, out)
+    there, rare = last_look.standing(release), last_look.standing_rare(release, real)
     if as_json:
         told = {"standing": there, "of_which_in_few_real_rows": rare}
         say({"kind": "steward only, not for release", "paths": paths, **told})
     else:
-        for line in lastlook.in_words(there, rare):
+        for line in last_look.in_words(there, rare):
             print(f"on your word, {line} (for the steward only)")
         print(f"{paths['report']} (for the steward only, not for release)")

@@ -17,8 +17,8 @@ def ledger_restore(
     """Put a backup in the ledger's place; spends that the backup lacks are charged again as far as they are known."""
     from dataclasses import asdict
 
-    from synth.privacy.ledger import default_path
-    from synth.privacy.ledger_restore import restore
+    from synth.privacy.ledger.ledger import default_path
+    from synth.privacy.ledger.restore import restore
 
     made = restore(ledger or default_path(), backup)
     if as_json:

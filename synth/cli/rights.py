@@ -18,7 +18,7 @@ def may_spend(job: Path | None = None) -> Callable[[str], bool]:
     Who may open the ledger's file is the steward of all of it. With a file of roles it is the owner of the ``job``, and
     without an owner nobody: then nothing is compared, rather than told to somebody who may not know it.
     """
-    from synth import roles
+    from synth.jobs import roles
 
     place = roles.place()
     if place is None:

@@ -93,15 +93,16 @@ def run(
 
 
 def _refit(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
-    from synth import pipeline
+    from synth.pipeline import run as pipeline
 
     with _job(job, options, pipeline.STAGES) as (report, folder):
         return pipeline.refit(**options, reporter=report), folder
 
 
 def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
-    from synth import jobs, pipeline
-    from synth import schema as schemas
+    from synth import jobs
+    from synth.pipeline import run as pipeline
+    from synth.schema import table as schemas
 
     with _job(job, _told(options), pipeline.STAGES) as (report, folder):
         facts = schemas.load(options["schema"], complete=options["learn_share"] is None)
@@ -114,7 +115,7 @@ def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
 
 def _told(options: dict[str, Any]) -> dict[str, Any]:
     """The options as a job folder may keep them: no password, no user."""
-    from synth.sources.engines import Engine
+    from synth.sources.engines.engine import Engine
 
     return options if options["source"] is None else {**options, "source": Engine(options["source"]).shown}
 

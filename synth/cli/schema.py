@@ -65,12 +65,13 @@ def schema_init(
     source: SourceOpt = None,
 ) -> None:
     """Draft a schema from the rows. Every drafted fact waits for somebody to confirm it."""
-    from synth import codebook, databases
-    from synth.drafting import draft
+    from synth.schema import codebook
+    from synth.sources import named_databases
+    from synth.sources.draft_schema import draft
 
     books = code_books(codes)
     written = dialects.stated(encoding, delimiter, decimal, thousands)
-    rows, notes = databases.whole(table, source, columns=list(books) or None, stated=written)
+    rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=written)
     kinds = {"ordinal": names(ordinal), "identifier": names(identifier), "datetime_": names(dates)}
     coded = [name for name in books if not any(name in named for named in kinds.values())]
     drafted = draft(
@@ -95,12 +96,12 @@ def schema_check(
     as_json: JsonOpt = False,
 ) -> None:
     """Check a schema against its rules, and what nobody has confirmed yet."""
-    from synth import databases
-    from synth import schema as schemas
+    from synth.schema import table as schemas
+    from synth.sources import named_databases
 
     facts = schemas.load(schema)
     if table is not None:
-        databases.place(table, source).under(facts).check_form(list(facts.columns))
+        named_databases.place(table, source).under(facts).check_form(list(facts.columns))
     waiting = facts.unconfirmed()
     if as_json:
         say({"columns": len(facts.columns), "unconfirmed": waiting})
@@ -127,13 +128,14 @@ def schema_learn(
     as_json: JsonOpt = False,
 ) -> None:
     """Learn a schema's absent categories and bounds privately; charges the ledger."""
-    from synth import databases, pipeline
-    from synth import schema as schemas
+    from synth.pipeline import run as pipeline
+    from synth.schema import table as schemas
+    from synth.sources import named_databases
 
     check_writable(out)  # before anything is spent
     known = schemas.load(schema, complete=False)
     facts = pipeline.learn_schema(
-        databases.place(table, source), schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
+        named_databases.place(table, source), schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
         max_rows=max_rows, ledger=ledger, dataset=dataset, run=run_id(),
         reporter=_Notes(), separate=separate, may_spend=may_spend(),
     )  # fmt: skip

@@ -44,8 +44,8 @@ def statistics(
     as_json: JsonOpt = False,
 ) -> None:
     """Ask a private table for statistics, and charge the ledger; for the publishable report."""
-    from synth import schema as schemas
-    from synth import statistics as paid
+    from synth.pipeline import statistics as paid
+    from synth.schema import table as schemas
 
     check_writable(out)  # before anything is spent
     wanted = [part for text in ask for part in names(text)]

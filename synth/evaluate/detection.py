@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 
 from synth.evaluate.features import boosted, for_trees, needs_sklearn
-from synth.evaluate.sampling import Sample
+from synth.evaluate.read_sample import Sample
 
 FOLDS = 5
 WORK = 200_000  # synthetic rows times columns whose nearest record is looked for, in thousands of records

@@ -11,11 +11,11 @@ import numpy as np
 from synth.errors import UsageError
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
 from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
-from synth.evaluate.sampling import Sample, read
+from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.similarity import Similarity, similarity
 from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
-from synth.schema import Schema
+from synth.schema.table import Schema
 
 MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
 MOST_DIVIDERS = 12  # columns by which groups are formed, unless named

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.evaluate.sampling import Sample
+from synth.evaluate.read_sample import Sample
 
 LEVELS = 254  # categories that a boosted tree can tell apart; rarer ones are pooled
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from synth.errors import UsageError
-from synth.evaluate import grouping
-from synth.evaluate.grouping import Groups
 from synth.evaluate.quality import Quality, measure
-from synth.evaluate.sampling import Sample, read
-from synth.schema import Column, Schema
+from synth.evaluate.read_sample import Sample, read
+from synth.schema import grouping
+from synth.schema.grouping import Groups
+from synth.schema.table import Column, Schema
 
 STEWARD_ONLY = "For the steward only: compares with the real rows. Not for release."
 Codes = Mapping[str, np.ndarray]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.evaluate.sampling import values
-from synth.schema import Column
+from synth.evaluate.read_sample import values
+from synth.schema.table import Column
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.evaluate.features import boosted, for_linear, for_trees, needs_sklearn
-from synth.evaluate.sampling import Sample
-from synth.schema import Schema, canonical
+from synth.evaluate.read_sample import Sample
+from synth.schema.table import Schema, canonical
 
 MOST_CLASSES = 12  # of a target; rarer ones are pooled into the last
 HELD_OUT = 0.2  # share of the real rows set aside where no rows were held out before

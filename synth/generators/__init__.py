@@ -15,11 +15,11 @@ from synth.generators.gradients.dp_vae import DPVae
 from synth.generators.gradients.pate_gan import PateGan
 from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.mixture import Mixture
-from synth.generators.product import Product
-from synth.generators.rivals.aim import Aim
-from synth.generators.rivals.mst import Mst
-from synth.generators.rivals.mwem import Mwem
-from synth.generators.rivals.small_db import SmallDb
+from synth.generators.opendp_mbi.aim import Aim
+from synth.generators.opendp_mbi.mst import Mst
+from synth.generators.product_mixture.model import Product
+from synth.generators.query_based.mwem import Mwem
+from synth.generators.query_based.small_db import SmallDb
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing
 

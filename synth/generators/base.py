@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from synth.generators.ranges import Range
-from synth.schema import Schema
+from synth.schema.table import Schema
 
 Ask = Callable[[Any], Any]  # a question of synth.questions; the answer is its release
 Positions = dict[str, np.ndarray]

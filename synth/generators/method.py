@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from synth.errors import UsageError
 from synth.generators.base import Ask, Enough, Setting
 from synth.generators.ranges import Range
-from synth.schema import Schema
+from synth.schema.table import Schema
 
 
 class Method:

@@ -1,10 +1,10 @@
 """Long runs: a folder for each, a line to stand in, a reporter of progress, a gauge of peak memory, who saw what."""
 
-from synth.jobs import selection
-from synth.jobs.folder import RUN, Cancelled, Job, Status, create, home, listing
-from synth.jobs.line import QUEUED, ahead
+from synth.jobs import looks
+from synth.jobs.job import RUN, Cancelled, Job, Status, create, home, listing
 from synth.jobs.memory import PeakMemory, give_back
-from synth.jobs.process import alive, identity
+from synth.jobs.process_identity import alive, identity
+from synth.jobs.queue import QUEUED, ahead
 from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
 
@@ -23,6 +23,6 @@ __all__ = [
     "home",
     "identity",
     "listing",
-    "selection",
+    "looks",
     "uninterrupted",
 ]

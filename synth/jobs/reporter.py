@@ -8,8 +8,8 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any, Self
 
-from synth.jobs.folder import Cancelled, Job, Status
-from synth.jobs.process import identity
+from synth.jobs.job import Cancelled, Job, Status
+from synth.jobs.process_identity import identity
 
 PAUSE = 0.2  # seconds between two writes
 POINTS = 200  # losses that a status holds

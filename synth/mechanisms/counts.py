@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from synth.privacy.accounting import Event
+from synth.privacy.accounting.composition import Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease
-from synth.sources.rows import EncodedRows, Tables, parts
-from synth.sources.tally import Tally, count
+from synth.sources.rows.encoded import EncodedRows, Tables, parts
+from synth.sources.rows.marginals import Tally, count
 
 
 def sensitivity(near: Adjacency) -> float:

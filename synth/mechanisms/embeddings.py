@@ -5,12 +5,12 @@ from math import floor, prod, sqrt
 
 import numpy as np
 
-from synth.privacy.accounting import Event
+from synth.privacy.accounting.composition import Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Embedding, EmbeddingRelease, Tensors, Term
 from synth.questions.features import codes
-from synth.sources.rows import parts
+from synth.sources.rows.encoded import parts
 
 __all__ = ["answer", "changed_cells", "coarsened", "events", "sensitivity", "sums"]
 

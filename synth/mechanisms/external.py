@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from synth.fields import Field, Table
-from synth.privacy.accounting import ZCDP, Event
+from synth.privacy.accounting.composition import ZCDP, Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External, ExternalRelease
+from synth.questions.numeric.markov_field import Field, Table
 
 SHADE, TRIES = 1e-11, 100  # steps down from rho until OpenDP accepts it, see `workable`
 ONE_WAY, MEASURED = 0.5, 0.9  # shares of one-way tables, and of what is left, of measuring what was selected

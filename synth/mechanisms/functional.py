@@ -9,12 +9,12 @@ from scipy.linalg.lapack import dtrtri
 
 from synth.errors import UsageError
 from synth.mechanisms.embeddings import coarsened
-from synth.privacy.accounting import Event
+from synth.privacy.accounting.composition import Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Path, PathRelease
 from synth.questions.paths import INVERSE, MAX_POINTS, PITCH, TRUNCATED
-from synth.sources.rows import parts
+from synth.sources.rows.encoded import parts
 
 ROWS, POINTS = 1 << 9, 1 << 9  # rows and points evaluated at a time
 LIMBS, LIMB = 6, 12  # a sum of 63 bits as six numbers of 12

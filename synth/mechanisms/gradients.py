@@ -6,14 +6,14 @@ from math import floor
 import numpy as np
 import torch
 
-from synth import perceptrons
 from synth.errors import BudgetError, UsageError
-from synth.privacy.accounting import REPLACED, SAMPLED, Event
+from synth.privacy.accounting.composition import REPLACED, SAMPLED, Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Step, StepRelease
 from synth.questions.features import codes
 from synth.questions.gradients import RATES
+from synth.questions.numeric import networks
 
 CHUNK = (
     128  # rows differentiated at a time, always: shapes are public, and a row's arithmetic does not depend on others
@@ -78,7 +78,7 @@ class Descents:
         """
         plan = question.descent
         found = self._open.get(id(plan)) or _Descending(plan, rows)
-        with perceptrons.one_thread():
+        with networks.one_thread():
             if found.taken == 0:
                 check_places(question)
             total = found.sums(question, noise)
@@ -115,12 +115,12 @@ class Gradients:
         from opacus import GradSampleModule  # the extra [sgd]
 
         self.sizes = plan.sizes
-        made = perceptrons.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
+        made = networks.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
         self.network, self.module = made, GradSampleModule(made, loss_reduction="sum")
 
     def at(self, weights: Sequence[np.ndarray]) -> None:
         """Sets the weights at which gradients are taken."""
-        perceptrons.load(self.network, weights)
+        networks.load(self.network, weights)
 
     def of(self, rows: np.ndarray, draws: np.ndarray) -> torch.Tensor:
         """Gradients (n, weights) float32 of the losses of rows (n, columns), n <= ``CHUNK``; draws (``CHUNK``, latent).
@@ -130,7 +130,7 @@ class Gradients:
         filled = np.full((CHUNK, rows.shape[1]), -1)
         filled[: len(rows)] = rows
         self.module.zero_grad(set_to_none=True)
-        one_hot = perceptrons.one_hot(filled, self.sizes).requires_grad_()  # or hooks of the first layer complain
+        one_hot = networks.one_hot(filled, self.sizes).requires_grad_()  # or hooks of the first layer complain
         losses = self.network.losses(one_hot, torch.from_numpy(draws.astype(np.float32)))
         losses.sum().backward()
         parts = [p.grad_sample.reshape(CHUNK, -1) for p in self.network.parameters()]  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from synth.errors import UsageError
-from synth.privacy.accounting import EXPONENTIAL, Event
+from synth.privacy.accounting.composition import EXPONENTIAL, Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice, ChoiceRelease

@@ -7,14 +7,14 @@ from math import sqrt
 import numpy as np
 
 from synth.errors import UsageError
-from synth.privacy.accounting import SLICES, Event
+from synth.privacy.accounting.composition import SLICES, Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices, SlicesRelease
 from synth.questions.features import codes
-from synth.questions.shelf import Shelf
+from synth.questions.numeric.disk_array import Shelf
 from synth.questions.slices import DIRECTION_BITS
-from synth.sources.rows import length, parts
+from synth.sources.rows.encoded import length, parts
 
 __all__ = ["answer", "changed_cells", "events", "sensitivity", "sums"]
 

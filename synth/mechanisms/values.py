@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from synth.mechanisms.counts import changed, sensitivity
-from synth.privacy.accounting import Event
+from synth.privacy.accounting.composition import Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Values, ValuesRelease

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from synth.errors import BudgetError
-from synth.perceptrons import one_thread
-from synth.privacy.accounting import Event
+from synth.privacy.accounting.composition import Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
 from synth.questions.features import codes
+from synth.questions.numeric.networks import one_thread
 
 RATE, DECAY = 0.5, 0.02  # of the teachers' gradient descent
 KEYS = 2**62

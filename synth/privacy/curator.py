@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from synth.errors import BudgetError
-from synth.privacy.accounting import (
+from synth.privacy.accounting.composition import (
     GAUSSIAN,
     Event,
     calibrate,

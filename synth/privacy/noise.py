@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 from randomgen import AESCounter
 
-from synth.privacy.tabled import leading, thresholds
+from synth.privacy.noise_table import leading, thresholds
 
 
 class _Forks:

@@ -29,9 +29,9 @@ from app import (
     work,
 )
 from app.state import TITLES, Wizard, view
-from synth import jobs, role_actions
-from synth.jobs import selection
-from synth.role_actions import ACTIONS, ANY, NO, OTHERS, OWN, ROLES
+from synth import jobs
+from synth.jobs import looks, role_actions
+from synth.jobs.role_actions import ACTIONS, ANY, NO, OTHERS, OWN, ROLES
 from tests.app.test_flow import SCHEMA
 from tests.app.test_pages import said
 
@@ -253,8 +253,8 @@ def test_all_scored_runs_leave_together_with_a_reviewer_or_not_at_all(signed):
     mine = [run_of(ann, table_of(ann)) for _ in range(2)]
     hers = run_of(eve, table_of(eve))
     for job in (*mine, hers):
-        selection.look(job)
-    selection.choose(mine[0], "scores")
+        looks.look(job)
+    looks.choose(mine[0], "scores")
     signed(ann)
     with pytest.raises(synth.UsageError, match="may not"):
         releasing.release_all(mine[0])
@@ -263,14 +263,14 @@ def test_all_scored_runs_leave_together_with_a_reviewer_or_not_at_all(signed):
     signed(bob)
     with pytest.raises(synth.UsageError, match="somebody else asked"):
         releasing.release_all(mine[0])
-    assert not any(selection.released(j) for j in (*mine, hers)), "all of them or none"
+    assert not any(looks.released(j) for j in (*mine, hers)), "all of them or none"
     signed(eve)
     releasing.ask_all(hers)
     signed(bob)
     releasing.release_all(mine[0])
-    assert {selection.released(j)["approved_by"] for j in (*mine, hers)} == {bob}
-    assert [selection.released(j)["by"] for j in (*mine, hers)] == [ann, ann, eve]
-    assert not selection.barrier(mine[0])
+    assert {looks.released(j)["approved_by"] for j in (*mine, hers)} == {bob}
+    assert [looks.released(j)["by"] for j in (*mine, hers)] == [ann, ann, eve]
+    assert not looks.barrier(mine[0])
 
 
 def test_the_page_release_asks_a_reviewer_for_all_of_one_s_own(signed, start):
@@ -279,13 +279,13 @@ def test_the_page_release_asks_a_reviewer_for_all_of_one_s_own(signed, start):
     run = jobs_of_ann[0]
     hers = run_of("eve@example.org", table_of("eve@example.org"))
     for job in (*jobs_of_ann, hers):
-        selection.look(job)
+        looks.look(job)
     signed(ann)
     at = start()
     assert not deciding._latest(run)
     code = f"""
 from app import export
-from synth import jobs, role_actions
+from synth import jobs; from synth.jobs import role_actions
 export.may_leave(jobs.Job({str(run.path)!r}))
 """
     at = type(at).from_string(code, default_timeout=60).run()
@@ -294,7 +294,7 @@ export.may_leave(jobs.Job({str(run.path)!r}))
     assert "Compared too: 1 run of other stewards" in said(at)
     at.button(key="ask_release_all").click().run()
     assert [releasing.asked(j) for j in (*jobs_of_ann, hers)] == [ann, ann, None]
-    assert not any(selection.released(j) for j in (*jobs_of_ann, hers))
+    assert not any(looks.released(j) for j in (*jobs_of_ann, hers))
     assert database.offered() == []
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
 from tests.app.test_serve import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

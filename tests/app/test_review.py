@@ -13,7 +13,7 @@ import synth
 from app import whatif
 from app.state import view
 from synth import jobs
-from synth.jobs import selection
+from synth.jobs import looks
 from tests.app.test_flow import SCHEMA, ended
 from tests.app.test_pages import all_helped, keys, said, upload
 
@@ -51,8 +51,8 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
 
     at.multiselect(key="beside").set_value([at.multiselect(key="beside").options[0]]).run()
     at.button(key="score").click().run()
-    assert selection.looked(first)
-    assert selection.looked(second)
+    assert looks.looked(first)
+    assert looks.looked(second)
     assert "%" in str(at.table[0].value)
 
     at.switch_page(view("release")).run()
@@ -98,11 +98,11 @@ def test_noisy_counts_that_are_paid_for_decide_between_compared_runs(done):
     while "Noisy counts chose" not in said(at):
         assert time.monotonic() < limit, said(at)
         at.run()
-    assert selection.choice(first)["how"] == "private"
+    assert looks.choice(first)["how"] == "private"
     charge = next(e for e in synth.Ledger().entries("club") if e.epsilon == 20.0)
-    assert selection.choice(first)["line"] == charge.number
+    assert looks.choice(first)["line"] == charge.number
     assert synth.Ledger().summary("club")[0].epsilon == 21.0
-    assert selection.barrier(second), "the other one stays"
+    assert looks.barrier(second), "the other one stays"
     at.session_state["wizard"].job = first.path
     at.run()
     assert "Everything (.zip)" in downloads(at)
@@ -137,7 +137,7 @@ def test_a_choice_made_before_the_look_may_leave_and_says_so(done):
     job = jobs.Job(at.session_state["wizard"].job)
     other = jobs.create(job.request())
     other.write(jobs.Status(state="done"))
-    selection.look(other)
+    looks.look(other)
     at.switch_page(view("release")).run()
     at.radio(key="how").set_value("before").run()
     at.button(key="choose").click().run()

@@ -6,7 +6,7 @@ import synth
 from app import access
 from app.state import view
 from synth import jobs, roles
-from synth.roles import Roles, Visitor
+from synth.jobs.roles import Roles, Visitor
 from tests.app.test_flow import SCHEMA, ended
 from tests.app.test_pages import keys, said, upload
 from tests.app.test_review import downloads

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from synth import serve
+from synth.cli import serve_app
 from synth.errors import UsageError
 
 
@@ -55,16 +55,16 @@ def test_beyond_this_machine_people_must_sign_in(monkeypatch, address, roles, sh
     monkeypatch.setenv("SYNTH_ROLES", roles)
     monkeypatch.setenv("SYNTH_SHIELDED", shielded)
     if fine:
-        serve.check_address(address)
+        serve_app.check_address(address)
     else:
         with pytest.raises(UsageError, match="must sign in"):
-            serve.check_address(address)
+            serve_app.check_address(address)
 
 
 @pytest.fixture
 def environment(monkeypatch):
     """An environment without the application's variables, as it was afterwards."""
-    for name in serve.VARIABLES.values():
+    for name in serve_app.VARIABLES.values():
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "environ", dict(os.environ))
 
@@ -73,13 +73,13 @@ def environment(monkeypatch):
 def test_flags_become_the_variables_that_workers_inherit(tmp_path):
     (tmp_path / "roles.toml").write_text('[roles]\nsteward = ["ann@example.org"]\n')
     os.environ["SYNTH_SECRETS"] = "kept"
-    serve.settle({"--address": "0.0.0.0", "--tables": [tmp_path, tmp_path], "--roles": tmp_path / "roles.toml",
+    serve_app.settle({"--address": "0.0.0.0", "--tables": [tmp_path, tmp_path], "--roles": tmp_path / "roles.toml",
                   "--secrets": None})  # fmt: skip
     found = {v: os.environ.get(v) for v in ("SYNTH_ADDRESS", "SYNTH_TABLES", "SYNTH_ROLES", "SYNTH_SECRETS")}
     assert found == {"SYNTH_ADDRESS": "0.0.0.0", "SYNTH_TABLES": f"{tmp_path}:{tmp_path}",
                      "SYNTH_ROLES": str(tmp_path / "roles.toml"), "SYNTH_SECRETS": "kept"}  # fmt: skip
-    serve.check_address("0.0.0.0")
-    serve.check_roles()
+    serve_app.check_address("0.0.0.0")
+    serve_app.check_roles()
 
 
 @pytest.mark.usefixtures("environment")
@@ -87,7 +87,7 @@ def test_flags_become_the_variables_that_workers_inherit(tmp_path):
 def test_a_flag_that_names_nothing_is_refused(tmp_path, flag, words):
     absent = tmp_path / "absent"
     with pytest.raises(UsageError, match=words):
-        serve.settle({flag: [absent] if flag == "--tables" else absent})
+        serve_app.settle({flag: [absent] if flag == "--tables" else absent})
 
 
 def test_a_faulty_file_of_roles_stops_the_start(tmp_path):

@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.linalg import solve_triangular
 
 from synth.mechanisms.functional import Functional
-from synth.privacy.accounting import calibrate
+from synth.privacy.accounting.composition import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Block, GaussianKernel, Path, ProductKernel
 from tests.shifts import delta_at_least, mu_along, mu_between, mu_of

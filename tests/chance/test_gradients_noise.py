@@ -13,7 +13,7 @@ from scipy import stats
 
 from synth.mechanisms import gradients as mechanism
 from synth.mechanisms import votes
-from synth.privacy.accounting import calibrate, sampled_sigma
+from synth.privacy.accounting.composition import calibrate, sampled_sigma
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Descent, Step, Teachers, Votes
 from synth.questions.gradients import FINE, whole_rate

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from synth.mechanisms import slices
+from synth.privacy.accounting.slice_profile import Shift, epsilon_at, sigma_at
 from synth.privacy.noise import SystemNoise
-from synth.privacy.profiles import Shift, epsilon_at, sigma_at
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Encoding, Slices
 

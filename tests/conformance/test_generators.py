@@ -7,14 +7,16 @@ import pandas as pd
 import pytest
 
 import synth
-from synth import answering, bundle, store
 from synth.generators import GENERATORS
 from synth.generators.options import with_options
-from synth.generators.product import Product
-from synth.privacy.accounting import calibrate
+from synth.generators.product_mixture.model import Product
+from synth.pipeline import budget
+from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
+from synth.release import folder as bundle
+from synth.release import store
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.parse(SMALL)
@@ -59,9 +61,9 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
     grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=answering.mechanisms(),
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=budget.mechanisms(),
                       noise=SystemNoise())  # fmt: skip
-    setting = answering.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
+    setting = budget.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
     releases = quick(name).measure(curator.ask, setting, progress=lambda _: None)
     curator.close()
     return releases, setting, curator

@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 import synth
-from synth import answering
 from synth.generators import GENERATORS
 from synth.generators.options import options_of, with_options
 from synth.generators.ranges import Between, OneOf
-from synth.privacy.accounting import calibrate
+from synth.pipeline import budget
+from synth.pipeline.rehearsal import rehearse
+from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.rehearsal import rehearse
 from tests.conftest import SMALL, small_frame
 
 TINY = {"target": "b", "columns": {"a": {"type": "integer", "min": 0, "max": 3},
@@ -153,11 +153,11 @@ def measured(name, relation, options):
     """The real curator's door, on real positions: 1 where all questions were answered."""
     rows = {n: np.zeros(40, dtype=np.int64) for n in SCHEMA.measured()}
     given = grant(relation)
-    door = Curator(grant=given, commit=lambda: None, read=lambda: rows, mechanisms=answering.mechanisms(),
+    door = Curator(grant=given, commit=lambda: None, read=lambda: rows, mechanisms=budget.mechanisms(),
                    noise=SystemNoise())  # fmt: skip
     public = 40 if given.near.rows_are_public else None
     with_options(GENERATORS[name], quick(name, options)).measure(
-        door.ask, answering.setting(SCHEMA, given, public_rows=public), progress=lambda _: None
+        door.ask, budget.setting(SCHEMA, given, public_rows=public), progress=lambda _: None
     )
     return 1
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from synth.errors import InputError, SynthError
 from synth.jobs import Job
-from synth.privacy.ledger import Ledger, Spend
+from synth.privacy.ledger.ledger import Ledger, Spend
 from tests.conftest import SMALL, small_frame
 
 CAP, COST = 1.0, 0.3
@@ -108,8 +108,6 @@ def table() -> tuple[Path, Path]:
 def bare(_: Path) -> None:
     import torch  # noqa: F401 - once, before the forks
 
-    import synth.pipeline  # noqa: F401
-
 
 def command(place: Path, *arguments: str) -> str:
     """The command line in this process, as a user would see it: exit code and stderr."""
@@ -199,7 +197,7 @@ def forked(deed) -> str:
 
 def complete(out: Path) -> bool:
     """Whether a release is all there and of one piece."""
-    from synth import bundle
+    from synth.release import folder as bundle
 
     try:
         card = json.loads((out / "card.json").read_text())
@@ -227,7 +225,7 @@ def with_release(place: Path) -> None:
 
 
 def bundle_it(place: Path) -> str:
-    from synth import release_bundle
+    from synth.report import bundle as release_bundle
 
     return said(lambda: "ok " + release_bundle.make(place / "out", place / "r.zip").sha256)
 

@@ -11,7 +11,7 @@ import pytest
 
 import synth
 from synth import jobs
-from synth.privacy.ledger import Ledger, Spend
+from synth.privacy.ledger.ledger import Ledger, Spend
 from tests.conftest import SMALL, small_frame
 
 

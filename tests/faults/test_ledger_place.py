@@ -5,27 +5,27 @@ from pathlib import Path
 import pytest
 
 from synth.errors import InputError
-from synth.privacy import ledger_place
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger import filesystem
+from synth.privacy.ledger.ledger import Ledger
 
 
 def test_the_system_is_asked_and_this_disk_is_local(tmp_path):
-    assert isinstance(ledger_place.magic(tmp_path), int)
-    assert ledger_place.magic(Path("/proc")) == 0x9FA0
-    assert ledger_place.magic(tmp_path / "absent") is None
-    assert ledger_place.kind(tmp_path / "not" / "yet" / "ledger.sqlite") is None
+    assert isinstance(filesystem.magic(tmp_path), int)
+    assert filesystem.magic(Path("/proc")) == 0x9FA0
+    assert filesystem.magic(tmp_path / "absent") is None
+    assert filesystem.kind(tmp_path / "not" / "yet" / "ledger.sqlite") is None
 
 
-@pytest.mark.parametrize("number", ledger_place.MAGIC)
+@pytest.mark.parametrize("number", filesystem.MAGIC)
 def test_a_network_file_system_is_refused_with_a_reason_and_a_way_out(number, tmp_path, monkeypatch):
     """No such disk can be mounted in a test: only statfs's answer is put in its place."""
-    monkeypatch.setattr(ledger_place, "magic", lambda _: number)
+    monkeypatch.setattr(filesystem, "magic", lambda _: number)
     with pytest.raises(InputError) as told:
         Ledger(tmp_path / "ledger.sqlite")
-    assert ledger_place.MAGIC[number] in str(told.value)
+    assert filesystem.MAGIC[number] in str(told.value)
     assert "SYNTH_LEDGER_NETWORK=allow" in str(told.value)
     assert not list(tmp_path.iterdir())
-    monkeypatch.setenv(ledger_place.SWITCH, "allow")
+    monkeypatch.setenv(filesystem.SWITCH, "allow")
     assert Ledger(tmp_path / "ledger.sqlite").verify().ok
 
 
@@ -35,8 +35,8 @@ def test_among_programs_that_serve_files_the_mount_table_tells_a_network_from_a_
         "22 1 0:21 / / rw - ext4 /dev/sda1 rw\n30 22 0:33 / /far\\040away rw,nosuid - fuse.sshfs host:/ rw\n"
         "31 22 0:34 / /near rw - fuse.fuse-overlayfs x rw\nnonsense\n"
     )
-    assert ledger_place.mount_type(Path("/far away/x"), table=table) == "fuse.sshfs"
-    assert ledger_place.mount_type(Path("/near/x"), table=table) == "fuse.fuse-overlayfs"
-    assert ledger_place.mount_type(Path("/farther"), table=table) == "ext4"
-    assert ledger_place.mount_type(Path("/x"), table=tmp_path / "absent") == ""
-    assert ledger_place.named(ledger_place.FUSE, tmp_path) is None
+    assert filesystem.mount_type(Path("/far away/x"), table=table) == "fuse.sshfs"
+    assert filesystem.mount_type(Path("/near/x"), table=table) == "fuse.fuse-overlayfs"
+    assert filesystem.mount_type(Path("/farther"), table=table) == "ext4"
+    assert filesystem.mount_type(Path("/x"), table=tmp_path / "absent") == ""
+    assert filesystem.named(filesystem.FUSE, tmp_path) is None

@@ -12,9 +12,9 @@ from decimal import Decimal
 import pytest
 
 from synth.errors import BudgetError, InputError, LedgerLostError, UsageError
-from synth.privacy import ledger_mark, ledger_store
-from synth.privacy.ledger import Ledger
-from synth.privacy.ledger_restore import restore
+from synth.privacy.ledger import checkpoint, sqlite
+from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.restore import restore
 from tests.faults.deeds import charge
 
 
@@ -56,13 +56,13 @@ LOSSES = {
     "emptied": lambda p: (p / "ledger.sqlite").write_bytes(b""),
     "overwritten": lambda p: (p / "ledger.sqlite").write_bytes(b"no ledger at all" * 999),
     "half": lambda p: (p / "ledger.sqlite").write_bytes((p / "ledger.sqlite").read_bytes()[:5000]),
-    "the mark lost too": lambda p: (ledger_mark.place(p / "ledger.sqlite").unlink(), altered(p)),
+    "the mark lost too": lambda p: (checkpoint.place(p / "ledger.sqlite").unlink(), altered(p)),
 }
 
 
 def altered(place) -> None:
     with closing(sqlite3.connect(place / "ledger.sqlite")) as db, db:
-        for name in ledger_store.GUARDS:
+        for name in sqlite.GUARDS:
             db.execute(f"DROP TRIGGER {name}")
 
 
@@ -124,7 +124,7 @@ def test_a_backup_that_is_none_is_refused_and_changes_nothing(place, content):
 
 
 def test_a_restore_cut_short_can_be_done_again(place, monkeypatch):
-    from synth.privacy import ledger_restore
+    from synth.privacy.ledger import restore as ledger_restore
 
     shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
     monkeypatch.setattr(ledger_restore, "_charge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -141,8 +141,8 @@ def test_a_ledger_replaced_while_a_line_is_added_does_not_let_rows_be_read(place
     ledger = Ledger(place / "ledger.sqlite")
 
     def replaced() -> None:
-        with ledger_store.writing(ledger.path) as db:
-            ledger_store.append(db, kind="spend", question={}, run="r", dataset="census", epsilon=0.1)
+        with sqlite.writing(ledger.path) as db:
+            sqlite.append(db, kind="spend", question={}, run="r", dataset="census", epsilon=0.1)
             os.replace(place / "backup.sqlite", ledger.path)
 
     with pytest.raises(InputError, match="was replaced"):
@@ -161,7 +161,7 @@ def test_a_ledger_replaced_while_a_line_is_added_does_not_let_rows_be_read(place
     ],
 )
 def test_a_damaged_mark_is_a_damaged_ledger_until_a_restore(place, content):
-    mark = ledger_mark.place(place / "ledger.sqlite")
+    mark = checkpoint.place(place / "ledger.sqlite")
     mark.write_text(content)
     ledger = Ledger(place / "ledger.sqlite")
     assert "damaged" in ledger.verify().problem
@@ -184,7 +184,7 @@ def test_a_garbled_mark_does_not_let_an_older_copy_spend_again(tmp_path):
     shutil.copy(ledger.path, tmp_path / "older.sqlite")
     ledger.spend(charge(epsilon=0.8))
     shutil.copy(tmp_path / "older.sqlite", ledger.path)
-    mark = ledger_mark.place(ledger.path)
+    mark = checkpoint.place(ledger.path)
     told = bytearray(mark.read_bytes())
     told[len(told) // 2] ^= 0xFF
     mark.write_bytes(told)
@@ -203,7 +203,7 @@ def test_an_alias_by_symbolic_link_is_the_same_ledger_with_the_same_mark(place, 
         alias.parent.symlink_to(place, target_is_directory=True)
     Ledger(alias).spend(charge(epsilon=0.4))
     assert sums(place)["census"] == 1.0
-    assert json.loads(ledger_mark.place(place / "ledger.sqlite").read_text())["spent"]["census"]["epsilon"] == "1.0"
+    assert json.loads(checkpoint.place(place / "ledger.sqlite").read_text())["spent"]["census"]["epsilon"] == "1.0"
     assert not list((place / "elsewhere").glob("*.mark"))
     shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
     with pytest.raises(LedgerLostError, match="older copy"):
@@ -221,7 +221,7 @@ def test_a_ledger_with_two_names_by_hard_link_is_refused(place):
 
 
 def test_the_mark_can_lie_elsewhere(place, monkeypatch):
-    monkeypatch.setenv(ledger_mark.ELSEWHERE, str(place / "far.mark"))
+    monkeypatch.setenv(checkpoint.ELSEWHERE, str(place / "far.mark"))
     Ledger(place / "ledger.sqlite").spend(charge("other", 0.1))
     shutil.rmtree(place / "no", ignore_errors=True)
     shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")

@@ -143,13 +143,13 @@ def main() -> int:
 
 def warm() -> None:
     """Loads what the readers need, once, before workers fork."""
-    import synth.drafting
-    import synth.exchange
-    import synth.pipeline
-    import synth.release_bundle
+    import synth.pipeline.run
+    import synth.report.bundle
+    import synth.schema.sdv_metadata
+    import synth.sources.draft_schema
     from tests.fuzz.targets import _ledger_bytes, _release
 
-    assert synth.release_bundle
+    assert synth.report.bundle
     _release()
     _ledger_bytes()
 

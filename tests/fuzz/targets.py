@@ -65,10 +65,11 @@ def _table(name: str) -> Callable[[Path], Path]:
 
 def read_table(path: Path) -> None:
     """As `schema init` and `run` do: form, all columns, a draft, codes under a schema."""
-    from synth import codec, parse
-    from synth.drafting import draft
+    from synth import parse
     from synth.privacy.noise import SystemNoise
-    from synth.sources import files
+    from synth.schema import codec
+    from synth.sources.draft_schema import draft
+    from synth.sources.formats import files
 
     files.check_form(path)
     table = files.read(path)
@@ -90,7 +91,7 @@ def _json(name: str, plain: object) -> Callable[[Path], Path]:
 
 def read_schema(path: Path) -> None:
     from synth import load
-    from synth.exchange import to_sdv
+    from synth.schema.sdv_metadata import to_sdv
 
     facts = load(path, complete=False)
     assert facts.to_json()
@@ -99,14 +100,14 @@ def read_schema(path: Path) -> None:
 
 
 def read_sdv(path: Path) -> None:
-    from synth.exchange import load_sdv
+    from synth.schema.sdv_metadata import load_sdv
 
     load_sdv(path)
 
 
 def read_book(path: Path) -> None:
     from synth import parse
-    from synth.codebook import load_codes, with_codes
+    from synth.schema.codebook import load_codes, with_codes
 
     with_codes(parse(SMALL), "region", load_codes(path))
 
@@ -156,8 +157,8 @@ def read_model(path: Path) -> None:
 
 def read_card(path: Path) -> None:
     from synth import card_html, check_card
-    from synth.card_check import load
-    from synth.card_page import render_markdown
+    from synth.release.card.verify import load
+    from synth.report.card_page import render_markdown
 
     card = load(path)
     check_card(card)
@@ -175,7 +176,7 @@ def read_bundle(path: Path) -> None:
 def _ledger_bytes() -> bytes:
     import tempfile
 
-    from synth.privacy.ledger import Ledger
+    from synth.privacy.ledger.ledger import Ledger
     from tests.faults.deeds import charge, with_two
 
     with tempfile.TemporaryDirectory() as name:
@@ -200,7 +201,7 @@ def read_ledger(path: Path) -> None:
 
 
 def read_backup(path: Path) -> None:
-    from synth.privacy.ledger_restore import restore
+    from synth.privacy.ledger.restore import restore
 
     restore(path.with_name("new.sqlite"), path)
 
@@ -233,14 +234,14 @@ def _job(folder: Path) -> Path:
 
 
 def read_job(path: Path) -> None:
-    from synth.jobs import Job, ahead, listing, selection
+    from synth.jobs import Job, ahead, listing, looks
 
     job = Job(path.parent)
     job.status()
     job.request()
     listing(path.parent.parent)
     ahead(job)
-    selection.barrier(job)
+    looks.barrier(job)
 
 
 TARGETS = {

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL
 
 SECONDS, MIB = 60, 1500

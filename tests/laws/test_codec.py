@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth import codec
 from synth.privacy.noise import SystemNoise
-from synth.schema import Column, Schema, canonical
-from synth.sources.frames import from_frame
+from synth.schema import codec
+from synth.schema.table import Column, Schema, canonical
+from synth.sources.formats.text_table import from_frame
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=6)
 numerals = st.one_of(

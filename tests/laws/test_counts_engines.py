@@ -11,21 +11,21 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from synth import pipeline
 from synth.mechanisms import counts
-from synth.privacy.ledger import Ledger
+from synth.pipeline import run as pipeline
+from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Counts, Marginal
-from synth.schema import Schema, parse
-from synth.sources import spool as spool_module
-from synth.sources.encoding import Batch, Encoder
-from synth.sources.engines import Engine
-from synth.sources.frames import Table
-from synth.sources.places import CsvPlace, ParquetPlace, Place
-from synth.sources.rows import EncodedRows
-from synth.sources.spool import Spool
-from synth.sources.warehouse import WarehousePlace, WarehouseRows
-from synth.units import keep_parts
+from synth.schema.table import Schema, parse
+from synth.sources.contribution_bound import keep_parts
+from synth.sources.engines.engine import Engine
+from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
+from synth.sources.formats.text_table import Table
+from synth.sources.rows import spill as spool_module
+from synth.sources.rows.encoded import EncodedRows
+from synth.sources.rows.encoding import Batch, Encoder
+from synth.sources.rows.spill import Spool
+from synth.sources.table_source import CsvPlace, ParquetPlace, Place
 from tests.engines import fill, postgres, spark
 
 TYPES = pa.schema([("i", pa.int64()), ("k", pa.int16()), ("x", pa.float64()), ("t", pa.string()), ("n", pa.string()),
@@ -252,7 +252,7 @@ def collecting(monkeypatch) -> list[str]:
     seen: list[str] = []
     for name in ("collect", "toPandas", "toArrow"):
         monkeypatch.setattr(DataFrame, name, lambda _, name=name: seen.append(name))
-    monkeypatch.setattr("synth.sources.engines.FETCH", 64)
+    monkeypatch.setattr("synth.sources.engines.engine.FETCH", 64)
     return seen
 
 
@@ -283,7 +283,7 @@ def hard_rows(rng: np.random.Generator) -> list[tuple]:
 
 def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster, monkeypatch):
     """More texts than a query lists, single precision and decimals: the same positions, from a spool."""
-    monkeypatch.setattr("synth.sources.sql.MOST_TEXTS", 5)
+    monkeypatch.setattr("synth.sources.engines.sql.MOST_TEXTS", 5)
     table = pa.table({"t": [f" {i % 9}.0" for i in range(50)], "r": [str(i / 8) for i in range(50)],
                       "n": [f"{i}.50" for i in range(50)]})  # fmt: skip
     fill(cluster, "t", table, {"t": "text", "r": "real", "n": "numeric"})

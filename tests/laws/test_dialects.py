@@ -5,10 +5,10 @@ import gzip
 import numpy as np
 import pytest
 
-from synth.dialect import Dialect
 from synth.errors import InputError
-from synth.schema import parse
-from synth.sources.places import place_of
+from synth.schema.dialect import Dialect
+from synth.schema.table import parse
+from synth.sources.table_source import place_of
 
 COLUMNS = {
     "ort": {"type": "categorical", "categories": ["Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen"], "nullable": True},
@@ -150,7 +150,7 @@ def test_bytes_that_are_no_text_in_a_plain_file_are_a_cells_fault(tmp_path):
 def test_formats_hold_for_texts_in_other_sources(tmp_path, kind):
     import pandas as pd
 
-    from synth.sources import files
+    from synth.sources.formats import files
 
     plain_texts, told = [r[3] for r in ROWS], [day(r[3], "dd.mm.yyyy HH:MM") for r in ROWS]
     facts = parse({"columns": {"am": {**COLUMNS["am"], "format": "dd.mm.yyyy HH:MM"},

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 
 import synth
-from synth import bundle, codec, twin
 from synth.errors import InputError, UsageError
-from synth.release_bundle import make as make_bundle
-from synth.schema import parse
-from synth.sources import files, writing
-from synth.sources.dialect_sniff import sniffed
-from synth.sources.reading import PLAIN, Reading
+from synth.release import dialect_copy, folder
+from synth.report.bundle import make as make_bundle
+from synth.schema import codec
+from synth.schema.table import parse
+from synth.sources.formats import dialect_writer, files
+from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.sniff_dialect import sniffed
 
 COLUMNS = {
     "nr": {"type": "identifier"},
@@ -68,20 +69,20 @@ def read(path, facts, reading):
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_table_in_a_dialect_has_the_positions_of_the_plain_one(tmp_path, name, raw):
     facts = schema(name)
-    assert writing.problem(facts) is None
+    assert dialect_writer.problem(facts) is None
     places, texts = drawn(facts)
     blocks = [{n: a.slice(i, 1000) for n, a in texts.items()} for i in range(0, ROWS, 1000)]
-    bundle.write_blocks(tmp_path / "synthetic.csv", blocks, facts, raw_text=raw)
-    digest = twin.write(tmp_path, facts, "same", print, raw_text=raw)
-    assert digest == twin.digest(tmp_path)
-    data = (tmp_path / twin.NAME).read_bytes()
+    folder.write_blocks(tmp_path / "synthetic.csv", blocks, facts, raw_text=raw)
+    digest = dialect_copy.write(tmp_path, facts, "same", print, raw_text=raw)
+    assert digest == dialect_copy.digest(tmp_path)
+    data = (tmp_path / dialect_copy.NAME).read_bytes()
     assert data.startswith(MARKS[name]) or raw
-    bundle.write_blocks(tmp_path / "direct.csv", blocks, facts, raw_text=raw, dialect="same")
+    folder.write_blocks(tmp_path / "direct.csv", blocks, facts, raw_text=raw, dialect="same")
     assert (tmp_path / "direct.csv").read_bytes() == data, "one pass from the model, or over the plain table"
     expected = {n: p.tolist() for n, p in places.items()}
     assert read(tmp_path / "synthetic.csv", facts, PLAIN) == expected
-    assert read(tmp_path / twin.NAME, facts, Reading.of(facts, delimited=True)) == expected
-    found, stated = sniffed(tmp_path / twin.NAME), facts.dialect or sniffed(tmp_path / "synthetic.csv")
+    assert read(tmp_path / dialect_copy.NAME, facts, Reading.of(facts, delimited=True)) == expected
+    found, stated = sniffed(tmp_path / dialect_copy.NAME), facts.dialect or sniffed(tmp_path / "synthetic.csv")
     assert found.delimiter == stated.delimiter, "as another program would take it"
 
 
@@ -90,7 +91,7 @@ def test_what_is_written_looks_like_the_files_of_that_country(tmp_path):
     texts = {"nr": ["1", "2"], "=ort": ["Köln", "=1+1"], "bmi": ["-1234.50", "NA"], "tage": ["1200", "."],
              "am": ["2020-01-31 13:05:00", "N/A"], "geb": ["1961-02-03", "2020-12-31"]}  # fmt: skip
     path = tmp_path / "t.csv"
-    bundle.write_table(path, {n: pa.array(c) for n, c in texts.items()}, facts, dialect="same")
+    folder.write_table(path, {n: pa.array(c) for n, c in texts.items()}, facts, dialect="same")
     assert path.read_bytes().decode("windows-1252") == (
         "nr;'=ort;bmi;tage;am;geb\n1;Köln;-1234,50;1200;31.01.2020 13:05;03.02.61\n"
         "2;''=1+1;NA;.;N/A;31.12.20\n"
@@ -98,8 +99,8 @@ def test_what_is_written_looks_like_the_files_of_that_country(tmp_path):
 
 
 def test_noon_and_midnight_on_a_clock_of_twelve():
-    form = writing.form_of(schema("american").columns["am"], None)
-    told = writing.respelt(pa.array([f"2020-01-31 {h}:05:00" for h in ("00", "01", "12", "13")]), form)
+    form = dialect_writer.form_of(schema("american").columns["am"], None)
+    told = dialect_writer.respelt(pa.array([f"2020-01-31 {h}:05:00" for h in ("00", "01", "12", "13")]), form)
     assert [t[11:] for t in told.to_pylist()] == ["12:05 AM", "01:05 AM", "12:05 PM", "01:05 PM"]
 
 
@@ -115,54 +116,54 @@ def test_noon_and_midnight_on_a_clock_of_twelve():
 def test_what_could_not_be_read_back_is_refused_before_the_spend(tmp_path, name, changed, said):
     facts = schema(name, **changed)
     with pytest.raises(InputError, match=said) as told:
-        twin.check(facts, "same")
+        dialect_copy.check(facts, "same")
     assert "--dialect plain" in str(told.value)
     assert "Łódź" not in str(told.value)
-    twin.check(facts, "plain")
+    dialect_copy.check(facts, "plain")
     book, rows = tmp_path / "ledger.json", pd.DataFrame({n: ["1"] for n in facts.columns})
     with pytest.raises(InputError, match=said):
         synth.run(rows, schema=facts, epsilon=1, delta=1e-5, dataset="d", ledger=book, out=tmp_path / "out")
     assert not book.exists()
     assert not (tmp_path / "out").exists()
-    assert twin.write(tmp_path, facts, "same", print) is None, "a fact that was learnt meanwhile stops nothing"
+    assert dialect_copy.write(tmp_path, facts, "same", print) is None, "a fact that was learnt meanwhile stops nothing"
     with pytest.raises(UsageError, match="--dialect german"):
-        twin.check(facts, "german")
+        dialect_copy.check(facts, "german")
 
 
 def test_codes_that_are_no_value_as_written_are_no_fault():
-    assert writing.problem(schema("hospital", bmi={"missing": ["999,0", "1.234", "9999,00"]})) is None
-    assert writing.problem(parse({"columns": COLUMNS})) is None
+    assert dialect_writer.problem(schema("hospital", bmi={"missing": ["999,0", "1.234", "9999,00"]})) is None
+    assert dialect_writer.problem(parse({"columns": COLUMNS})) is None
 
 
 def test_release_bundle_refit_and_sample_carry_the_table_in_its_dialect(tmp_path, command):
     facts = schema("hospital")
     _, texts = drawn(facts, 400)
     private = tmp_path / "t.csv"
-    bundle.write_table(private, texts, facts, dialect="same")
+    folder.write_table(private, texts, facts, dialect="same")
     (tmp_path / "s.json").write_text(facts.to_json(), encoding="utf-8")
     out = tmp_path / "out"
     run = ("run", private, "--schema", tmp_path / "s.json", "--epsilon", "1", "--seed", "1", "--dataset", "d",
            "--ledger", tmp_path / "book.json")  # fmt: skip
     code, told, error = command(*run, "--out", out, "--json")
     assert code == 0, error
-    assert json.loads(told)["paths"]["synthetic_dialect"].endswith(twin.NAME)
+    assert json.loads(told)["paths"]["synthetic_dialect"].endswith(dialect_copy.NAME)
     wanted = read(out / "synthetic.csv", facts, PLAIN)
-    assert read(out / twin.NAME, facts, Reading.of(facts, delimited=True)) == wanted
+    assert read(out / dialect_copy.NAME, facts, Reading.of(facts, delimited=True)) == wanted
     made = make_bundle(out, tmp_path / "b.zip", how="only", ledger=tmp_path / "book.json")
-    assert twin.NAME in made.parts
+    assert dialect_copy.NAME in made.parts
     with zipfile.ZipFile(tmp_path / "b.zip") as packed:
-        assert twin.NAME in packed.read("README.md").decode()
-        assert packed.read(twin.NAME) == (out / twin.NAME).read_bytes()
+        assert dialect_copy.NAME in packed.read("README.md").decode()
+        assert packed.read(dialect_copy.NAME) == (out / dialect_copy.NAME).read_bytes()
     again = synth.refit(out, out=tmp_path / "again", num_rows=len(wanted["bmi"]), seed=1)
-    assert (tmp_path / "again" / twin.NAME).read_bytes() == (out / twin.NAME).read_bytes()
-    assert again.card[twin.DIGEST] == twin.digest(out)
+    assert (tmp_path / "again" / dialect_copy.NAME).read_bytes() == (out / dialect_copy.NAME).read_bytes()
+    assert again.card[dialect_copy.DIGEST] == dialect_copy.digest(out)
     synth.refit(out, out=tmp_path / "again", seed=1, dialect="plain")
-    assert not (tmp_path / "again" / twin.NAME).exists(), "no twin of another table is left there"
-    assert twin.DIGEST not in json.loads((tmp_path / "again" / "card.json").read_text(encoding="utf-8"))
+    assert not (tmp_path / "again" / dialect_copy.NAME).exists(), "no twin of another table is left there"
+    assert dialect_copy.DIGEST not in json.loads((tmp_path / "again" / "card.json").read_text(encoding="utf-8"))
     for option, mark in ((), b"nr;'=ort"), (("--dialect", "plain"), b"nr,'=ort"):
         code, _, error = command("sample", out, "--num-rows", "9", "--seed", "1", "--out", tmp_path / "m.csv", *option)
         assert code == 0, error
         assert (tmp_path / "m.csv").read_bytes().startswith(mark)
-    (out / twin.NAME).write_bytes((out / twin.NAME).read_bytes().replace(b",", b".", 1))
+    (out / dialect_copy.NAME).write_bytes((out / dialect_copy.NAME).read_bytes().replace(b",", b".", 1))
     with pytest.raises(InputError, match="not the table that the card names"):
         make_bundle(out, tmp_path / "c.zip", how="only", ledger=tmp_path / "book.json")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth.mechanisms import embeddings
-from synth.privacy.accounting import calibrate, imprecision, reserve_taken
+from synth.privacy.accounting.composition import calibrate, imprecision, reserve_taken
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Embedding, Fourier, Gradients, Tensors, Term

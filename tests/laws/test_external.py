@@ -6,12 +6,12 @@ import pytest
 pytest.importorskip("mbi", reason="the extra [peers] is not installed")
 pytest.importorskip("polars", reason="the extra [peers] is not installed")
 
-from synth.fields import Field, Table
 from synth.mechanisms import external
-from synth.privacy.accounting import calibrate_rho, epsilon_of
+from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External
+from synth.questions.numeric.markov_field import Field, Table
 
 SIZES = (2, 3, 6)
 BINS = tuple(Bins.each(f"x{i}", s) for i, s in enumerate(SIZES))

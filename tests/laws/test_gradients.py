@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from synth import perceptrons, store
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import gradients as mechanism
 from synth.mechanisms import votes
-from synth.privacy.accounting import SAMPLED, calibrate, epsilon_of, sampled_sigma
+from synth.privacy.accounting.composition import SAMPLED, calibrate, epsilon_of, sampled_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Descent, DescentRelease, Step, Teachers, Votes
 from synth.questions.gradients import RATES, whole_rate
+from synth.questions.numeric import networks
+from synth.release import store
 
 pytest.importorskip("opacus")
 SIZES = (3, 2)
@@ -51,9 +52,9 @@ def descent(network="critic", latent=0, *, clip=0.5, sigma=1.0, rate=1.0, steps=
 
 
 def weights_of(plan, scale=1.0):
-    made = perceptrons.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
-    perceptrons.start(made, rng=np.random.default_rng(0))
-    return tuple(scale * w for w in perceptrons.arrays(made))
+    made = networks.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
+    networks.start(made, rng=np.random.default_rng(0))
+    return tuple(scale * w for w in networks.arrays(made))
 
 
 def rows_of(codes):
@@ -116,10 +117,10 @@ def test_a_rows_gradient_is_its_own(network, latent):
     gradients = mechanism.Gradients(plan)
     gradients.at(weights)
     many = gradients.of(EVERY, draws)
-    made = perceptrons.network(network, plan.sizes, hidden=4, latent=latent)
-    perceptrons.load(made, weights)
+    made = networks.network(network, plan.sizes, hidden=4, latent=latent)
+    networks.load(made, weights)
     for i, row in enumerate(EVERY):
-        loss = made.losses(perceptrons.one_hot(row[None], plan.sizes), torch.from_numpy(draws[i : i + 1])).sum()
+        loss = made.losses(networks.one_hot(row[None], plan.sizes), torch.from_numpy(draws[i : i + 1])).sum()
         alone = torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, list(made.parameters()))])
         assert torch.allclose(many[i], alone, atol=1e-5)
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth import perceptrons
-from synth.answering import mechanisms
 from synth.mechanisms.functional import Functional
+from synth.pipeline.budget import mechanisms
 from synth.privacy.noise import SystemNoise
 from synth.questions import (
     Bins,
@@ -35,6 +34,7 @@ from synth.questions import (
     Values,
     Votes,
 )
+from synth.questions.numeric import networks
 from synth.questions.slices import DIRECTION_BITS
 
 A, B = Bins.each("a", 40), Bins.each("b", 3)
@@ -79,9 +79,9 @@ DESCENT = Descent(
 
 def start() -> tuple[np.ndarray, ...]:
     """Weights at which a descent begins, from a public seed."""
-    made = perceptrons.network("critic", DESCENT.sizes, hidden=4)
-    perceptrons.start(made, rng=np.random.default_rng(0))
-    return perceptrons.arrays(made)
+    made = networks.network("critic", DESCENT.sizes, hidden=4)
+    networks.start(made, rng=np.random.default_rng(0))
+    return networks.arrays(made)
 
 
 SLICES = Slices(purpose="t", encoding=ENCODING, sigma=2.0, groups=30)

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from synth import store
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import embeddings
 from synth.mechanisms.functional import Functional
-from synth.privacy.accounting import calibrate
+from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -25,6 +24,7 @@ from synth.questions import (
     Tensors,
     Term,
 )
+from synth.release import store
 
 X, MU = Bins.each("x", 3), calibrate(1.0, 1e-5)
 KERNEL = ProductKernel(bins=(X,), tables=(np.array([[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]),))

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from synth.answering import mechanisms, setting
-from synth.auditing import Parts, worst_pair
-from synth.auditing.runs import measure
+from synth.evaluate.audit import Parts, worst_pair
+from synth.evaluate.audit.runs import measure
 from synth.generators import GENERATORS
 from synth.generators.options import with_options
+from synth.pipeline.budget import mechanisms, setting
+from synth.pipeline.request import granted
 from synth.privacy.curator import Curator
 from synth.privacy.noise import SystemNoise
 from synth.questions import Counts, Embedding, Path, Slices
-from synth.request import granted
 from tests.shifts import mu_of
 
 DRAWS, MOST, ALARM = 400, 24, 1e-7  # answers; numbers of one that are looked at; chance of a false alarm for each

@@ -16,14 +16,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from synth import pipeline
+from synth.pipeline import run as pipeline
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins
-from synth.schema import Schema, parse
-from synth.sources import files
-from synth.sources.engines import Engine
-from synth.sources.places import FramePlace, Place, place_of
-from synth.sources.warehouse import WarehousePlace, WarehouseRows
+from synth.schema.table import Schema, parse
+from synth.sources.engines.engine import Engine
+from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
+from synth.sources.formats import files
+from synth.sources.table_source import FramePlace, Place, place_of
 from tests.engines import fill, postgres, spark
 
 BIG = 10**18

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth import sameness
-from synth import schema as schemas
-from synth.privacy.ledger import Ledger
-from synth.sources.sketch import KEPT, Mark, Sketch
+from synth.pipeline import same_rows
+from synth.privacy.ledger.ledger import Ledger
+from synth.schema import table as schemas
+from synth.sources.rows.sketch import KEPT, Mark, Sketch
 from tests.conftest import SMALL, small_frame
 from tests.laws.test_side_channels import masked, still
 
@@ -139,13 +139,13 @@ def test_a_cell_that_stops_the_reading_changes_nothing(command, place, monkeypat
     def stumbles(*_):
         raise ValueError("SENTINEL")
 
-    monkeypatch.setattr(sameness, "_fill", stumbles)
+    monkeypatch.setattr(same_rows, "_fill", stumbles)
     code, _, told = run(command, place, "second")
     assert (code, "SENTINEL" in told) == (0, False)
 
 
 def charged(frame, dataset="first", schema=SMALL):
-    return sameness.charged_before(frame, schema=schemas.parse(schema), dataset=dataset)
+    return same_rows.charged_before(frame, schema=schemas.parse(schema), dataset=dataset)
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_all_formats_of_the_same_rows_have_one_mark(first, place):
     source = f"duckdb:///{place / 'copy.duckdb'}"
     facts = schemas.parse(SMALL)
     pytest.importorskip("ibis")
-    assert sameness.charged_before("people", schema=facts, dataset="elsewhere", source=source) == ["first"]
+    assert same_rows.charged_before("people", schema=facts, dataset="elsewhere", source=source) == ["first"]
     assert charged(place / "copy.parquet", "first") == []
 
 
@@ -228,7 +228,7 @@ def test_independent_tables_of_one_population_do_not_look_alike():
     for types in (1000, 3000, 10_000):
         marks = []
         for _ in range(2):
-            from synth.sources.frames import from_frame
+            from synth.sources.formats.text_table import from_frame
 
             drawn = rng.integers(0, types, 3000)
             sketch = Sketch(b"k" * 16, ["a", "b"])
@@ -243,14 +243,14 @@ def test_independent_tables_of_one_population_do_not_look_alike():
 def test_marks_of_older_ledgers_are_still_compared():
     import hmac
 
-    from synth.privacy import ledger_store
-    from synth.sources.frames import from_frame
+    from synth.privacy.ledger import sqlite
+    from synth.sources.formats.text_table import from_frame
 
     book = Ledger()
     digest = from_frame(small_frame(50)).fingerprint(book.row_key())
-    told = {"fingerprint": hmac.new(ledger_store.key(book.path), digest, "sha256").hexdigest()}
-    with ledger_store.writing(book.path) as db:
-        ledger_store.append(db, kind="fingerprint", question=told, run="r", dataset="old", actor="a")
+    told = {"fingerprint": hmac.new(sqlite.key(book.path), digest, "sha256").hexdigest()}
+    with sqlite.writing(book.path) as db:
+        sqlite.append(db, kind="fingerprint", question=told, run="r", dataset="old", actor="a")
     facts = {n: {**c, "type": "categorical", "categories": ["x"]} if c["type"] == "identifier" else c
              for n, c in SMALL["columns"].items()}  # fmt: skip
     assert charged(small_frame(50), "new", {"columns": facts}) == ["old"]
@@ -258,7 +258,7 @@ def test_marks_of_older_ledgers_are_still_compared():
 
 
 def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, monkeypatch):
-    from synth.request import dataset_name
+    from synth.pipeline.request import dataset_name
 
     table = place / "town.survey.csv"
     os.rename(place / "t.csv", table)

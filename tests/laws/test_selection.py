@@ -8,7 +8,7 @@ import pytest
 
 from synth.errors import UsageError
 from synth.mechanisms import selection
-from synth.privacy.accounting import EXPONENTIAL, Event, calibrate_rho, epsilon_of
+from synth.privacy.accounting.composition import EXPONENTIAL, Event, calibrate_rho, epsilon_of
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice
 

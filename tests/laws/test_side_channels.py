@@ -208,7 +208,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_refusals_say_the_same_of_neighbours(refusal, tmp_path, command, monkeypatch):
-    from synth.privacy.ledger import Ledger
+    from synth.privacy.ledger.ledger import Ledger
 
     told = {}
     for name in ("less", "odd"):

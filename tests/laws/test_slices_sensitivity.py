@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from synth.mechanisms import slices
+from synth.privacy.accounting.slice_profile import Shift
 from synth.privacy.noise import SeededNoise
-from synth.privacy.profiles import Shift
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Encoding, Slices
 from synth.questions.slices import DIRECTION_BITS

@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from synth.auditing import Pair, Parts, claim_of, worst_pair
-from synth.auditing.neighbours import Positions, frame
-from synth.auditing.runs import Seen, measure, outputs, told
-from synth.codec import encode
-from synth.drafting import draft
-from synth.evaluate.audit import Claim
+from synth.evaluate.audit import Pair, Parts, claim_of, worst_pair
+from synth.evaluate.audit.neighbours import Positions, frame
+from synth.evaluate.audit.runs import Seen, measure, outputs, told
+from synth.evaluate.audit.statistics import Claim
 from synth.generators import GENERATORS
 from synth.mechanisms import counts, slices
-from synth.privacy.accounting import Event, slice_sigma
+from synth.pipeline.request import granted
+from synth.privacy.accounting.composition import Event, slice_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Relation
 from synth.questions import Bins, Block, Counts, Encoding, Marginal, Slices
-from synth.request import granted
-from synth.sources.frames import from_frame
+from synth.schema.codec import encode
+from synth.sources.draft_schema import draft
+from synth.sources.formats.text_table import from_frame
 from tests.laws import test_detached_noise as detached
 
 EPSILON, DELTA = 5.0, 1e-5
@@ -288,7 +288,7 @@ SUSPECTS: dict[str, Callable[[bool], Suspect]] = {
 
 def findings(name: str, *, faulty: bool, confidence: float, draws: int | None = None) -> Any:
     """The audit of one suspect."""
-    from synth.auditing import compared
+    from synth.evaluate.audit import compared
 
     suspect = SUSPECTS[name](faulty)
     with suspect.fault():

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from synth import schema as schemas
-from synth.auditing import audit_whole, chosen, standard
-from synth.auditing.canaries_whole import write
-from synth.auditing.journeys import Shown, Ticket, journey
+from synth.evaluate.audit import audit_whole, chosen, standard
+from synth.evaluate.audit.journeys import Shown, Ticket, journey
+from synth.evaluate.audit.whole_canaries import write
 from synth.privacy.relation import Relation
+from synth.schema import table as schemas
 from tests.planted.whole_faults import CANARIES, FAULTS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synth import bundle, codec, units
 from synth.errors import InputError
 from synth.mechanisms import counts
 from synth.privacy.noise import SystemNoise
-from synth.sources import places
+from synth.release import folder
+from synth.schema import codec
+from synth.sources import contribution_bound
+from synth.sources import table_source as places
 from tests.planted.suspects import swapped
 
 FEW_TEXTS = 2_000
 Planted = AbstractContextManager[None]
 # ours, as they were when this module was loaded
-KNOWN, ENCODE, KEEP, FRAME = codec.known, codec.encode, units.keep, places.from_frame
-GAUSSIAN, LOG = SystemNoise.gaussian_counts, bundle.write_steward_log
+KNOWN, ENCODE, KEEP, FRAME = codec.known, codec.encode, contribution_bound.keep, places.from_frame
+GAUSSIAN, LOG = SystemNoise.gaussian_counts, folder.write_steward_log
 
 
 def _together(column: Any, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +73,7 @@ class _ByPlace:
 
 def kept_by_place() -> Planted:
     """Which rows of a person are kept follows from where they stand: a person in front moves everybody's."""
-    return swapped(units, "keep", lambda persons, max_rows, draws: KEEP(persons, max_rows, _ByPlace()))  # noqa: ARG005
+    return swapped(contribution_bound, "keep", lambda persons, max_rows, draws: KEEP(persons, max_rows, _ByPlace()))  # noqa: ARG005
 
 
 def root_of_rows() -> Planted:
@@ -104,7 +106,7 @@ def _loud(path: Any, encoded: Any) -> None:
 
 def counting_note() -> Planted:
     """The number of unreadable cells, which is the steward's alone, is printed."""
-    return swapped(bundle, "write_steward_log", _loud)
+    return swapped(folder, "write_steward_log", _loud)
 
 
 def _inferred(frame: pd.DataFrame) -> Any:

@@ -9,10 +9,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import synth
-from synth import bundle, regular, schema
-from synth.card_page import render_html, render_markdown
 from synth.errors import InputError
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
+from synth.release import folder as bundle
+from synth.report.card_page import render_html, render_markdown
+from synth.schema import regular_files
+from synth.schema import table as schema
 from tests.conftest import SMALL, small_frame
 from tests.unit.test_bad_input import assert_refused, run
 
@@ -128,7 +130,7 @@ def test_a_schema_too_long_to_be_one_is_not_even_read(tmp_path, monkeypatch):
     monkeypatch.setattr(schema.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
     place = tmp_path / "s.json"
     with place.open("wb") as file:
-        file.truncate(regular.MOST + 1)
+        file.truncate(regular_files.MOST + 1)
     with pytest.raises(InputError, match="larger than 32 MiB"):
         schema.load(place)
 

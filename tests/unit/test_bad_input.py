@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
 
 

@@ -9,10 +9,11 @@ import jsonschema
 import pytest
 
 import synth
-from synth import card_check, card_model, card_page
-from synth.card_statements import CHOICES, complete, registry, selection
 from synth.errors import InputError, UsageError
-from synth.privacy.accounting import calibrate, derived_epsilon
+from synth.privacy.accounting.composition import calibrate, derived_epsilon
+from synth.release.card import model, verify
+from synth.release.card.statements import CHOICES, complete, registry, selection
+from synth.report import card_page
 from tests.conftest import SMALL, small_frame
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,28 +30,28 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def card(folder):
-    return copy.deepcopy(card_check.load(folder))
+    return copy.deepcopy(verify.load(folder))
 
 
 @pytest.mark.parametrize(("mu", "delta"), [(0.1, 1e-6), (0.268, 1e-5), (1.3, 1e-5), (4.0, 1e-3)])
 def test_its_own_derivation_agrees_with_the_accountant(mu, delta):
-    told = card_check.derive([{"name": "a", "sensitivity": mu, "sigma": 1.0, "count": 1}], delta)
+    told = verify.derive([{"name": "a", "sensitivity": mu, "sigma": 1.0, "count": 1}], delta)
     assert told == pytest.approx(derived_epsilon(mu, delta), rel=1e-6)
 
 
 def test_mechanisms_compose_by_their_squares():
     one = {"name": "a", "sensitivity": 1.0, "sigma": 10.0, "count": 1}
     many = [{**one, "count": 3}, {**one, "sigma": 10 / sqrt(2)}]
-    assert card_check.derive(many, 1e-5) == pytest.approx(derived_epsilon(sqrt(5) / 10, 1e-5), rel=1e-6)
+    assert verify.derive(many, 1e-5) == pytest.approx(derived_epsilon(sqrt(5) / 10, 1e-5), rel=1e-6)
 
 
 def test_a_laplace_mechanism_has_the_epsilon_of_its_scale():
-    told = card_check.derive([{"name": "a", "sensitivity": 1.0, "scale": 2.0, "count": 1}], 1e-9)
+    told = verify.derive([{"name": "a", "sensitivity": 1.0, "scale": 2.0, "count": 1}], 1e-9)
     assert told == pytest.approx(0.5, rel=0.01)
 
 
 def test_a_run_has_a_card_that_holds(card):
-    found = card_check.check(card)
+    found = verify.check(card)
     assert found.epsilon == 1.0
     assert 0.99 < found.epsilon_derived <= 1.0
 
@@ -83,7 +84,7 @@ def test_whatever_is_tampered_with_is_found(card, name):
     change, words = tampered()[name]
     change(card)
     with pytest.raises(InputError, match="the card does not hold") as told:
-        card_check.check(card)
+        verify.check(card)
     assert words in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -95,10 +96,10 @@ def test_a_schema_learnt_before_is_added(tmp_path):
     given = {"dataset": "d", "ledger": tmp_path / "ledger.sqlite"}
     learnt = synth.learn_schema(table, schema=synth.parse(plain, complete=False), epsilon=1.0, delta=1e-6, **given)
     about = synth.run(table, schema=learnt, epsilon=1.0, delta=1e-5, **given).card
-    assert card_check.check(about).epsilon == 2.0
+    assert verify.check(about).epsilon == 2.0
     about["of_which_schema"]["epsilon"] = 0.5
     with pytest.raises(InputError, match="does not hold"):
-        card_check.check(about)
+        verify.check(about)
 
 
 def test_a_person_as_unit_and_a_public_row_count_hold(tmp_path):
@@ -108,13 +109,13 @@ def test_a_person_as_unit_and_a_public_row_count_hold(tmp_path):
         about = synth.run(table, schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, relation=relation, unit=unit,
                           max_rows=3 if unit else None, dataset=relation, ledger=tmp_path / "l",
                           separate=True).card  # fmt: skip
-        assert card_check.check(about).epsilon == 1.0
-    assert card_check.derive(about["mechanisms"], 1e-5) <= 1.0
+        assert verify.check(about).epsilon == 1.0
+    assert verify.derive(about["mechanisms"], 1e-5) <= 1.0
 
 
 def test_the_published_json_schema_is_that_of_the_model_and_cards_fit_it(card):
-    published = json.loads((ROOT / "synth" / "card_schema.json").read_text())
-    assert published == card_model.json_schema()
+    published = json.loads((ROOT / "synth" / "release" / "card" / "card_schema.json").read_text())
+    assert published == model.json_schema()
     jsonschema.Draft202012Validator.check_schema(published)
     jsonschema.validate(card, published)
     with pytest.raises(jsonschema.ValidationError):
@@ -202,7 +203,7 @@ def test_the_card_is_written_for_people(command, folder, tmp_path):
 def test_the_command_fails_in_one_line(command, folder, tmp_path):
     code, out, _ = command("card", "check", folder, "--json")
     assert (code, json.loads(out)["ok"]) == (0, True)
-    bad = {**card_check.load(folder), "epsilon": 0.7}
+    bad = {**verify.load(folder), "epsilon": 0.7}
     (tmp_path / "card.json").write_text(json.dumps(bad))
     code, out, told = command("card", "check", tmp_path / "card.json")
     assert (code, out, told.count("\n")) == (3, "", 1)
@@ -213,7 +214,7 @@ def test_the_command_fails_in_one_line(command, folder, tmp_path):
 
 
 def test_shares_of_the_budget_add_up(card):
-    from synth.card_statements import shares
+    from synth.release.card.statements import shares
 
     assert sum(shares(card).values()) == pytest.approx(1)
     assert shares(card)["tables"] > 0
@@ -222,4 +223,4 @@ def test_shares_of_the_budget_add_up(card):
 
 def test_calibration_and_check_are_inverse():
     mu = calibrate(2.0, 1e-6)
-    assert card_check.derive([{"name": "a", "sensitivity": mu, "sigma": 1.0, "count": 1}], 1e-6) <= 2.0
+    assert verify.derive([{"name": "a", "sensitivity": mu, "sigma": 1.0, "count": 1}], 1e-6) <= 2.0

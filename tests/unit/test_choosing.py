@@ -6,10 +6,12 @@ import zipfile
 import pytest
 
 import synth
-from synth import bundle, card_check, card_choice, choosing, looks
-from synth.card_choice import Charge
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
+from synth.release import comparison_notes, folder
+from synth.release.card import choice, verify
+from synth.release.card.choice import Charge
+from synth.report import chosen_release
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.parse(SMALL)
@@ -26,7 +28,7 @@ def made(tmp_path_factory):
         synth.run(place / "real.csv", epsilon=epsilon, method="independent", out=place / name, seed=1, num_rows=rows,
                   **asked)  # fmt: skip
     synth.refit(place / "b", num_rows=50, seed=2, out=place / "b2")
-    from synth.statistics import statistics
+    from synth.pipeline.statistics import statistics
 
     counts = statistics(place / "real.csv", ask=["count:age*sex", "count:region"], epsilon=20.0, **asked)
     (place / "paid.json").write_text(json.dumps(counts.plain()))
@@ -51,7 +53,7 @@ def card_of(zipped):
 
 def looked(at, *names):
     for name in names:
-        choosing.look(at / name)
+        chosen_release.look(at / name)
 
 
 def gaps(at, *names):
@@ -67,7 +69,7 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
     assert (json.loads(out)["epsilon"], json.loads(out)["own_epsilon"]) == (22.5, 0.5)
     parts = card_of(tmp_path / "z.zip")
     card = json.loads(parts["card.json"])
-    assert card_check.check(card).epsilon == 22.5
+    assert verify.check(card).epsilon == 22.5
     assert card["delta"] == 3e-6
     assert [c["epsilon"] for c in card["selection"]["charges"]] == [2.0, 20.0]
     assert card["registry"]["deployment"]["privacy_loss"]["privacy_parameters"] == {"epsilon": 22.5, "delta": 3e-6}
@@ -80,7 +82,7 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
         file.extractall(tmp_path / "open")
     again = synth.refit(tmp_path / "open", num_rows=20, out=tmp_path / "again")
     assert again.card["epsilon"] == 22.5, "who fits again from the bundle finds the same claim"
-    assert card_check.check(card_check.load(tmp_path / "again")).epsilon == 22.5
+    assert verify.check(verify.load(tmp_path / "again")).epsilon == 22.5
     code, _, told = command("card", "check", tmp_path / "open", "--ledger", Ledger().path)
     assert code == 0, told
 
@@ -89,64 +91,64 @@ def test_the_counts_decide_and_only_once(at, tmp_path):
     looked(at, "a", "c")
     assert gaps(at, "c", "a")[0] > gaps(at, "c", "a")[1], "three rows are far from any table"
     with pytest.raises(InputError, match="these counts chose"):
-        choosing.settle(at / "c", "private", beside=[at / "a"], paid=at / "paid.json")
+        chosen_release.settle(at / "c", "private", beside=[at / "a"], paid=at / "paid.json")
     with pytest.raises(UsageError, match="name the counts that decide"):
-        choosing.settle(at / "a", "private", beside=[at / "c"])
-    assert choosing.settle(at / "a", "private", beside=[at / "c"], paid=at / "paid.json")["epsilon"] == 22.5
+        chosen_release.settle(at / "a", "private", beside=[at / "c"])
+    assert chosen_release.settle(at / "a", "private", beside=[at / "c"], paid=at / "paid.json")["epsilon"] == 22.5
     other = json.loads((at / "paid.json").read_text())
     other["card"]["ledger_entry"] = {"number": 9, "hash": "f" * 64}
     (tmp_path / "again.json").write_text(json.dumps(other))
     with pytest.raises(UsageError, match="decided between already"):
-        choosing.settle(at / "a", "private", beside=[at / "c"], paid=tmp_path / "again.json")
+        chosen_release.settle(at / "a", "private", beside=[at / "c"], paid=tmp_path / "again.json")
 
 
 def test_all_scored_runs_count_each_other(at):
     looked(at, "a", "b", "c")
     for name, others in (("a", "bc"), ("c", "ab")):
-        card = choosing.settle(at / name, "all", beside=[at / o for o in others])
+        card = chosen_release.settle(at / name, "all", beside=[at / o for o in others])
         assert card["epsilon"] == 3.5
-        assert card_check.check(card).epsilon == 3.5
+        assert verify.check(card).epsilon == 3.5
     with pytest.raises(
         UsageError, match="1 other release of this dataset was compared with the real rows and not named"
     ):
-        choosing.settle(at / "a", "all", beside=[at / "b"])
+        chosen_release.settle(at / "a", "all", beside=[at / "b"])
 
 
 def test_fits_of_one_release_are_one_spend(at):
-    card = choosing.settle(at / "b", "all", beside=[at / "b2"])
+    card = chosen_release.settle(at / "b", "all", beside=[at / "b2"])
     assert (card["epsilon"], card["selection"]["charges"]) == (1.0, [])
-    assert card_check.check(card).epsilon == 1.0
+    assert verify.check(card).epsilon == 1.0
 
 
 def test_a_choice_by_released_figures_counts_all_that_was_charged(at):
     """Also where nobody says how it was chosen: the card can be too large then, never too small."""
     for how in ("releases", None):
-        card = choosing.settle(at / "a", how)
+        card = chosen_release.settle(at / "a", how)
         assert card["epsilon"] == 23.5
-        assert card_check.check(card).epsilon == 23.5
-    assert choosing.settle(at / "a", None)["selection"]["covered"] is None
-    card = choosing.settle(at / "a", "before")
+        assert verify.check(card).epsilon == 23.5
+    assert chosen_release.settle(at / "a", None)["selection"]["covered"] is None
+    card = chosen_release.settle(at / "a", "before")
     assert (card["epsilon"], card["selection"]["how"]) == (0.5, "before")
     with pytest.raises(UsageError, match="not the only candidate"):
-        choosing.settle(at / "a", "only")
+        chosen_release.settle(at / "a", "only")
 
 
 def test_a_single_run_is_the_only_one_and_states_its_own(small, command, tmp_path):
     run = ("run", small[0], "--schema", small[1], "--epsilon", "1", "--method", "independent", "--num-rows", "20",
            "--out", tmp_path / "out")  # fmt: skip
     assert command(*run)[0] == 0
-    card = choosing.settle(tmp_path / "out", None)
+    card = chosen_release.settle(tmp_path / "out", None)
     assert (card["epsilon"], card["selection"]["how"]) == (1.0, "only")
 
 
 def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks(at, command, tmp_path):
     code, _, told = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
     assert code == 0, told
-    note = looks.notes(Ledger().path)[0]
+    note = comparison_notes.notes(Ledger().path)[0]
     assert (note.what, note.dataset) == ("look", "club")
-    assert oct(looks.place(Ledger().path).stat().st_mode)[-3:] == "600"
+    assert oct(comparison_notes.place(Ledger().path).stat().st_mode)[-3:] == "600"
     assert not [p for p in (at / "c").iterdir() if "look" in p.name]
-    assert choosing.settle(at / "c", "before")["epsilon"] == 2.0
+    assert chosen_release.settle(at / "c", "before")["epsilon"] == 2.0
     code, _, told = command("bundle", at / "a", "--out", tmp_path / "z.zip")
     assert (code, (tmp_path / "z.zip").exists()) == (2, False)
     assert "1 other release of this dataset was compared with the real rows" in told
@@ -157,31 +159,31 @@ def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks
 
 
 def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
-    looks.place(Ledger().path).mkdir()
+    comparison_notes.place(Ledger().path).mkdir()
     code, _, told = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
     assert (code, "cannot be noted" in told) == (3, True)
     assert not list(tmp_path.glob("r*"))
     with pytest.raises(InputError, match="cannot be read"):
-        choosing.settle(at / "a", None)
+        chosen_release.settle(at / "a", None)
 
 
 def test_a_statement_on_the_card_holds_until_another_is_compared(at, command, tmp_path):
     looked(at, "b")
     code, out, told = command("card", "selection", at / "a", "--how", "all", "--with", at / "b", "--json")
     assert (code, json.loads(out)["epsilon"]) == (0, 1.5), told
-    assert bundle.load_release(at / "a").card["epsilon"] == 0.5
-    assert choosing.settle(at / "a", None)["epsilon"] == 1.5
+    assert folder.load_release(at / "a").card["epsilon"] == 0.5
+    assert chosen_release.settle(at / "a", None)["epsilon"] == 1.5
     code, _, told = command("report", at / "a", "--publishable", "--out", tmp_path / "p.html")
     assert (code, "epsilon 1.5" in (tmp_path / "p.html").read_text()) == (0, True)
     looked(at, "c")
     with pytest.raises(UsageError, match="say how"):
-        choosing.settle(at / "a", None)
+        chosen_release.settle(at / "a", None)
     code, out, _ = command("card", "selection", at / "a", "--how", "before", "--json")
     assert json.loads(out)["epsilon"] == 0.5
 
 
 def chosen(at):
-    return choosing.settle(at / "a", "private", beside=[at / "c"], paid=at / "paid.json")
+    return chosen_release.settle(at / "a", "private", beside=[at / "c"], paid=at / "paid.json")
 
 
 LIES = {
@@ -202,15 +204,15 @@ LIES = {
 @pytest.mark.parametrize("lie", LIES)
 def test_the_check_finds_every_lie_about_the_choice(at, lie):
     card = json.loads(json.dumps(chosen(at)))
-    card_check.check(card)
+    verify.check(card)
     LIES[lie][0](card)
     with pytest.raises(InputError, match=LIES[lie][1]):
-        card_check.check(card)
+        verify.check(card)
 
 
 def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command, tmp_path):
-    card = card_choice.chosen(chosen(at), "all", [Charge(number=2, hash="0" * 64, epsilon=0.1, delta=1e-9)])
-    card_check.check(card)
+    card = choice.chosen(chosen(at), "all", [Charge(number=2, hash="0" * 64, epsilon=0.1, delta=1e-9)])
+    verify.check(card)
     (tmp_path / "card.json").write_text(json.dumps(card))
     code, _, told = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().path)
     assert (code, "line 2 of this ledger" in told) == (3, True)
@@ -221,8 +223,8 @@ def test_other_relations_do_not_add_up(at, tmp_path):
               delta=1e-6, dataset="club", relation="zero_out")  # fmt: skip
     for beside in (["a"], []):
         with pytest.raises(InputError, match="do not add up"):
-            choosing.settle(tmp_path / "z", "all" if beside else "releases", beside=[at / b for b in beside])
-    assert choosing.settle(tmp_path / "z", "before")["epsilon"] == 1.0
+            chosen_release.settle(tmp_path / "z", "all" if beside else "releases", beside=[at / b for b in beside])
+    assert chosen_release.settle(tmp_path / "z", "before")["epsilon"] == 1.0
 
 
 def test_a_failed_run_is_no_candidate_and_a_learnt_schema_counts_once(at):
@@ -231,11 +233,11 @@ def test_a_failed_run_is_no_candidate_and_a_learnt_schema_counts_once(at):
 
     failed = book.spend(charge(3.0, dataset="club"))
     book.outcome(failed.run, state="failed", detail={})
-    assert choosing.settle(at / "a", "releases")["epsilon"] == 23.5
+    assert chosen_release.settle(at / "a", "releases")["epsilon"] == 23.5
     learnt = book.spend(charge(0.25, dataset="club"))
     book.outcome(learnt.run, state="done", detail={})
     card = json.loads((at / "a" / "card.json").read_text())
-    before = card_choice.chosen({**card, "of_which_schema": {"epsilon": 0.25, "delta": 1e-5,
+    before = choice.chosen({**card, "of_which_schema": {"epsilon": 0.25, "delta": 1e-5,
                                 "ledger_entry": learnt.number}}, "releases",
-                                [choosing._charge(e) for e in choosing.Book(None).spends])  # fmt: skip
+                                [chosen_release._charge(e) for e in chosen_release.Book(None).spends])  # fmt: skip
     assert learnt.number not in [c["number"] for c in before["selection"]["charges"]]

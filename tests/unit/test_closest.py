@@ -5,8 +5,8 @@ import json
 import pytest
 
 import synth
-from synth.closest import distances, questions, shared
-from synth.statistics import MOST_CELLS, statistics
+from synth.pipeline.statistics import MOST_CELLS, statistics
+from synth.report.private_selection import distances, questions, shared
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.parse(SMALL)

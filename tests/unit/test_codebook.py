@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from synth import codebook
 from synth.errors import InputError, UsageError
-from synth.schema import load, parse
+from synth.schema import codebook
+from synth.schema.table import load, parse
 
 REGION = 'value,label\n1,North\n2,"South, with islands"\n3,East\n4,West\n?,not asked\n'
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from synth import codec
-from synth.column import Column
+from synth.schema import codec
+from synth.schema.column import Column
 
 
 @pytest.mark.parametrize(

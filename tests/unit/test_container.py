@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from synth import serve
+from synth.cli import serve_app
 from synth.errors import UsageError
 from tests.conftest import ROOT
 
@@ -149,14 +149,14 @@ def test_the_sample_proxy_sets_every_header_on_every_answer(header):
 def test_proxy_and_application_agree_on_the_largest_upload():
     size = re.search(r"client_max_body_size (\d+)m;", (PLACE / "proxy" / "nginx.conf").read_text())
     assert size is not None
-    assert int(size[1]) == serve.UPLOAD_MIB
-    assert f'SYNTH_UPLOAD_MIB: "{serve.UPLOAD_MIB}"' in (PLACE / "compose.yaml").read_text()
+    assert int(size[1]) == serve_app.UPLOAD_MIB
+    assert f'SYNTH_UPLOAD_MIB: "{serve_app.UPLOAD_MIB}"' in (PLACE / "compose.yaml").read_text()
 
 
 @pytest.mark.parametrize("stated", ["0", "-1", "1.5", "many", "10**9", "\u0663"])
 def test_an_upload_limit_that_is_none_is_refused(stated):
     with pytest.raises(UsageError, match="SYNTH_UPLOAD_MIB"):
-        serve.upload_limit(stated)
+        serve_app.upload_limit(stated)
 
 
 def test_the_sample_service_is_read_only_and_without_rights():

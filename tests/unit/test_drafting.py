@@ -5,11 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from synth.drafting import draft
 from synth.errors import InputError, UsageError
-from synth.schema import Column, Schema, parse
-from synth.sources import files
-from synth.sources.frames import from_frame
+from synth.schema.table import Column, Schema, parse
+from synth.sources.draft_schema import draft
+from synth.sources.formats import files
+from synth.sources.formats.text_table import from_frame
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from synth import bundle, drawing
-from synth.drawing import Drawn
-from synth.schema import parse
+from synth.pipeline import draw_rows
+from synth.pipeline.draw_rows import Drawn
+from synth.release import folder
+from synth.schema.table import parse
 
 ROWS = 1_000
 SCHEMA = parse({
@@ -25,8 +26,8 @@ class Uniform:
 
 
 def told(monkeypatch, *, block: int, piece: int) -> list[dict[str, list[str]]]:
-    monkeypatch.setattr(drawing, "BLOCK", block)
-    monkeypatch.setattr(drawing, "PIECE", piece)
+    monkeypatch.setattr(draw_rows, "BLOCK", block)
+    monkeypatch.setattr(draw_rows, "PIECE", piece)
     drawn = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5))
     return [{n: a.to_pylist() for n, a in part.items()} for part in drawn.blocks()]
 
@@ -49,9 +50,9 @@ def test_a_whole_table_has_the_rows_of_its_pieces(monkeypatch):
 
 def test_a_table_in_memory_is_cut_into_the_same_rows(monkeypatch, tmp_path):
     texts = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).whole()
-    bundle.write_table(tmp_path / "at_once.csv", texts, SCHEMA)
-    monkeypatch.setattr(drawing, "PIECE", 70)
-    parts = list(drawing.pieces(texts, ROWS))
+    folder.write_table(tmp_path / "at_once.csv", texts, SCHEMA)
+    monkeypatch.setattr(draw_rows, "PIECE", 70)
+    parts = list(draw_rows.pieces(texts, ROWS))
     assert len(parts) == 15
-    bundle.write_blocks(tmp_path / "cut.csv", parts, SCHEMA)
+    folder.write_blocks(tmp_path / "cut.csv", parts, SCHEMA)
     assert (tmp_path / "cut.csv").read_bytes() == (tmp_path / "at_once.csv").read_bytes()

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pytest
 
 import synth
-from synth import dry_run as dry
 from synth.errors import COMMITTED
 from synth.generators import GENERATORS
-from synth.privacy.ledger import Ledger
+from synth.pipeline import dry_run as dry
+from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL
 
 SCHEMA = synth.parse(SMALL)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth import exchange
 from synth.errors import InputError, SynthError, UsageError
-from synth.schema import load, parse
+from synth.schema import sdv_metadata
+from synth.schema.table import load, parse
 from tests.conftest import SMALL, small_frame
 
 COLUMNS = {
@@ -30,7 +30,7 @@ METADATA = {
 
 
 def one(meta):
-    found = exchange.from_sdv({"columns": {"x": meta}})
+    found = sdv_metadata.from_sdv({"columns": {"x": meta}})
     return found.schema.columns["x"], found.notes
 
 
@@ -72,7 +72,7 @@ def test_what_is_said_not_to_be_personal_is_a_category():
 
 
 def test_a_primary_key_is_an_identifier_whatever_its_sdtype():
-    found = exchange.from_sdv({"primary_key": "x", "columns": {"x": {"sdtype": "categorical"}}})
+    found = sdv_metadata.from_sdv({"primary_key": "x", "columns": {"x": {"sdtype": "categorical"}}})
     assert found.schema.columns["x"].type == "identifier"
     assert "primary key" in found.notes[0]
 
@@ -81,7 +81,7 @@ def test_dates_that_are_not_read_and_parts_left_aside_are_told():
     _, (note,) = one({"sdtype": "datetime", "datetime_format": "%d %b %Y"})
     assert "%d %b %Y" in note
     plain = {"sequence_key": "x", "columns": {"x": {"sdtype": "id"}}, "relationships": [{"parent_table_name": "p"}]}
-    told = " ".join(exchange.from_sdv(plain).notes)
+    told = " ".join(sdv_metadata.from_sdv(plain).notes)
     assert "--max-rows" in told
     assert "relationships" in told
 
@@ -90,8 +90,8 @@ def test_all_versions_of_one_table_give_one_schema():
     single = {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "primary_key": "id", "columns": COLUMNS}
     several = {**METADATA, "tables": {**METADATA["tables"], "other": {"columns": {"a": {"sdtype": "id"}}}}}
     found = [
-        exchange.from_sdv(METADATA), exchange.from_sdv(single),
-        exchange.from_sdv({**several, "METADATA_SPEC_VERSION": "MULTI_TABLE_V1"}, table_name="visits"),
+        sdv_metadata.from_sdv(METADATA), sdv_metadata.from_sdv(single),
+        sdv_metadata.from_sdv({**several, "METADATA_SPEC_VERSION": "MULTI_TABLE_V1"}, table_name="visits"),
     ]  # fmt: skip
     assert all(f.schema.columns == found[0].schema.columns for f in found)
     assert [f.schema.dataset for f in found] == ["visits", None, "visits"]
@@ -112,7 +112,7 @@ FAULTS = [
 @pytest.mark.parametrize(("plain", "kind", "part"), FAULTS, ids=[part for _, _, part in FAULTS])
 def test_faulty_metadata_are_refused_in_one_line(plain, kind, part):
     with pytest.raises(kind) as caught:
-        exchange.from_sdv(plain)
+        sdv_metadata.from_sdv(plain)
     assert part in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -120,7 +120,7 @@ def test_faulty_metadata_are_refused_in_one_line(plain, kind, part):
 @pytest.mark.parametrize("plain", [METADATA, METADATA["tables"]["visits"]])
 def test_an_unknown_table_name_is_a_usage_error(plain):
     with pytest.raises(UsageError, match="--table-name nobody"):
-        exchange.from_sdv(plain, table_name="nobody")
+        sdv_metadata.from_sdv(plain, table_name="nobody")
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(["V1", "categorical", "id"])
@@ -132,14 +132,14 @@ junk = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dict
 @given(plain=junk)
 def test_whatever_the_json_holds_the_error_is_ours(plain):
     with contextlib.suppress(SynthError):
-        assert exchange.from_sdv(plain).schema.columns
+        assert sdv_metadata.from_sdv(plain).schema.columns
 
 
 def test_the_small_schema_comes_back_by_kind():
     schema = parse(SMALL)
-    plain = exchange.to_sdv(schema)
+    plain = sdv_metadata.to_sdv(schema)
     assert list(plain["tables"]) == ["table"]
-    kinds = {n: c.type for n, c in exchange.from_sdv(plain).schema.columns.items()}
+    kinds = {n: c.type for n, c in sdv_metadata.from_sdv(plain).schema.columns.items()}
     texts = dict.fromkeys(["sex", "ill"], "categorical")  # to SDV only True and False are boolean
     assert kinds == {n: c.type for n, c in schema.columns.items()} | texts
 
@@ -147,7 +147,7 @@ def test_the_small_schema_comes_back_by_kind():
 def test_only_true_and_false_are_boolean_to_sdv():
     schema = parse({"columns": {"a": {"type": "boolean", "categories": ["True", "False"]},
                                 "b": {"type": "boolean", "categories": ["no", "yes"]}}})  # fmt: skip
-    columns = exchange.to_sdv(schema, table_name="t")["tables"]["t"]["columns"]
+    columns = sdv_metadata.to_sdv(schema, table_name="t")["tables"]["t"]["columns"]
     assert (columns["a"], columns["b"]) == ({"sdtype": "boolean"}, {"sdtype": "categorical"})
 
 
@@ -161,7 +161,7 @@ KEYS = [
 @pytest.mark.parametrize(("columns", "more", "key"), KEYS)
 def test_the_primary_key_is_the_one_identifier_that_names_a_row(columns, more, key):
     schema = parse({"columns": {**columns, "n": {"type": "integer", "min": 0, "max": 1}}, **more})
-    assert exchange.to_sdv(schema)["tables"]["table"].get("primary_key") == key
+    assert sdv_metadata.to_sdv(schema)["tables"]["table"].get("primary_key") == key
 
 
 def test_sdmetrics_makes_its_report_with_the_exported_metadata(command, small, tmp_path):
@@ -241,9 +241,11 @@ def test_metadata_that_do_not_fit_the_table_are_refused(command, small, tmp_path
 
 
 def test_rows_decide_whether_numbers_are_whole():
-    stated = exchange.from_sdv({"columns": {"n": {"sdtype": "numerical", "computer_representation": "Int8"}}}).schema
+    stated = sdv_metadata.from_sdv(
+        {"columns": {"n": {"sdtype": "numerical", "computer_representation": "Int8"}}}
+    ).schema
     drafted = parse({"columns": {"n": {"type": "float", "min": 0, "max": 1, "decimals": 2, "source": "unconfirmed"}}})
-    found = exchange.merge(stated, drafted)
+    found = sdv_metadata.merge(stated, drafted)
     assert found.schema.columns["n"] == drafted.columns["n"]
     assert found.notes == ["n: integer in the metadata, float by its rows"]
 

@@ -11,7 +11,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
-from synth.fetching import TASKS, fetch
+from synth.schema.census import TASKS, fetch
 
 pytest.importorskip("folktables")
 
@@ -158,6 +158,6 @@ def test_a_year_whose_columns_were_renamed_says_so(tmp_path):
 
 
 def test_without_folktables_the_way_out_is_told(monkeypatch, cache):
-    monkeypatch.setattr("synth.fetching.find_spec", lambda _: None)
+    monkeypatch.setattr("synth.schema.census.find_spec", lambda _: None)
     with pytest.raises(UsageError, match="facsimile-synth\\[fetch\\]"):
         fetch("acs-income", state="CO", year=2018, cache=cache)

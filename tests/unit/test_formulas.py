@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synth
-from synth import bundle, codec, formulas
 from synth.privacy.noise import SystemNoise
-from synth.release_bundle import make
-from synth.sources import files
+from synth.release import folder
+from synth.report.bundle import make
+from synth.schema import codec, csv_injection
+from synth.sources.formats import files
 from tests.conftest import small_frame
 
 ODD = ["=1+1", "'=1+1", "''=1+1", "@SUM(A1)", "+cmd", "-2", "+3", "-x", "'quoted'", "\uff1dA1", "plain"]
@@ -43,7 +44,7 @@ def positions(schema) -> dict[str, np.ndarray]:
 def test_every_value_reads_back_as_itself(schema, tmp_path, ending, raw_text):
     places = positions(schema)
     size = len(places["low"])
-    bundle.write_table(tmp_path / f"t{ending}", codec.decode(places, schema, num_rows=size), schema, raw_text=raw_text)
+    folder.write_table(tmp_path / f"t{ending}", codec.decode(places, schema, num_rows=size), schema, raw_text=raw_text)
     found = codec.encode(files.read(tmp_path / f"t{ending}", columns=list(schema.columns)), schema, SystemNoise())
     known = [n for n in places if not (ending == ".xlsx" and n == "low")]  # codes of numbers are null where typed
     assert not sum(found.unreadable[n] for n in known)
@@ -55,7 +56,7 @@ def test_every_value_reads_back_as_itself(schema, tmp_path, ending, raw_text):
 
 def test_no_cell_of_a_csv_begins_as_a_formula_and_numbers_stay(schema, tmp_path):
     places = positions(schema)
-    bundle.write_table(tmp_path / "t.csv", codec.decode(places, schema, num_rows=len(places["low"])), schema)
+    folder.write_table(tmp_path / "t.csv", codec.decode(places, schema, num_rows=len(places["low"])), schema)
     with open(tmp_path / "t.csv", newline="", encoding="utf-8") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [c for c in cells if c[:1] in ("=", "@", "\t", "\r", "\uff1d")]
@@ -68,7 +69,7 @@ def test_no_cell_of_a_csv_begins_as_a_formula_and_numbers_stay(schema, tmp_path)
 
 def test_a_workbook_holds_text_as_text_and_has_no_formula(schema, tmp_path):
     places = positions(schema)
-    bundle.write_table(tmp_path / "t.xlsx", codec.decode(places, schema, num_rows=len(places["low"])), schema)
+    folder.write_table(tmp_path / "t.xlsx", codec.decode(places, schema, num_rows=len(places["low"])), schema)
     with zipfile.ZipFile(tmp_path / "t.xlsx") as file:
         assert b"<f>" not in file.read("xl/worksheets/sheet1.xml")
         assert b'quotePrefix="1"' in file.read("xl/styles.xml")
@@ -82,9 +83,9 @@ def test_a_workbook_holds_text_as_text_and_has_no_formula(schema, tmp_path):
 @given(known=st.lists(st.text(st.sampled_from("'=+-@ax1 "), max_size=6), max_size=6, unique=True))
 def test_marks_are_read_as_they_were_meant(known):
     for text in known:
-        written = formulas.marked(text, known)
-        assert formulas.read(written, known) == text
-        assert not formulas.risky(written)
+        written = csv_injection.marked(text, known)
+        assert csv_injection.read(written, known) == text
+        assert not csv_injection.risky(written)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_a_release_is_marked_its_card_says_so_and_its_bundle_holds(released, tmp
     assert lines[0].split(",")[0] == "'=r"
     assert all(line.startswith("'") for line in lines)
     card = json.loads((released / "out" / "card.json").read_text())
-    assert card["csv_text"] == formulas.TOLD
+    assert card["csv_text"] == csv_injection.TOLD
     make(released / "out", tmp_path / "r.zip")
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         file.extractall(tmp_path / "r")

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.intervals import Intervals
+from synth.schema.intervals import Intervals
 
 spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=6)
 

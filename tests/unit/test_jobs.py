@@ -15,7 +15,7 @@ import pytest
 
 from synth.errors import InputError, UsageError
 from synth.jobs import Cancelled, Job, Reporter, Status, create, home, listing
-from synth.jobs.process import identity
+from synth.jobs.process_identity import identity
 
 WORKER = textwrap.dedent("""
     import json, sys, time

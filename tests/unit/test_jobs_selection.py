@@ -4,7 +4,7 @@ import pytest
 
 from synth import jobs
 from synth.errors import UsageError
-from synth.jobs import selection
+from synth.jobs import looks
 
 
 @pytest.fixture
@@ -17,76 +17,76 @@ def three(tmp_path, monkeypatch):
 
 
 def test_one_compared_run_is_no_selection(three):
-    selection.look(three[0])
-    assert selection.barrier(three[0]) == ""
+    looks.look(three[0])
+    assert looks.barrier(three[0]) == ""
 
 
 def test_another_compared_run_stands_in_the_way_even_of_one_that_nobody_looked_at(three):
     first, second, elsewhere = three
-    selection.look(first)
-    assert "say how this one was chosen" in selection.barrier(second)
-    assert selection.barrier(elsewhere) == ""
+    looks.look(first)
+    assert "say how this one was chosen" in looks.barrier(second)
+    assert looks.barrier(elsewhere) == ""
 
 
 @pytest.mark.parametrize(("how", "free"), [("before", True), ("releases", True), ("scores", False)])
 def test_what_the_steward_says_decides(three, how, free):
     for job in three[:2]:
-        selection.look(job)
-    selection.choose(three[0], how, by="ann")
-    assert (selection.barrier(three[0]) == "") == free
-    assert selection.choice(three[0])["in_words"] == selection.CHOICES[how]
-    assert selection.barrier(three[1])
+        looks.look(job)
+    looks.choose(three[0], how, by="ann")
+    assert (looks.barrier(three[0]) == "") == free
+    assert looks.choice(three[0])["in_words"] == looks.CHOICES[how]
+    assert looks.barrier(three[1])
 
 
 def test_a_choice_by_scores_is_marked_until_all_are_released(three):
     for job in three[:2]:
-        selection.look(job)
-    selection.choose(three[0], "scores")
-    assert selection.barrier(three[0]).startswith(selection.UNCOVERED)
-    selection.release(three[0])
-    assert selection.barrier(three[0])
-    selection.release(three[1])
-    assert selection.barrier(three[0]) == ""
+        looks.look(job)
+    looks.choose(three[0], "scores")
+    assert looks.barrier(three[0]).startswith(looks.UNCOVERED)
+    looks.release(three[0])
+    assert looks.barrier(three[0])
+    looks.release(three[1])
+    assert looks.barrier(three[0]) == ""
 
 
 def test_an_unfinished_run_is_no_candidate(three):
-    selection.look(three[1])
+    looks.look(three[1])
     three[1].write(jobs.Status(state="failed"))
-    assert selection.barrier(three[0]) == ""
+    assert looks.barrier(three[0]) == ""
 
 
 def test_an_unknown_reason_is_refused(three):
     with pytest.raises(UsageError, match="say one of"):
-        selection.choose(three[0], "because")
+        looks.choose(three[0], "because")
 
 
 def test_a_paid_selection_frees_its_winner_while_it_was_among_all_that_were_compared(three):
     first, second, _ = three
     for job in three[:2]:
-        selection.look(job)
+        looks.look(job)
     with pytest.raises(UsageError, match="took no part"):
-        selection.decide(first, [], line=3)
-    selection.decide(first, [second], line=3, by="ann")
-    assert selection.barrier(first) == ""
-    assert selection.how(first) == "private"
-    assert selection.barrier(second)
+        looks.decide(first, [], line=3)
+    looks.decide(first, [second], line=3, by="ann")
+    assert looks.barrier(first) == ""
+    assert looks.how(first) == "private"
+    assert looks.barrier(second)
     with pytest.raises(UsageError, match="decided between already"):
-        selection.decide(second, [first], line=4)
-    assert selection.barrier(first) == ""
+        looks.decide(second, [first], line=4)
+    assert looks.barrier(first) == ""
     later = jobs.create({"dataset": "club", "epsilon": 1.0})
     later.write(jobs.Status(state="done"))
-    assert selection.barrier(first) == ""
-    selection.look(later)
-    assert selection.barrier(first), "a run that was compared later took no part"
-    selection.decide(later, [first, second], line=4)
-    assert (selection.choice(first), selection.barrier(later)) == (None, "")
+    assert looks.barrier(first) == ""
+    looks.look(later)
+    assert looks.barrier(first), "a run that was compared later took no part"
+    looks.decide(later, [first, second], line=4)
+    assert (looks.choice(first), looks.barrier(later)) == (None, "")
 
 
 def test_jobs_that_make_no_table_are_no_candidates(three):
     elsewhere = three[2]
-    assert selection.how(elsewhere) == "only"
+    assert looks.how(elsewhere) == "only"
     for kind in ("learns", "decides"):
         jobs.create({"dataset": "other", kind: ["x"]}).write(jobs.Status(state="done"))
-    assert selection.how(elsewhere) == "only"
+    assert looks.how(elsewhere) == "only"
     jobs.create({"dataset": "other", "epsilon": 1.0}).write(jobs.Status(state="done"))
-    assert selection.how(elsewhere) is None
+    assert looks.how(elsewhere) is None

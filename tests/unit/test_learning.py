@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import synth
-from synth.learning import fineness, grids, lacking
-from synth.privacy.ledger import Ledger
+from synth.pipeline.learn_schema import fineness, grids, lacking
+from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
 
 KINDS = {"target": "ill", "columns": {n: {"type": c["type"]} for n, c in SMALL["columns"].items()}}

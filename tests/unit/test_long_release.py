@@ -10,12 +10,14 @@ import pytest
 from safetensors.numpy import save
 
 import synth
-from synth import bundle, store, tensors
 from synth.errors import InputError
 from synth.generators.slices import training
 from synth.mechanisms import slices
 from synth.privacy.noise import SeededNoise
-from synth.questions import Bins, Block, Encoding, Slices, shelf
+from synth.questions import Bins, Block, Encoding, Slices
+from synth.questions.numeric import disk_array
+from synth.release import folder as bundle
+from synth.release import safetensors_stream, store
 from tests.conftest import SMALL, small_frame
 
 WIDTH, ROWS = 64, 60_000
@@ -28,9 +30,9 @@ def small_memory(monkeypatch, tmp_path):
     home = tmp_path / "temporary"
     home.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(home))
-    for module in (shelf, tensors, training):
+    for module in (disk_array, safetensors_stream, training):
         monkeypatch.setattr(module, "HELD", 1 << 20)
-    monkeypatch.setattr(shelf, "PIECE", 1 << 18)
+    monkeypatch.setattr(disk_array, "PIECE", 1 << 18)
     monkeypatch.setattr(slices, "HELD", 1 << 17)
     return home
 
@@ -68,7 +70,7 @@ def test_a_release_thirty_times_as_long_as_memory_is_told_written_and_read(tmp_p
     plain, arrays = store.pack([release])
     store.save(tmp_path / "release.json", {"format": "facsimile-release/1", **plain}, arrays)
     again = store.unpack(*store.load(tmp_path, kind="release"))[0]
-    total = np.sum([p.sum(0) for p in shelf.pieces(again.values)], axis=0)
+    total = np.sum([p.sum(0) for p in disk_array.pieces(again.values)], axis=0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert release.values.nbytes == WHOLE
@@ -88,9 +90,9 @@ def released(folder, **options):
 def test_models_are_fitted_to_it_as_to_a_short_one(monkeypatch, tmp_path, options):
     """From the same release: the same sums in other pieces, and so the same model but for rounding."""
     with monkeypatch.context() as tight:
-        for module in (shelf, tensors, training):
+        for module in (disk_array, safetensors_stream, training):
             tight.setattr(module, "HELD", 1 << 14)
-        tight.setattr(shelf, "PIECE", 1 << 12)
+        tight.setattr(disk_array, "PIECE", 1 << 12)
         released(tmp_path / "out", **options)
         values = next(r.values for r in bundle.load_release(tmp_path / "out").releases if hasattr(r.question, "groups"))
         assert not values.flags.writeable
@@ -113,7 +115,7 @@ def test_a_full_disk_is_told_in_one_line_before_the_spend(monkeypatch, tmp_path)
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **how: there(**how) if "dir" in how else Full())
     with pytest.raises(InputError, match="set TMPDIR"):
         slices.answer(question(sigma=1.0), rows(), SeededNoise(1))
-    monkeypatch.setattr(shelf, "HELD", 1 << 12)
+    monkeypatch.setattr(disk_array, "HELD", 1 << 12)
     with pytest.raises(InputError, match="set TMPDIR") as caught:  # the rehearsal meets it first
         released(tmp_path / "out")
     assert "\n" not in str(caught.value)
@@ -123,18 +125,21 @@ def test_a_full_disk_is_told_in_one_line_before_the_spend(monkeypatch, tmp_path)
 def test_files_of_arrays_are_those_of_the_formats_own_library(tmp_path):
     """Every type, no rows, no axes: byte for byte; read back from a short file and from one that is long."""
     rng = np.random.default_rng(0)
-    arrays = {n: (rng.random((3, 5)) * 9).astype(kind) for n, kind in zip("zyxwvutsrqpo", tensors.KINDS, strict=True)}
+    arrays = {
+        n: (rng.random((3, 5)) * 9).astype(kind)
+        for n, kind in zip("zyxwvutsrqpo", safetensors_stream.KINDS, strict=True)
+    }
     arrays |= {"é": np.zeros((0, 3)), "one": np.full((), 2.5), "wide": np.arange(7)}
     file = io.BytesIO()
-    digest = tensors.write(file, arrays)
+    digest = safetensors_stream.write(file, arrays)
     assert file.getvalue() == save(arrays)
     assert digest == hashlib.sha256(file.getvalue()).hexdigest()
     path = tmp_path / "a.safetensors"
     path.write_bytes(file.getvalue())
     for held in (1 << 28, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tensors, "HELD", held)
-            found, told = tensors.read(path)
+            patch.setattr(safetensors_stream, "HELD", held)
+            found, told = safetensors_stream.read(path)
         assert told == digest
         assert {n: (a.dtype, a.tolist()) for n, a in found.items()} == {
             n: (a.dtype, a.tolist()) for n, a in arrays.items()
@@ -143,7 +148,7 @@ def test_files_of_arrays_are_those_of_the_formats_own_library(tmp_path):
 
 @pytest.mark.parametrize("cut", [0, 7, 40, -1])
 def test_a_long_file_that_is_cut_is_refused(tmp_path, monkeypatch, cut):
-    monkeypatch.setattr(tensors, "HELD", 0)
+    monkeypatch.setattr(safetensors_stream, "HELD", 0)
     store.save(tmp_path / "release.json", {"format": "facsimile-release/1"}, {"a": np.arange(9.0)})
     path = tmp_path / "release.safetensors"
     path.write_bytes(path.read_bytes()[:cut])

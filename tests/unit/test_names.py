@@ -5,9 +5,9 @@ import unicodedata
 
 import pytest
 
-from synth import names
 from synth.errors import BudgetError, UsageError
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
+from synth.schema import names
 from tests.faults.deeds import charge
 
 SAME = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth import numerals
+from synth.schema import literals
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from synth import numerals
     ],
 )
 def test_whole_numbers_have_exact_bounds(values, bounds):
-    assert numerals.whole(values) == bounds
+    assert literals.whole(values) == bounds
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def test_whole_numbers_have_exact_bounds(values, bounds):
     ],
 )
 def test_decimal_numbers_have_bounds_on_a_grid(values, grid):
-    found = numerals.decimal(values)
+    found = literals.decimal(values)
     assert (found and (found.low, found.high, found.decimals, found.resolution)) == grid
 
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1))
 def test_any_floats_lie_within_their_bounds_and_at_most_2_to_53_steps(numbers):
-    found = numerals.decimal([repr(x) for x in numbers])
+    found = literals.decimal([repr(x) for x in numbers])
     assert found is not None
     assert found.low <= min(numbers)
     assert found.high >= max(numbers)
@@ -76,10 +76,10 @@ def test_any_floats_lie_within_their_bounds_and_at_most_2_to_53_steps(numbers):
     ],
 )
 def test_dates_have_a_span(values, span):
-    found = numerals.dates(values)
+    found = literals.dates(values)
     assert (found and (found.first, found.last, found.resolution)) == span
 
 
 def test_numbers_are_sorted_by_value():
-    assert numerals.sorted_numbers(["10", "9", "-1.5", "1e2"]) == ["-1.5", "9", "10", "1e2"]
-    assert numerals.sorted_numbers(["10", "N"]) is None
+    assert literals.sorted_numbers(["10", "9", "-1.5", "1e2"]) == ["-1.5", "9", "10", "1e2"]
+    assert literals.sorted_numbers(["10", "N"]) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import synth
-from synth import bundle
+from synth.release import folder
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.parse(SMALL)
@@ -17,7 +17,7 @@ def test_planned_noise_is_the_runs_noise(method, relation, tmp_path):
     plan = synth.plan(SCHEMA, rows=1000, epsilon=1.0, delta=1e-5, method=method, relation=relation)
     synth.run(small_frame(), schema=SCHEMA, epsilon=1.0, delta=1e-5, method=method, relation=relation, dataset="d",
               out=tmp_path, num_rows=10)  # fmt: skip
-    first = bundle.load_release(tmp_path).releases[0]
+    first = folder.load_release(tmp_path).releases[0]
     sigmas = [m.sigma for m in first.question.marginals]
     assert plan.steps[0].sigma_least == pytest.approx(min(sigmas))
     assert plan.steps[0].sigma_most == pytest.approx(max(sigmas))

@@ -8,8 +8,8 @@ import pytest
 
 import synth
 from synth.errors import BudgetError, InputError
-from synth.privacy import ledger_config
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger import config
+from synth.privacy.ledger.ledger import Ledger
 from tests.faults.deeds import charge
 
 DATA = Path(__file__).parents[2] / "data"
@@ -98,10 +98,10 @@ def test_a_rule_that_cannot_be_read_is_no_permission(monkeypatch, tmp_path, text
             attempt(charge("d", 0.1))
     monkeypatch.setenv("SYNTH_CONFIG", str(tmp_path / "none.toml"))
     with pytest.raises(InputError, match="configuration"):
-        ledger_config.cap_required()
+        config.cap_required()
     monkeypatch.setenv("SYNTH_REQUIRE_CAP", "perhaps")
     with pytest.raises(InputError, match="must be yes or no"):
-        ledger_config.cap_required()
+        config.cap_required()
 
 
 def test_the_rules_of_a_dataset_hold_for_every_spelling_of_its_name(tmp_path):

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import synth
-from synth import bundle, release_bundle
-from synth.card_check import check, load
 from synth.errors import InputError, UsageError
 from synth.privacy.noise import SeededNoise
+from synth.release import folder as bundle
+from synth.release.card.verify import check, load
+from synth.report import bundle as release_bundle
 from tests.conftest import SMALL, small_frame
 
 PARTS = {

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import synth
-from synth.privacy.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
 
 pytestmark = pytest.mark.xdist_group("processes")

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth import schema as schemas
-from synth.codec import encode
-from synth.drafting import draft
-from synth.sources import files
+from synth.schema import table as schemas
+from synth.schema.codec import encode
+from synth.sources.draft_schema import draft
+from synth.sources.formats import files
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 TABLE, SCHEMA, CARD = DATA / "town_survey.csv.gz", DATA / "town_survey.schema.json", DATA / "README.md"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from synth.errors import InputError
-from synth.schema import Column, canonical, load, parse
+from synth.schema.table import Column, canonical, load, parse
 
 SIZES = [
     ({"type": "categorical", "categories": ["a", "b"], "missing": ["?", "N"]}, 2, 4),

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import synth
-from synth.privacy.ledger import Ledger
-from synth.statistics import Asked, statistics
+from synth.pipeline.statistics import Asked, statistics
+from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.parse(SMALL)

@@ -7,8 +7,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import synth
-from synth import bundle, store
 from synth.errors import InputError
+from synth.release import folder as bundle
+from synth.release import store
 from tests.conftest import SMALL, small_frame
 
 

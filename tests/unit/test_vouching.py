@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth import bundle, codec
-from synth import schema as schemas
-from synth.drafting import draft
 from synth.errors import InputError, UsageError
-from synth.groupings import coarser
-from synth.sources.frames import from_frame
-from synth.vouching import alone, confirmed, risky
+from synth.pipeline.schema_approval import alone, confirmed, risky
+from synth.release import folder
+from synth.schema import codec
+from synth.schema import table as schemas
+from synth.schema.coarsening import coarser
+from synth.sources.draft_schema import draft
+from synth.sources.formats.text_table import from_frame
 from tests.messy import clean, messy, secrets, told_in
 
 QUESTIONS = 4  # that a messy file may ask more than a clean one
@@ -185,7 +186,7 @@ def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(tab
     assert made.patient.tolist() == [str(i) for i in range(1, len(made) + 1)]
     assert_not_copied(made.dob, table.dob)
     assert_not_copied(made.geburtsdatum, pd.to_datetime(table.geburtsdatum, format="%d.%m.%Y"))
-    stored = bundle.load_release(out)
+    stored = folder.load_release(out)
     own = out / "synthetic.dialect.csv"
     if written is HOSPITAL:
         assert set(made.ward) == set(table.ward)

@@ -1,22 +1,30 @@
-"""The auditor's statistics: lower bounds on what a mechanism let out, from draws of what it told. No rows, no noise."""
+"""The auditor: attacks the real components, from rows to table, and says what they certainly let out.
 
-from synth.evaluate.audit.bounds import Rates, at_least, at_most, best_cut, rates
-from synth.evaluate.audit.canaries import Guesses, bounded, guessed, likelihood
-from synth.evaluate.audit.finding import DELTA, Claim, Finding, curve, examine
+A seam beside the pipeline: it may use everything that the pipeline uses, and no row of anybody's.
+"""
+
+from synth.evaluate.audit.capacity import NOISES, Capacity, noise_audit, release_audit
+from synth.evaluate.audit.methods import Audit, audit, claim_of, compared
+from synth.evaluate.audit.neighbours import Pair, worst_pair
+from synth.evaluate.audit.runs import Parts
+from synth.evaluate.audit.whole import WholeAudit, audit_whole
+from synth.evaluate.audit.whole_canaries import Canary, chosen, standard
 
 __all__ = [
-    "DELTA",
-    "Claim",
-    "Finding",
-    "Guesses",
-    "Rates",
-    "at_least",
-    "at_most",
-    "best_cut",
-    "bounded",
-    "curve",
-    "examine",
-    "guessed",
-    "likelihood",
-    "rates",
+    "NOISES",
+    "Audit",
+    "Canary",
+    "Capacity",
+    "Pair",
+    "Parts",
+    "WholeAudit",
+    "audit",
+    "audit_whole",
+    "chosen",
+    "claim_of",
+    "compared",
+    "noise_audit",
+    "release_audit",
+    "standard",
+    "worst_pair",
 ]

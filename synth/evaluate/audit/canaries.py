@@ -1,64 +1,70 @@
-"""Canaries: rows that were put into a table by coin tosses, guessed from a single release.
+"""Canaries in one whole run: `synth.run` itself, ledger and files included, on rows that coins put there."""
 
-Each guess about an independent coin is right with probability at most e^epsilon / (1 + e^epsilon), whatever the other
-coins were. So many right guesses bound epsilon from one run, where worst-case neighbours need thousands.
-"""
-
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.stats import binom
+import pandas as pd
+
+from synth.errors import UsageError
+from synth.evaluate.audit.statistics import Guesses, guessed
+from synth.pipeline import run as pipeline
+from synth.questions import CountsRelease
+from synth.questions.features import codes
+from synth.release import folder as bundle
+from synth.schema import table as schemas
 
 
-@dataclass(frozen=True, kw_only=True)
-class Guesses:
-    """``right`` of ``made`` guesses about ``canaries`` coins; ``epsilon``: lower bound with ``confidence``."""
+def one_run(
+    method: str,
+    *,
+    epsilon: float,
+    delta: float,
+    canaries: int,
+    confidence: float,
+    relation: str = "add_remove",
+    options: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> Guesses:
+    """Runs the method once on a table in which each canary, a row with a category of its own, is there by a coin toss.
 
-    canaries: int
-    made: int
-    right: int
-    delta: float
-    confidence: float
-    epsilon: float
-
-
-def likelihood(right: int, made: int, canaries: int, *, epsilon: float, delta: float) -> float:
-    """An upper bound on the probability that an (epsilon, delta)-DP release lets so many guesses be right.
-
-    **Source**: Steinke, Nasr and Jagielski, arXiv 2305.08846, Theorem 5.2.
-
-    >>> round(likelihood(10, 10, 10, epsilon=0.0, delta=0.0), 6)
-    0.000977
+    The attacker guesses from released counts of the categories where there are any, else from the synthetic table.
+    ``seed``: of the coins. Errors: UsageError below 10 canaries, or under replace_one, where coins cannot be tossed.
     """
-    rate = 1 / (1 + np.exp(-epsilon))
-    beyond = float(binom.sf(right - 1, made, rate))
-    steps = np.arange(1, right + 1)
-    missed = np.cumsum(binom.pmf(right - steps, made, rate)) / steps if right else np.zeros(1)
-    return min(1.0, beyond + 2 * canaries * delta * float(missed.max()))
+    if canaries < 10 or relation == "replace_one":
+        raise UsageError("canaries: at least 10, under add_remove or zero_out")
+    rng = np.random.default_rng(seed)  # of the experiment, no privacy noise
+    coins = rng.random(canaries) < 0.5
+    names = [f"canary {i:04d}" for i in range(canaries)]
+    facts = {"columns": {"name": {"type": "categorical", "categories": names},
+                         "flag": {"type": "boolean", "categories": ["no", "yes"]}}}  # fmt: skip
+    there = [n for n, coin in zip(names, coins, strict=True) if coin]
+    frame = pd.DataFrame({"name": there, "flag": ["no"] * len(there)})
+    with tempfile.TemporaryDirectory() as folder:
+        made = pipeline.run(frame, schema=schemas.parse(facts), epsilon=epsilon, delta=delta, method=method,
+                            relation=relation, options=options, dataset="canaries", out=Path(folder) / "out",
+                            ledger=Path(folder) / "ledger.sqlite", num_rows=50 * canaries)  # fmt: skip
+        releases = bundle.load_release(Path(folder) / "out").releases
+    scores = _released(releases, canaries)
+    if scores is None:
+        counts = made.frame["name"].value_counts()
+        scores = np.array([float(counts.get(n, 0)) for n in names])
+    return guessed(scores, coins, delta=delta, confidence=confidence)
 
 
-def bounded(right: int, made: int, canaries: int, *, delta: float, confidence: float) -> Guesses:
-    """The largest epsilon that so many right guesses contradict, 0 if none."""
-    low, high = 0.0, 50.0
-
-    def contradicted(epsilon: float) -> bool:
-        return likelihood(right, made, canaries, epsilon=epsilon, delta=delta) < 1 - confidence
-
-    if not contradicted(low):
-        high = low
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if contradicted(middle) else (low, middle)
-    return Guesses(canaries=canaries, made=made, right=right, delta=delta, confidence=confidence, epsilon=low)
-
-
-def guessed(scores: np.ndarray, present: np.ndarray, *, delta: float, confidence: float, share: float = 0.4) -> Guesses:
-    """Guesses ``share`` of the canaries: half of these, the highest scores, as present, the lowest as absent.
-
-    ``scores`` (m,) of the release, higher where a canary seems present; ``present`` (m,) the coins. Few of them have to
-    be guessed: he may stay silent where he is not sure, and how many is fixed beforehand.
-    """
-    each = max(int(len(scores) * share / 2), 1)
-    order = np.argsort(scores, kind="stable")
-    right = int(present[order[-each:]].sum() + (~present[order[:each]]).sum())
-    return bounded(right, 2 * each, len(scores), delta=delta, confidence=confidence)
+def _released(releases: Any, canaries: int) -> np.ndarray | None:
+    """Each canary's noisy counts of its category alone, weighted by precision, (canaries,); None without any."""
+    found, any_told = np.zeros(canaries), False
+    for release in releases:
+        if not isinstance(release, CountsRelease):
+            continue
+        for marginal, values in zip(release.question.marginals, release.values, strict=True):
+            for axis, bins in enumerate(marginal.bins):
+                if bins.column == "name" and bins.size >= canaries:
+                    others = tuple(i for i in range(values.ndim) if i != axis)
+                    told = values.sum(axis=others)[codes(bins, np.arange(canaries))]
+                    found += told / (marginal.sigma**2 * max(values.size / bins.size, 1.0))
+                    any_told = True
+    return found if any_told else None

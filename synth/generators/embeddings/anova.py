@@ -6,16 +6,16 @@ from itertools import combinations
 
 import numpy as np
 
-from synth.generators.axis import within_groups
 from synth.generators.base import Progress, Setting
 from synth.generators.embeddings.embedding import Columns, balanced, features_of, public_rng
-from synth.generators.marginals import fit as fitting
-from synth.generators.marginals import layout, pairs
+from synth.generators.marginals import fit_mixture as fitting
+from synth.generators.marginals import layout, pair_queries
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.denoise import project
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import axis, rake
-from synth.generators.product import Product
+from synth.generators.product_mixture.column import within_groups
+from synth.generators.product_mixture.model import Product
 from synth.questions import Block, Counts, CountsRelease, EmbeddingRelease, Marginal, Tensors, Term
 
 LEAST = 1.5  # a bin holds this many times the noise of the cells that it adds to a table
@@ -30,7 +30,7 @@ def joint(total: float, found: Mapping[str, Histogram], setting: Setting, share:
     Weights a_q^2 go with cells^(2/3), eight times that with the target, which is where the mean error of all tables is
     least for the budget.
     """
-    question = pairs.question(found, total, setting, share=share, plan=pairs.Plan(second=0.0))
+    question = pair_queries.question(found, total, setting, share=share, plan=pair_queries.Plan(second=0.0))
     return None if question is None else _embedded(question.marginals)
 
 
@@ -90,7 +90,7 @@ def tables(release: EmbeddingRelease) -> CountsRelease:
         bins = tuple(b.bins for b in term.blocks)
         marginals.append(Marginal(bins=bins, sigma=sigma / term.weight))
         values.append((release.values[part] / term.weight).reshape([b.size for b in bins]))
-    question = Counts(purpose=pairs.PURPOSE, marginals=tuple(marginals))
+    question = Counts(purpose=pair_queries.PURPOSE, marginals=tuple(marginals))
     return CountsRelease(question=question, values=tuple(values))
 
 
@@ -187,5 +187,5 @@ def _slice(asked: CountsRelease, c: int) -> list[CountsRelease]:
     if not kept:
         return []
     marginals = tuple(replace(m, bins=m.bins[:-1]) for m, _ in kept)
-    question = Counts(purpose=pairs.PURPOSE, marginals=marginals)
+    question = Counts(purpose=pair_queries.PURPOSE, marginals=marginals)
     return [CountsRelease(question=question, values=tuple(v[..., c] for _, v in kept))]

@@ -16,7 +16,7 @@ from synth.generators.embeddings.fit import Options
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.method import Method
-from synth.generators.product import Product
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import Block, CountsRelease, EmbeddingRelease, Release, Tensors, Term
 

@@ -11,10 +11,10 @@ from synth.generators.base import Ask, Progress, Setting
 from synth.generators.embeddings import anova, embedding, path
 from synth.generators.embeddings.fit import Loss, Options
 from synth.generators.embeddings.tensor import TensorLoss
-from synth.generators.marginals.fit import Options as TableOptions
+from synth.generators.marginals.fit_mixture import Options as TableOptions
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.method import Method
-from synth.generators.product import Product
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import CountsRelease, EmbeddingRelease, PathRelease, Release, Tensors
 

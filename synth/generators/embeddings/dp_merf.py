@@ -12,7 +12,7 @@ from synth.generators.embeddings.fit import Options
 from synth.generators.embeddings.fourier import bins, fourier, loss
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.method import Method
-from synth.generators.product import Product
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, OneOf, Range
 from synth.questions import CountsRelease, EmbeddingRelease, Fourier, Release
 

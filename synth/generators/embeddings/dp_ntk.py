@@ -15,7 +15,7 @@ from synth.generators.embeddings.fit import Options
 from synth.generators.embeddings.ntk_loss import GradientLoss
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.method import Method
-from synth.generators.product import Product
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, ORDER, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import Block, CountsRelease, EmbeddingRelease, Gradients, Release
 

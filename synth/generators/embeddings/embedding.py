@@ -11,12 +11,12 @@ from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.embeddings.fit import Loss, OneWays, Options, State, Sum, descend
 from synth.generators.embeddings.network import NetworkState
-from synth.generators.marginals import oneway
+from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.merging import merge
 from synth.generators.marginals.mixture import SAFE, axis, rake
-from synth.generators.pieces import enough
-from synth.generators.product import Product
+from synth.generators.micro_batches import enough
+from synth.generators.product_mixture.model import Product
 from synth.questions import (
     Bins,
     CountsRelease,
@@ -139,8 +139,8 @@ def balanced(total: float, found: Mapping[str, Histogram], setting: Setting, *, 
 def begin(ask: Ask, setting: Setting, *, share: float) -> tuple[list[CountsRelease], float]:
     """One-way counts of all columns; what they leave of the budget, 0 where there is one column to learn."""
     alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
-    releases = oneway.measure(ask, setting, share=SAFE if alone else SAFE * share, whole=alone)
-    return releases, 0.0 if alone else SAFE * (1 - oneway.spent(releases, setting))
+    releases = oneway_queries.measure(ask, setting, share=SAFE if alone else SAFE * share, whole=alone)
+    return releases, 0.0 if alone else SAFE * (1 - oneway_queries.spent(releases, setting))
 
 
 def measure(

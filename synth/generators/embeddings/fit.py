@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from synth.generators.base import Progress, Share
-from synth.generators.pieces import BOUNDLESS, Pieces
+from synth.generators.micro_batches import BOUNDLESS, Pieces
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 CHECK = 10  # steps between looks at the stopping rule

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from synth.generators.embeddings.fit import Options, Parts
-from synth.generators.networks import components, network
+from synth.generators.mlp import components, network
 
 BATCH = 200  # hidden draws a step: the components of the moment
 KEPT = 2000  # hidden draws that make the final mixture

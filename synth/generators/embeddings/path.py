@@ -11,7 +11,7 @@ from synth.generators.base import Ask, Progress
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import Columns, public_rng
 from synth.generators.embeddings.fit import Distance, Loss, Movable, OneWays, Options, Parts, Sum, descend, real
-from synth.generators.product import Product
+from synth.generators.product_mixture.model import Product
 from synth.questions import Path, PathRelease, ProductKernel
 
 NAME = "kernel sum"

@@ -12,11 +12,11 @@ import torch
 from synth.errors import UsageError
 from synth.generators.base import Ask, Setting
 from synth.generators.embeddings import embedding
-from synth.generators.marginals import oneway
+from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import SAFE
-from synth.generators.networks import Network, components, generator
-from synth.generators.product import Product
+from synth.generators.mlp import Network, components, generator
+from synth.generators.product_mixture.model import Product
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Release
 
 REST = "rows"  # purpose of the count that takes what trees leave of their share
@@ -67,8 +67,8 @@ def begin(ask: Ask, setting: Setting, *, share: float, groups: int) -> Ground:
     """
     alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
     goal = SAFE if alone else share
-    counts = oneway.measure(ask, setting, share=goal * SAFE, whole=True)
-    left = goal - oneway.spent(counts, setting)
+    counts = oneway_queries.measure(ask, setting, share=goal * SAFE, whole=True)
+    left = goal - oneway_queries.spent(counts, setting)
     if left > LEAST_LEFT:
         name, column = next(iter(setting.schema.measured().items()))
         one = Bins(column=name, cells=column.cells, starts=np.zeros(1), groups=np.zeros(1))

@@ -8,16 +8,16 @@ import numpy as np
 import torch
 from torch.nn.functional import softplus
 
-from synth import perceptrons
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
 from synth.generators.method import Method, check_range
-from synth.generators.networks import Adam, network
-from synth.generators.product import Product
+from synth.generators.mlp import Adam, network
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
 from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import CRITIC, whole_rate
+from synth.questions.numeric import networks
 
 PURPOSE = "critic"
 BATCH = 500  # generated rows a step
@@ -75,7 +75,7 @@ class DPCtgan(Method):
         releases: list[Release] = [*ground.counts]
         if ground.bins:
             plan = self._plan(ground, setting)
-            with perceptrons.one_thread():
+            with networks.one_thread():
                 releases.append(DescentRelease(question=plan, weights=self._train(ask, plan, ground, progress)))
         progress(1.0)
         return releases
@@ -111,14 +111,14 @@ class DPCtgan(Method):
         """Weights of the generator, averaged over the last steps. Randomness here is public (``PUBLIC_SEED``)."""
         rng = np.random.default_rng(common.PUBLIC_SEED)
         made = network(ground.sizes, rng=rng, start=ground.shares, widths=WIDTHS)
-        critic = perceptrons.network(CRITIC, ground.sizes, hidden=self.hidden)
-        perceptrons.start(critic, rng=rng)
+        critic = networks.network(CRITIC, ground.sizes, hidden=self.hidden)
+        networks.start(critic, rng=rng)
         expected = max(plan.rate * ground.rows, 1.0)
         judge, maker = Adam(list(critic.parameters())), Adam(made.parameters)
         mean = common.Average(made.parameters, keep=AVERAGED)
         for number in range(plan.steps):
             progress(number / plan.steps)
-            told = ask(Step(descent=plan, number=number, weights=perceptrons.arrays(critic)))
+            told = ask(Step(descent=plan, number=number, weights=networks.arrays(critic)))
             with torch.no_grad():
                 fakes = made.drawn(made.hidden(BATCH), hard=True)
             false = torch.autograd.grad(softplus(critic(fakes)).mean(), judge.parameters)

@@ -7,16 +7,16 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from synth import perceptrons
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
 from synth.generators.method import Method
-from synth.generators.networks import Adam
-from synth.generators.product import Product
+from synth.generators.mlp import Adam
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
 from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import AUTOENCODER, whole_rate
+from synth.questions.numeric import networks
 
 PURPOSE = "autoencoder"
 AVERAGED = 0.98  # of the running mean of the weights
@@ -68,7 +68,7 @@ class DPVae(Method):
         releases: list[Release] = [*ground.counts]
         if ground.bins:
             plan = self._plan(ground, setting)
-            with perceptrons.one_thread():
+            with networks.one_thread():
                 releases.append(DescentRelease(question=plan, weights=self._train(ask, plan, ground, progress)))
         progress(1.0)
         return releases
@@ -89,8 +89,8 @@ class DPVae(Method):
         plan = trained.question
         if plan.network != AUTOENCODER:
             raise UsageError("the release is of another training; fit it with the method that asked for it")
-        made = perceptrons.Autoencoder(plan.sizes, hidden=plan.hidden, latent=plan.latent)
-        perceptrons.load(made, trained.weights)
+        made = networks.Autoencoder(plan.sizes, hidden=plan.hidden, latent=plan.latent)
+        networks.load(made, trained.weights)
         draws = torch.from_numpy(rng.standard_normal((common.KEPT, plan.latent)).astype(np.float32))
         with torch.no_grad():
             probs = made.distributions(draws).double().numpy()
@@ -106,15 +106,15 @@ class DPVae(Method):
 
     def _train(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
         """Weights of both halves, averaged over the last steps; the decoder starts at the one-ways."""
-        made = perceptrons.network(AUTOENCODER, ground.sizes, hidden=self.hidden, latent=self.latent)
-        perceptrons.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
-        perceptrons.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
+        made = networks.network(AUTOENCODER, ground.sizes, hidden=self.hidden, latent=self.latent)
+        networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
+        networks.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
         expected = max(plan.rate * ground.rows, 1.0)
         adam = Adam(list(made.parameters()))
         mean = common.Average(adam.parameters, keep=AVERAGED)
         for number in range(plan.steps):
             progress(number / plan.steps)
-            told = ask(Step(descent=plan, number=number, weights=perceptrons.arrays(made)))
+            told = ask(Step(descent=plan, number=number, weights=networks.arrays(made)))
             adam.move(common.unflat(told.values / expected, adam.parameters), rate=self.learning_rate)
             mean.note()
         return mean.arrays()

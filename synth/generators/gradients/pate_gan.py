@@ -9,16 +9,16 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 
-from synth import perceptrons
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
 from synth.generators.marginals.mixture import SAFE
 from synth.generators.method import Method
-from synth.generators.networks import Adam, Network, network
-from synth.generators.product import Product
+from synth.generators.mlp import Adam, Network, network
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, SHARE, Between, Range
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
+from synth.questions.numeric import networks
 
 PURPOSE = "votes"
 BATCH = 500  # generated rows of a generator's step
@@ -70,7 +70,7 @@ class PateGan(Method):
         if ground.bins:
             rng = np.random.default_rng(common.PUBLIC_SEED)
             plan = self._plan(ground, setting, rng)
-            with perceptrons.one_thread():
+            with networks.one_thread():
                 releases.append(TaughtRelease(question=plan, weights=self._train(ask, plan, ground, rng, progress)))
         progress(1.0)
         return releases
@@ -131,15 +131,15 @@ class Student:
 
     def __init__(self, sizes: Sequence[int], *, hidden: int, rng: np.random.Generator) -> None:
         self.sizes = list(sizes)
-        self.network = perceptrons.network(CRITIC, sizes, hidden=hidden)
-        perceptrons.start(self.network, rng=rng)
+        self.network = networks.network(CRITIC, sizes, hidden=hidden)
+        networks.start(self.network, rng=rng)
         self.adam = Adam(list(self.network.parameters()))
         self.rows: list[torch.Tensor] = []
         self.shares: list[torch.Tensor] = []
 
     def note(self, rows: np.ndarray, shares: np.ndarray) -> None:
         """Remembers judged rows."""
-        self.rows.append(perceptrons.one_hot(rows, self.sizes))
+        self.rows.append(networks.one_hot(rows, self.sizes))
         self.shares.append(torch.from_numpy(np.clip(shares, 0.0, 1.0).astype(np.float32)))
 
     def learn(self, rng: np.random.Generator) -> None:

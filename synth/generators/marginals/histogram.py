@@ -8,7 +8,7 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.marginals.denoise import project, shrink
 from synth.questions import Counts, CountsRelease, Marginal
-from synth.schema import Column
+from synth.schema.table import Column
 
 PURPOSE = "one-way"
 CUT = "one-way, level"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.marginals import oneway
+from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.method import Method
-from synth.generators.product import Product
+from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease
 
 
@@ -30,7 +30,7 @@ class Independent(Method):
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
         """One-way counts of every column, with the whole budget."""
         progress(0.0)
-        releases = oneway.measure(ask, setting, share=SAFE, whole=True)
+        releases = oneway_queries.measure(ask, setting, share=SAFE, whole=True)
         progress(1.0)
         return releases
 

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from synth.generators.marginals.fit import Block, Problem
+from synth.generators.marginals.fit_mixture import Block, Problem
 from synth.generators.marginals.histogram import Histogram
 from synth.questions import Bins, CountsRelease, Marginal
 

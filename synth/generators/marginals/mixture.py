@@ -6,16 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from synth.generators import calendar
-from synth.generators.axis import Axis, within_groups
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.marginals import finer, layout, oneway, pairs
-from synth.generators.marginals import fit as fitting
+from synth.generators.marginals import calendar, layout, oneway_queries, pair_queries, second_round
+from synth.generators.marginals import fit_mixture as fitting
+from synth.generators.marginals.choose_heads import headed
 from synth.generators.marginals.combine import sharpen
-from synth.generators.marginals.heading import headed
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.method import Method
-from synth.generators.product import Product
+from synth.generators.product_mixture.column import Axis, within_groups
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import SHARE, Range
 from synth.questions import CountsRelease
 
@@ -38,7 +37,7 @@ class Mixture(Method):
     reads: tuple[type, ...] = (CountsRelease,)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     oneway_share: float = 0.33
-    plan: pairs.Plan = field(default_factory=pairs.Plan)
+    plan: pair_queries.Plan = field(default_factory=pair_queries.Plan)
     options: fitting.Options = field(default_factory=fitting.Options)
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE,
@@ -49,16 +48,16 @@ class Mixture(Method):
         progress(0.0)
         alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
         share = SAFE if alone else SAFE * self.oneway_share
-        releases = oneway.measure(ask, setting, share=share, whole=alone)
+        releases = oneway_queries.measure(ask, setting, share=share, whole=alone)
         progress(0.5)
         total, found = estimate(releases, setting)
-        left = SAFE * (1 - oneway.spent(releases, setting))
+        left = SAFE * (1 - oneway_queries.spent(releases, setting))
         first = left
-        question = None if alone else pairs.question(found, total, setting, share=left, plan=self.plan)
+        question = None if alone else pair_queries.question(found, total, setting, share=left, plan=self.plan)
         if question is not None:
             releases.append(ask(question))
-            left = SAFE * (1 - oneway.spent(releases, setting))
-            more = finer.tables(found, releases[-1], total, setting, first=first, share=left, plan=self.plan)
+            left = SAFE * (1 - oneway_queries.spent(releases, setting))
+            more = second_round.tables(found, releases[-1], total, setting, first=first, share=left, plan=self.plan)
             if more is not None:
                 releases.append(ask(more))
         progress(1.0)
@@ -75,7 +74,7 @@ class Mixture(Method):
     ) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
         total, found = estimate(releases, setting)
-        tables = [r for r in releases if r.question.purpose == pairs.PURPOSE]
+        tables = [r for r in releases if r.question.purpose == pair_queries.PURPOSE]
         found = sharpen(found, tables, total)
         groups = layout.refine(found, tables)
         problem, spans = layout.problem(found, groups, tables, total)

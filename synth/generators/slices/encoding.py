@@ -9,7 +9,7 @@ from synth.generators.base import Setting
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.merging import merge
 from synth.questions import Bins, Block, Encoding
-from synth.schema import Column, Schema
+from synth.schema.table import Column, Schema
 
 TARGET = 2.0  # weight of the target's coordinates, against 1
 COARSE, COARSEST = 1.4, 0.45  # a bin's least share of the rows grows with the root of the noise, up to a half

@@ -8,10 +8,10 @@ from math import sqrt
 import numpy as np
 
 from synth.generators.base import Progress
-from synth.generators.marginals import fit as fitting
+from synth.generators.marginals import fit_mixture as fitting
 from synth.generators.marginals.mixture import rake
 from synth.questions import SlicesRelease
-from synth.questions.shelf import pieces
+from synth.questions.numeric.disk_array import pieces
 
 FEWEST = 8  # groups below which second moments tell nothing
 LEAST_NOISE = 0.1  # of a column's mean cell variance

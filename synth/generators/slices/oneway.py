@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 
 from synth.generators.marginals.histogram import Histogram
 from synth.questions import Bins, SlicesRelease
-from synth.questions.shelf import pieces
-from synth.schema import Schema
+from synth.questions.numeric.disk_array import pieces
+from synth.schema.table import Schema
 
 # variance of a bin's log share before anything is seen; a public guess (3 to 30 did alike on ACSIncome, Colorado)
 SURPRISE = 10.0

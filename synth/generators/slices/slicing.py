@@ -8,11 +8,11 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.marginals import oneway
+from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.mixture import SAFE, axis, rake
 from synth.generators.method import Method
-from synth.generators.product import Product
+from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, Between, OneOf, Range
 from synth.generators.slices import encoding as slicing_encoding
 from synth.generators.slices import moments as slicing_moments
@@ -132,11 +132,11 @@ class Slicing(Method):
         """One-ways, then slices with what they leave of the budget."""
         alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
         share = SAFE if alone else float(np.clip(FIRST / setting.mu, LEAST_FIRST, MOST_FIRST))
-        counts = oneway.measure(ask, setting, share=share, whole=alone)
+        counts = oneway_queries.measure(ask, setting, share=share, whole=alone)
         if alone:
             return [*counts]
         total, found = estimate(counts, setting)
-        left = SAFE * (1 - oneway.spent(counts, setting))
+        left = SAFE * (1 - oneway_queries.spent(counts, setting))
         sigma = setting.sigma(left)
         encoding = slicing_encoding.merged(found, total, setting, sigma=sigma)
         masses = [np.bincount(b.bins.groups, weights=found[b.bins.column].mass) / total for b in encoding.blocks]

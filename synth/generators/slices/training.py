@@ -7,12 +7,12 @@ from math import ceil, sqrt
 import numpy as np
 import torch
 
-from synth.generators import networks
+from synth.generators import mlp
 from synth.generators.base import Progress
-from synth.generators.networks import Network
-from synth.generators.pieces import Pieces, enough, summed
+from synth.generators.micro_batches import Pieces, enough, summed
+from synth.generators.mlp import Network
 from synth.questions import SlicesRelease
-from synth.questions.shelf import HELD, pieces
+from synth.questions.numeric.disk_array import HELD, pieces
 
 SLICES = 200  # directions drawn a step where the release is a full rotation and the number is not given
 MANY = 2000  # distributions that a trained network is evaluated at: the model's components
@@ -119,7 +119,7 @@ def network(
     ``loss``: a mean over slices, so that it can be taken of some slices at a time where memory runs out.
     Errors: UsageError where the device's memory does not hold a single slice's step.
     """
-    made = networks.network([len(m) for m in masses], rng=rng, device=device, start=np.concatenate(masses))
+    made = mlp.network([len(m) for m in masses], rng=rng, device=device, start=np.concatenate(masses))
     goal = target(release, total=total, rng=rng, device=device)
     if loss is None:
         step = _characteristic(made, goal, batch)
@@ -130,8 +130,8 @@ def network(
             return apart(distance, held, *sliced(made, goal, batch=batch, k=k, num_slices=num_slices))
 
     if len(goal.values) >= 2:
-        networks.train(made.parameters, step, steps=steps, rate=rate, last_rate=rate * LAST, progress=progress)
-    probs = networks.components(made, MANY, rng=rng)
+        mlp.train(made.parameters, step, steps=steps, rate=rate, last_rate=rate * LAST, progress=progress)
+    probs = mlp.components(made, MANY, rng=rng)
     return np.split(probs, np.cumsum([len(m) for m in masses])[:-1], axis=1)
 
 

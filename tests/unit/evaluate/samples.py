@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from synth import schema as schemas
-from synth.evaluate.sampling import Sample
+from synth.evaluate.read_sample import Sample
+from synth.schema import table as schemas
 
 SCHEMA = schemas.parse({
     "target": "ill", "positive": "yes",
@@ -32,7 +32,8 @@ def sample(rows: int, *, seed: int, linked: bool = True) -> Sample:
 
 def write(path, made: Sample):
     """The sample as a CSV file."""
-    from synth import bundle, codec
+    from synth.release import folder
+    from synth.schema import codec
 
-    bundle.write_table(path, codec.decode(made.positions, SCHEMA, num_rows=made.used), SCHEMA)
+    folder.write_table(path, codec.decode(made.positions, SCHEMA, num_rows=made.used), SCHEMA)
     return path

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from synth.evaluate.audit import (
+from synth.evaluate.audit.statistics import (
     DELTA,
     Claim,
     Rates,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import synth
-from synth.auditing import audit, worst_pair
-from synth.auditing.bare import BARE, bare
-from synth.auditing.canaries import one_run
-from synth.auditing.signals import counted, ratio
+from synth.evaluate.audit import audit, worst_pair
+from synth.evaluate.audit.canaries import one_run
+from synth.evaluate.audit.likelihood_ratios import counted, ratio
+from synth.evaluate.audit.mechanisms import BARE, bare
 from synth.generators import GENERATORS
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 

@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
 import synth
-from synth.auditing import capacity_page, noise_audit, release_audit
-from synth.evaluate.capacity import (
+from synth.evaluate.audit import noise_audit, release_audit
+from synth.evaluate.audit.bounded_attackers import (
     ATTACKERS,
     certain,
     gaussian_kl,
@@ -24,6 +24,7 @@ from synth.evaluate.capacity import (
     restricted_kl,
     restricted_renyi,
 )
+from synth.report.audit_page import capacity_page
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0]
 RNG = np.random.default_rng(0)

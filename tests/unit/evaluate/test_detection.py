@@ -5,7 +5,7 @@ import pytest
 from samples import sample
 
 from synth.evaluate.detection import _nearest, nearness, two_sample
-from synth.evaluate.sampling import Sample
+from synth.evaluate.read_sample import Sample
 
 
 def rng():

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.evaluate import grouping
-from synth.schema import Column
+from synth.schema import grouping
+from synth.schema.table import Column
 
 COLUMNS = {
     "integer": Column(type="integer", min=-5, max=1000, missing=("", "N")),

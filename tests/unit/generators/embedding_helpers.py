@@ -6,12 +6,12 @@ import numpy as np
 
 from synth.generators.base import Setting
 from synth.mechanisms import counts, embeddings, functional
-from synth.privacy.accounting import calibrate
+from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, Embedding, Path
-from synth.schema import Schema, parse
+from synth.schema.table import Schema, parse
 
 CHAIN = parse({"target": "d", "columns": {
     "a": {"type": "categorical", "categories": ["x", "y", "z"]},

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from synth.generators import bulk
-from synth.generators.axis import Axis
-from synth.generators.drawing import Inside, steps
-from synth.generators.head import Head
-from synth.generators.product import Product
+from synth.generators.product_mixture import bulk_sampling
+from synth.generators.product_mixture.column import Axis
+from synth.generators.product_mixture.logit_head import Head
+from synth.generators.product_mixture.model import Product
+from synth.generators.product_mixture.systematic_sampling import Inside, steps
 
 ROWS = 300_000
 
@@ -57,7 +57,7 @@ def test_a_single_row_follows_the_mixture():
     seen = np.zeros(24)
     rng = np.random.default_rng(1)
     for _ in range(runs):
-        component, codes = bulk.codes(7, m.weights, probs, rng)
+        component, codes = bulk_sampling.codes(7, m.weights, probs, rng)
         seen[(component[0] * 4 + codes[0, 0]) * 2 + codes[0, 1]] += 1
     held = expected > 1e-3
     assert ((seen - expected)[held] ** 2 / expected[held]).sum() < 75
@@ -69,8 +69,8 @@ def test_how_many_rows_are_laid_out_at_a_time_changes_nothing(weights, monkeypat
     """Blocks that end inside a component, hold several or none: the rows are those of one block."""
     probs, found = [a.probs[: len(weights)] for a in model().axes], []
     for block in (1 << 16, 1000, 17):
-        monkeypatch.setattr(bulk, "BLOCK", block)
-        found.append(bulk.codes(5000, np.array(weights), probs, np.random.default_rng(7)))
+        monkeypatch.setattr(bulk_sampling, "BLOCK", block)
+        found.append(bulk_sampling.codes(5000, np.array(weights), probs, np.random.default_rng(7)))
     for component, codes in found[1:]:
         assert np.array_equal(component, found[0][0])
         assert np.array_equal(codes, found[0][1])
@@ -101,7 +101,7 @@ def test_rows_do_not_depend_on_how_many_processors_draw_them(monkeypatch):
     head = Head(column="b", start=np.array([0.3, -0.3]), pulls={0: np.array([[0, 0], [0, 1], [0, 2], [0, -1.0]])})
     found = []
     for cores in (1, 3):
-        monkeypatch.setattr(bulk.os, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(bulk_sampling.os, "cpu_count", lambda cores=cores: cores)
         found.append(headed((head,)).sample(ROWS, rng=np.random.default_rng(8)))
     assert all(np.array_equal(found[0][c], found[1][c]) for c in found[0])
 
@@ -146,7 +146,7 @@ def test_conditions_hold_in_bulk_as_well():
 def test_leaves_follow_their_shares_within_a_group():
     groups = np.repeat([0, 1, 2], 100_000)
     within, owner = np.array([0.5, 1.0, 0.5, 0.2, 0.8]), np.array([0, 1, 0, 2, 2])
-    search = bulk.Search(within, owner)
+    search = bulk_sampling.Search(within, owner)
     found = search.order[search.draw(groups, np.random.default_rng(5))]
     assert np.array_equal(owner[found], groups)
     share = np.bincount(found, minlength=5) / 100_000
@@ -159,7 +159,7 @@ def test_leaves_far_smaller_than_a_part_of_their_group_are_drawn_as_often_as_the
     within = np.append(within / within.sum() / 2, [0.5, 1.0])
     owner = np.append(np.zeros(1001, dtype=np.int64), 1)
     groups = np.zeros(1 << 20, dtype=np.int16)
-    search = bulk.Search(within, owner)
+    search = bulk_sampling.Search(within, owner)
     assert search._parts <= 4096
     seen = np.bincount(search.order[search.draw(groups, np.random.default_rng(11))], minlength=1002)
     want = within[:-1] * len(groups)
@@ -172,7 +172,9 @@ def test_leaves_far_smaller_than_a_part_of_their_group_are_drawn_as_often_as_the
 def test_positions_of_a_leaf_of_two_to_the_53_stay_inside_it():
     wide = Inside(starts=np.array([7]), counts=np.array([2**53]))
     groups = np.zeros(200_000, dtype=np.int16)
-    found = bulk.positions(groups, np.ones(1, np.float32), np.zeros(1, np.int64), wide, np.random.default_rng(12))
+    found = bulk_sampling.positions(
+        groups, np.ones(1, np.float32), np.zeros(1, np.int64), wide, np.random.default_rng(12)
+    )
     assert found.min() >= 7
     assert found.max() < 7 + 2**53
     assert abs(found.mean() / 2**52 - 1) < 6 / np.sqrt(3 * len(groups))

@@ -5,11 +5,11 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from synth.generators import calendar
 from synth.generators.base import Setting
+from synth.generators.marginals import calendar
 from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.mixture import Mixture
-from synth.schema import parse
+from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenDoor, quiet
 
 YEARS = {"type": "datetime", "min": "2015-01-01", "max": "2019-12-31", "nullable": True}

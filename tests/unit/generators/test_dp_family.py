@@ -17,10 +17,10 @@ from synth.generators.embeddings.pearl import Pearl
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import estimate
 from synth.generators.options import with_options
-from synth.privacy.accounting import calibrate, total_mu
+from synth.privacy.accounting.composition import calibrate, total_mu
 from synth.privacy.relation import Relation
 from synth.questions import PathRelease
-from synth.schema import parse
+from synth.schema.table import parse
 from tests.unit.generators.embedding_helpers import (
     CHAIN,
     chain,

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import synth
-from synth import store
 from synth.errors import UsageError
 from synth.generators.base import Setting
-from synth.generators.rivals import external_fit
-from synth.generators.rivals.aim import Aim
-from synth.generators.rivals.mst import Mst
+from synth.generators.opendp_mbi import external_fit
+from synth.generators.opendp_mbi.aim import Aim
+from synth.generators.opendp_mbi.mst import Mst
 from synth.questions import Counts, ExternalRelease
+from synth.release import store
 from tests.unit.generators.helpers import OpenDoor, quiet
 
 SCHEMA = synth.parse({"columns": {

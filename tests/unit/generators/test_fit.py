@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.marginals.fit import Block, Options, Problem, _joined, _Surface, fit
+from synth.generators.marginals.fit_mixture import Block, Options, Problem, _joined, _Surface, fit
 from tests.unit.generators.helpers import quiet
 
 SIZES = (4, 3, 2)

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import synth
-from synth import bundle
 from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.gradients import common
 from synth.generators.options import with_options
-from synth.perceptrons import network, start
-from synth.planning import plan
-from synth.privacy.accounting import epsilon_of
+from synth.pipeline.plan import plan
+from synth.privacy.accounting.composition import epsilon_of
 from synth.questions import DescentRelease
+from synth.questions.numeric.networks import network, start
+from synth.release import folder
 from tests.conftest import SMALL, small_frame
 
 pytest.importorskip("opacus")
@@ -81,7 +81,7 @@ def test_a_training_is_fitted_by_its_own_method_alone(tmp_path):
 def test_what_is_stored_is_weights_and_no_gradient(tmp_path):
     """The release holds counts and one array for each of the network's parts, whatever the number of steps."""
     made("dp_vae", out=tmp_path / "r", num_rows=20)
-    kept = [r for r in bundle.load_release(tmp_path / "r").releases if isinstance(r, DescentRelease)]
+    kept = [r for r in folder.load_release(tmp_path / "r").releases if isinstance(r, DescentRelease)]
     assert [len(r.weights) for r in kept] == [8]
 
 

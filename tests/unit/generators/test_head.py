@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from synth.generators import head as heads
-from synth.generators.axis import Axis
-from synth.generators.head import Head, draw
-from synth.generators.marginals.logit import Seen, fit
-from synth.generators.product import Product
+from synth.generators.marginals.fit_head import Seen, fit
+from synth.generators.product_mixture import logit_head as heads
+from synth.generators.product_mixture.column import Axis
+from synth.generators.product_mixture.logit_head import Head, draw
+from synth.generators.product_mixture.model import Product
 
 ROWS = 20_000
 

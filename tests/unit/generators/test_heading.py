@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Setting
-from synth.generators.marginals import heading
-from synth.generators.marginals.fit import Options
+from synth.generators.marginals import choose_heads
+from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.mixture import Mixture
 from synth.questions import Bins, Marginal
-from synth.schema import Schema
+from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenDoor, quiet
 
 ROWS = 20_000
@@ -55,7 +55,7 @@ def agreeing(model):
 def test_a_column_that_the_mixture_misses_is_drawn_again(monkeypatch):
     model = fitted()
     assert model.heads[0].column == "region"
-    monkeypatch.setattr(heading, "SURE", 1e9)
+    monkeypatch.setattr(choose_heads, "SURE", 1e9)
     plain = fitted()
     assert plain.heads == ()
     assert agreeing(model) > 0.9 > 0.6 > agreeing(plain)
@@ -72,10 +72,10 @@ def test_the_target_comes_last_and_is_no_child_of_a_missed_table():
 
 
 def test_no_more_columns_than_stated_and_none_of_many_groups(monkeypatch):
-    monkeypatch.setattr(heading, "MOST", 0)
+    monkeypatch.setattr(choose_heads, "MOST", 0)
     assert fitted().heads == ()
-    monkeypatch.setattr(heading, "MOST", 8)
-    monkeypatch.setattr(heading, "CHILDREN", 10)
+    monkeypatch.setattr(choose_heads, "MOST", 8)
+    monkeypatch.setattr(choose_heads, "CHILDREN", 10)
     assert "region" not in [h.column for h in fitted().heads]
 
 
@@ -95,7 +95,7 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
     model, groups, marginal, exact = measured()
     noisy = exact + np.random.default_rng(3).normal(0, marginal.sigma, exact.shape)
     noisy[0] += shift * marginal.sigma
-    found = heading.misses(model, groups, [(marginal, noisy)])
+    found = choose_heads.misses(model, groups, [(marginal, noisy)])
     assert len(found) == (1 if shift else 0)
     if shift:
         assert found[0].excess > 0.5 * shift**2 * noisy.shape[1]
@@ -104,15 +104,15 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
 def test_what_a_logit_could_not_mend_is_no_miss():
     """With hardly any noise an error as large as that of the rows that a logit is fitted on is left alone."""
     model, groups, marginal, exact = measured(sigma=0.01)
-    chance = np.sqrt(exact * model.total / heading.LEARNT)
+    chance = np.sqrt(exact * model.total / choose_heads.LEARNT)
     near, far = (exact + times * chance * np.random.default_rng(4).choice([-1, 1], exact.shape) for times in (0.9, 2.0))
-    assert not heading.misses(model, groups, [(marginal, near)])
-    assert heading.misses(model, groups, [(marginal, far)])
+    assert not choose_heads.misses(model, groups, [(marginal, near)])
+    assert choose_heads.misses(model, groups, [(marginal, far)])
 
 
 def test_a_table_asked_twice_counts_once_by_its_precision():
     _, _, marginal, exact = measured(sigma=1.0)
     again = replace(marginal, sigma=2.0)
-    (one,) = heading.averaged([(marginal, exact), (again, exact + 5)])
+    (one,) = choose_heads.averaged([(marginal, exact), (again, exact + 5)])
     assert np.allclose(one[1], exact + 1)
     assert one[0].sigma == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)

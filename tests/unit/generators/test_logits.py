@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from synth.generators import logits
-from synth.generators.head import LEAST, Head
-from synth.generators.logits import TAME, Listed, Odds, Sums, draw_many, lay
+from synth.generators.product_mixture import bulk_logits
+from synth.generators.product_mixture.bulk_logits import TAME, Listed, Odds, Sums, draw_many, lay
+from synth.generators.product_mixture.logit_head import LEAST, Head
 
 SIZES = (3, 2, 4)  # groups of each axis; the heads are on the axes 2, 0 and 1
 ROWS = 120_000
@@ -62,7 +62,7 @@ def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined
 
     Whether one table tells a head's law or the sum of several does: the same law.
     """
-    monkeypatch.setattr(logits, "JOINED", joined)
+    monkeypatch.setattr(bulk_logits, "JOINED", joined)
     made, probs = heads(scale), tables()
     laid = [lay(head, probs[head.column][1], least=LEAST) for head in made]
     assert [type(law) for law in laid] == kinds
@@ -79,8 +79,8 @@ def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined
 def test_tables_joined_hold_the_sum_of_theirs_at_each_combination():
     """Of axes of 5, 3, 2 and 4 groups, at most 20 combinations a table: each row's places lead to its numbers' sum."""
     rng = np.random.default_rng(2)
-    own = {axis: rng.normal(size=size) for axis, size in ((logits.COMPONENT, 5), (0, 3), (1, 2), (2, 4))}
-    parts, joined = logits._joined(own, 20)
+    own = {axis: rng.normal(size=size) for axis, size in ((bulk_logits.COMPONENT, 5), (0, 3), (1, 2), (2, 4))}
+    parts, joined = bulk_logits._joined(own, 20)
     assert sorted(axis for part in parts for axis in part.axes) == [-1, 0, 1, 2]
     assert [len(table) for table in joined] == [20, 6]
     rows = np.array(list(itertools.product(range(5), range(3), range(2), range(4))))
@@ -98,7 +98,7 @@ def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_
 
     Where all are pulled as far up or down, each is drawn as often, within six deviations.
     """
-    monkeypatch.setattr(logits, "JOINED", joined)
+    monkeypatch.setattr(bulk_logits, "JOINED", joined)
     far = [[3000.0, 0.0, -3000.0], [-3000.0, 3000.0, 0.0], [3000.0] * 3, [-3000.0] * 3]
     pull, each = np.array(far, dtype=np.float32)[:, :classes], 3000
     assert np.abs(pull).max() > TAME

@@ -8,9 +8,9 @@ from synth.generators.base import Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import Mixture, rake
-from synth.generators.marginals.pairs import Plan
+from synth.generators.marginals.pair_queries import Plan
 from synth.questions import Bins, Counts, CountsRelease, Marginal
-from synth.schema import parse
+from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenDoor, quiet
 
 COLUMNS = {

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Setting
-from synth.generators.marginals import oneway
+from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import estimate
-from synth.schema import parse
+from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenDoor
 
 MONEY = {"type": "integer", "min": -1_000_000, "max": 10_000_000}
@@ -28,7 +28,7 @@ def setting(columns, mu=0.27, **more):
 def asked(columns, positions, *, mu=0.27, share=0.5, whole=False, seed=1):
     place = setting(columns, mu)
     door = OpenDoor(positions, place, seed=seed)
-    releases = oneway.measure(door, place, share=share, whole=whole)
+    releases = oneway_queries.measure(door, place, share=share, whole=whole)
     total, found = estimate(releases, place)
     return door, total, found
 
@@ -83,7 +83,7 @@ def test_any_width_works_and_leaves_cover_it(size):
     assert histogram.mass.sum() == pytest.approx(total, rel=1e-6)
     spike = np.flatnonzero(histogram.starts == size // 3)
     assert histogram.widths[spike].tolist() == [1]
-    assert max(m.bins[0].starts.size for q in door.asked for m in q.marginals) < 3 * oneway.LIMIT
+    assert max(m.bins[0].starts.size for q in door.asked for m in q.marginals) < 3 * oneway_queries.LIMIT
 
 
 def test_rows_are_estimated_or_public():
@@ -97,7 +97,7 @@ def test_rows_are_estimated_or_public():
     assert total != 5000
     assert total == pytest.approx(5000, abs=30)
     public = setting(columns, 1.0, public_rows=5000)
-    releases = oneway.measure(OpenDoor(positions, public), public, share=0.5)
+    releases = oneway_queries.measure(OpenDoor(positions, public), public, share=0.5)
     assert estimate(releases, public)[0] == 5000
 
 

@@ -55,9 +55,9 @@ def test_an_unknown_option_spends_nothing(tmp_path):
 def test_a_refit_keeps_the_releases_options(tmp_path):
     synth.run(small_frame(200), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, dataset="d", out=tmp_path / "one",
               options={"oneway_share": 0.5}, num_rows=50)  # fmt: skip
-    from synth import bundle
+    from synth.release import folder
 
-    assert bundle.load_release(tmp_path / "one").options["oneway_share"] == 0.5
+    assert folder.load_release(tmp_path / "one").options["oneway_share"] == 0.5
     again = synth.refit(tmp_path / "one", out=tmp_path / "two", num_rows=20)
-    assert bundle.load_release(tmp_path / "two").options["oneway_share"] == 0.5
+    assert folder.load_release(tmp_path / "two").options["oneway_share"] == 0.5
     assert len(again.frame) == 20

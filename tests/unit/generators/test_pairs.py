@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Setting
-from synth.generators.marginals.finer import denoised_dependence, most_dependence
 from synth.generators.marginals.mixture import Mixture
-from synth.generators.marginals.pairs import Plan
-from synth.schema import Schema
+from synth.generators.marginals.pair_queries import Plan
+from synth.generators.marginals.second_round import denoised_dependence, most_dependence
+from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenDoor, quiet
 
 

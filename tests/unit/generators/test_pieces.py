@@ -12,8 +12,8 @@ from synth.generators.embeddings.fit import slopes
 from synth.generators.embeddings.loss import FourierLoss
 from synth.generators.embeddings.pearl import Game
 from synth.generators.embeddings.tensor import TensorLoss
-from synth.generators.marginals import fit as mixture_fit
-from synth.generators.pieces import Pieces, enough, summed
+from synth.generators.marginals import fit_mixture as mixture_fit
+from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.slices import training
 from synth.generators.slices.divergence import divergence, wasserstein
 from synth.privacy.noise import SeededNoise
@@ -26,7 +26,7 @@ from tests.unit.generators.test_slicing_parts import simulated
 @pytest.fixture(autouse=True)
 def bounded(monkeypatch):
     """This processor counts as a device whose memory can run out."""
-    monkeypatch.setattr("synth.generators.pieces.BOUNDLESS", set())
+    monkeypatch.setattr("synth.generators.micro_batches.BOUNDLESS", set())
     monkeypatch.setattr("synth.generators.embeddings.fit.BOUNDLESS", set())
 
 

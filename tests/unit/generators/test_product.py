@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from synth.errors import UsageError
-from synth.generators.axis import Axis
-from synth.generators.product import Product
+from synth.generators.product_mixture.column import Axis
+from synth.generators.product_mixture.model import Product
 
 
 def axis(column, probs, *, starts, groups, within, cells):

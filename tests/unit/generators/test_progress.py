@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from synth import jobs, pipeline, schema
+from synth import jobs
 from synth.generators.base import Share, part
+from synth.pipeline import run as pipeline
+from synth.schema import table as schema
 
 
 def test_a_part_of_a_phase_keeps_the_loss_and_a_bare_share_has_none():

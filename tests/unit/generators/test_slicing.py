@@ -11,10 +11,10 @@ from synth.generators.slices.encoding import _simplex, binned, merged, scaled
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing, _alone
 from synth.mechanisms import counts, slices
-from synth.privacy.accounting import calibrate
+from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.slice_profile import slice_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
-from synth.privacy.profiles import slice_sigma
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, Slices, SlicesRelease
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators import networks
+from synth.generators import mlp
 from synth.generators.slices import moments as slicing_moments
 from synth.generators.slices.divergence import DIVERGENCES, divergence, ratio, wasserstein
 from synth.questions import Bins, Block, Encoding, Slices, SlicesRelease
@@ -116,7 +116,7 @@ def test_wasserstein_is_the_mean_square_of_sorted_gaps():
 
 def test_network_repeats_with_the_same_generator_and_leaves_torch_s_own_alone():
     before = torch.get_rng_state()
-    made = [networks.network([2, 3], rng=np.random.default_rng(s)) for s in (1, 1, 2)]
+    made = [mlp.network([2, 3], rng=np.random.default_rng(s)) for s in (1, 1, 2)]
     drawn = [m.drawn(m.hidden(5)) for m in made]
     assert torch.equal(drawn[0], drawn[1])
     assert not torch.equal(drawn[0], drawn[2])
@@ -125,9 +125,7 @@ def test_network_repeats_with_the_same_generator_and_leaves_torch_s_own_alone():
 
 def test_hard_rows_are_one_hot_and_follow_the_heads():
     """Shares of 20,000 hard rows are the heads' (soft rows' are not, by more than the test allows)."""
-    made = networks.network(
-        [2, 3], rng=np.random.default_rng(0), start=np.array([0.9, 0.1, 0.8, 0.1, 0.1]), spread=1e-6
-    )
+    made = mlp.network([2, 3], rng=np.random.default_rng(0), start=np.array([0.9, 0.1, 0.8, 0.1, 0.1]), spread=1e-6)
     z = made.hidden(20_000)
     rows, soft, heads = made.drawn(z, hard=True), made.drawn(z), made.forward(z).mean(0)
     assert set(rows.detach().round(decimals=5).unique().tolist()) == {0.0, 1.0}
@@ -136,7 +134,7 @@ def test_hard_rows_are_one_hot_and_follow_the_heads():
 
 
 def test_heads_sum_to_one_even_for_wild_scores():
-    made = networks.network([2, 3], rng=np.random.default_rng(0))
+    made = mlp.network([2, 3], rng=np.random.default_rng(0))
     with torch.no_grad():
         made.layers[-1][1].copy_(torch.tensor([0.0, 0.0, 500.0, -500.0, 0.0]))
     probs = made.forward(made.hidden(7))
@@ -146,13 +144,13 @@ def test_heads_sum_to_one_even_for_wild_scores():
 
 def test_network_starts_near_what_it_is_given_and_learns():
     start = np.array([0.9, 0.1, 0.2, 0.3, 0.5])
-    made = networks.network([2, 3], rng=np.random.default_rng(0), start=start)
-    assert np.abs(networks.components(made, 2000, rng=np.random.default_rng(1)).mean(0) - start).max() < 0.2
+    made = mlp.network([2, 3], rng=np.random.default_rng(0), start=start)
+    assert np.abs(mlp.components(made, 2000, rng=np.random.default_rng(1)).mean(0) - start).max() < 0.2
     goal = torch.tensor([0.2, 0.8, 0.6, 0.2, 0.2])
 
     def loss():
         return ((made.drawn(made.hidden(64), hard=True).mean(0) - goal) ** 2).sum()
 
-    networks.train(made.parameters, loss, steps=500, rate=3e-3, progress=lambda _: None)
-    after = networks.components(made, 2000, rng=np.random.default_rng(1)).mean(0)
+    mlp.train(made.parameters, loss, steps=500, rate=3e-3, progress=lambda _: None)
+    after = mlp.components(made, 2000, rng=np.random.default_rng(1)).mean(0)
     assert np.abs(after - goal.numpy()).max() < 0.12

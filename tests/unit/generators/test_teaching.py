@@ -6,10 +6,10 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Setting
-from synth.generators.rivals.mwem import Mwem
-from synth.generators.rivals.small_db import SmallDb
+from synth.generators.query_based.mwem import Mwem
+from synth.generators.query_based.small_db import SmallDb
 from synth.mechanisms import counts, selection
-from synth.privacy.accounting import EPSILON_RESERVE, SAFETY, calibrate, calibrate_rho
+from synth.privacy.accounting.composition import EPSILON_RESERVE, SAFETY, calibrate, calibrate_rho
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation

@@ -6,8 +6,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from synth.errors import UsageError
-from synth.privacy import accounting
-from synth.privacy.accounting import Event, calibrate, derived_epsilon, sampler_cost, total_mu
+from synth.privacy.accounting import composition
+from synth.privacy.accounting.composition import Event, calibrate, derived_epsilon, sampler_cost, total_mu
 
 GRID = [(e, d) for e in (0.01, 0.2, 1.0, 5.1, 10.0, 18.0) for d in (1e-9, 1e-5, 1e-2)]
 
@@ -82,12 +82,12 @@ def test_the_sampler_stays_within_its_reserve_for_a_usual_run(epsilon):
     """A hundred tables at delta 1e-5: what calibration set aside covers the sampler's imprecision."""
     sigma = 1 / (calibrate(epsilon, 1e-5) * sqrt(1 / 100))
     more_epsilon, more_delta = sampler_cost(epsilon, 1e-5, sigma=sigma, draws=100)
-    assert more_epsilon <= epsilon * accounting.EPSILON_RESERVE
-    assert more_delta <= 1e-5 * accounting.DELTA_RESERVE
+    assert more_epsilon <= epsilon * composition.EPSILON_RESERVE
+    assert more_delta <= 1e-5 * composition.DELTA_RESERVE
 
 
 @pytest.mark.parametrize("epsilon", [1e308, 10**400, -(10**400), 1e7, float("nan"), "1", None])
 def test_an_epsilon_that_no_run_could_mean_is_refused_in_one_line(epsilon):
-    for check in (accounting.check, accounting.calibrate):
+    for check in (composition.check, composition.calibrate):
         with pytest.raises(UsageError, match="not a finite number above 0 and at most 1e"):
             check(epsilon, 1e-5)

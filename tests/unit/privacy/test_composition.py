@@ -6,9 +6,9 @@ import dp_accounting
 import pytest
 from dp_accounting.rdp import RdpAccountant
 
-from synth.privacy import composition
-from synth.privacy.accounting import calibrate
-from synth.privacy.composition import Run, advanced, basic, compose, rdp, zcdp
+from synth.privacy.accounting import compare_runs
+from synth.privacy.accounting.compare_runs import Run, advanced, basic, compose, rdp, zcdp
+from synth.privacy.accounting.composition import calibrate
 
 
 def runs(count: int, *, epsilon: float = 0.5, delta: float = 1e-6) -> list[Run]:
@@ -17,7 +17,7 @@ def runs(count: int, *, epsilon: float = 0.5, delta: float = 1e-6) -> list[Run]:
 
 @pytest.mark.parametrize(("mu", "delta"), [(0.268, 1e-5), (1.0, 1e-6), (3.0, 1e-3)])
 def test_rdp_agrees_with_the_accountant(mu, delta):
-    accountant = RdpAccountant([float(o) for o in composition.ORDERS if o > 1.01])
+    accountant = RdpAccountant([float(o) for o in compare_runs.ORDERS if o > 1.01])
     accountant.compose(dp_accounting.GaussianDpEvent(1 / mu))
     assert rdp(mu**2 / 2, delta) == pytest.approx(accountant.get_epsilon(delta), rel=1e-3)
 
@@ -54,7 +54,7 @@ def test_formulas_by_hand():
 
 
 def ledger(tmp_path, **second):
-    from synth.privacy.ledger import Ledger, Spend
+    from synth.privacy.ledger.ledger import Ledger, Spend
 
     book = Ledger(tmp_path / "ledger.sqlite")
     facts = {"dataset": "d", "delta": 1e-5, "relation": "add_remove", "unit": "row", "engine": "e",
@@ -65,7 +65,7 @@ def ledger(tmp_path, **second):
 
 
 def test_the_ledgers_steps_follow_its_spends(tmp_path):
-    found = composition.ledger_composition(ledger(tmp_path).entries(), "d")
+    found = compare_runs.ledger_composition(ledger(tmp_path).entries(), "d")
     assert [s["runs"] for s in found["steps"]] == [1, 2]
     assert [s["entry"] for s in found["steps"]] == [1, 2]
     assert found["reason"] is None
@@ -73,7 +73,7 @@ def test_the_ledgers_steps_follow_its_spends(tmp_path):
 
 @pytest.mark.parametrize("second", [{"relation": "zero_out"}, {"question": {}}])
 def test_what_does_not_add_up_is_not_composed(tmp_path, second):
-    found = composition.ledger_composition(ledger(tmp_path, **second).entries(), "d")
+    found = compare_runs.ledger_composition(ledger(tmp_path, **second).entries(), "d")
     assert found["reason"]
     assert found["steps"] == []
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from synth.errors import BudgetError, InputError, UsageError
-from synth.privacy.ledger import Ledger, Spend, default_path
+from synth.privacy.ledger.ledger import Ledger, Spend, default_path
 
 
 def charge(epsilon=0.1, *, dataset="census", delta=1e-5, **changed):
@@ -250,7 +250,7 @@ def test_many_processes_agree_on_one_key(tmp_path):
     ledgers = [Ledger(path) for path in paths]
     code = f"""if True:
         import os, sys
-        from synth.privacy.ledger import Ledger
+        from synth.privacy.ledger.ledger import Ledger
         ledgers = [Ledger(path) for path in {paths!r}]
         print(flush=True)
         sys.stdin.readline()

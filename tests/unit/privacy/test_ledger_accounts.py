@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from synth.errors import BudgetError, UsageError
-from synth.privacy import ledger_accounts, ledger_store
-from synth.privacy.ledger import Ledger, Spend
+from synth.privacy.ledger import accounts, sqlite
+from synth.privacy.ledger.ledger import Ledger, Spend
 
 OLD = Path(__file__).parents[2] / "data" / "ledgers" / "before_accounts.sqlite"
 FACTS = {"delta": 1e-9, "relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
@@ -92,14 +92,14 @@ def test_a_rebuild_is_refused_where_the_lines_themselves_are_damaged(ledger, com
 
 def test_lines_that_an_older_program_adds_are_counted(ledger):
     """It knows the table and its guards, and nothing of accounts."""
-    original = ledger_accounts.follow
+    original = accounts.follow
     try:
-        ledger_accounts.follow = lambda _: None
-        with ledger_store.connection(ledger.path) as db, ledger_store.locked(db):
+        accounts.follow = lambda _: None
+        with sqlite.connection(ledger.path) as db, sqlite.locked(db):
             line = {"run": "old", "dataset": "Census", "relation": "add_remove", "unit": "row", "actor": "a"}
-            ledger_store.append(db, kind="spend", question={}, epsilon=0.05, delta=0.0, **line)
+            sqlite.append(db, kind="spend", question={}, epsilon=0.05, delta=0.0, **line)
     finally:
-        ledger_accounts.follow = original
+        accounts.follow = original
     total = ledger.summary("census")[0]
     assert (total.runs, total.epsilon, total.spellings) == (4, 0.95, ("census", "Census"))
     with pytest.raises(BudgetError, match=r"remaining 0\.05"):
@@ -113,9 +113,9 @@ def test_a_check_reads_no_more_lines_the_longer_the_ledger_is(tmp_path):
     for number in (20, 2000):
         book = Ledger(tmp_path / f"{number}.sqlite")
         book.set_policy("census", max_epsilon=1e6, max_delta=0.5)
-        with ledger_store.writing(book.path) as db:
+        with sqlite.writing(book.path) as db:
             for i in range(number):
-                ledger_store.append(
+                sqlite.append(
                     db, kind="spend", question={}, run=f"r{i}", dataset="census", epsilon=0.1, relation="add_remove",
                     unit="row",
                 )  # fmt: skip
@@ -129,18 +129,18 @@ def test_a_check_reads_no_more_lines_the_longer_the_ledger_is(tmp_path):
 
 def steps(book, act) -> int:
     """Hundreds of steps that SQLite took."""
-    taken, connection = [0], ledger_store.sqlite3.connect
+    taken, connection = [0], sqlite.sqlite3.connect
 
     def counting(*args, **options):
         db = connection(*args, **options)
         db.set_progress_handler(lambda: taken.__setitem__(0, taken[0] + 1) or 0, 100)
         return db
 
-    ledger_store.sqlite3.connect = counting
+    sqlite.sqlite3.connect = counting
     try:
         act(book)
     finally:
-        ledger_store.sqlite3.connect = connection
+        sqlite.sqlite3.connect = connection
     return taken[0]
 
 
@@ -186,7 +186,7 @@ def test_an_older_ledger_opens_and_two_spellings_of_a_name_are_one_account(old):
                 attempt(charge(0.4, dataset="Census"))
         if not written:
             old.spend(charge(0.01, dataset="free"))
-            with ledger_store.connection(old.path) as db:
+            with sqlite.connection(old.path) as db:
                 assert db.execute("SELECT count(*) FROM account").fetchone()[0] == 3
             assert old.summary("free")[0].runs == 2
             old.set_policy("free", max_epsilon=9)

@@ -13,12 +13,12 @@ from contextlib import closing
 import pytest
 
 from synth.errors import InputError
-from synth.privacy.ledger import Ledger, Spend
+from synth.privacy.ledger.ledger import Ledger, Spend
 
 SPENDER = textwrap.dedent("""
     import sys
     from synth.errors import BudgetError
-    from synth.privacy.ledger import Ledger, Spend
+    from synth.privacy.ledger.ledger import Ledger, Spend
 
     ledger = Ledger(sys.argv[1])
     for _ in range(int(sys.argv[2])):
@@ -174,7 +174,7 @@ def test_a_read_only_ledger_can_be_read_and_not_charged(tmp_path):
     tmp_path.chmod(0o555)
     code = f"""if True:
         import os
-        import synth.privacy.ledger as module, synth.errors as errors
+        import synth.privacy.ledger.ledger as module, synth.errors as errors
         if os.geteuid() == 0:
             os.setuid(65534)
         ledger = module.Ledger({str(path)!r})

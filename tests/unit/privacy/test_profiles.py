@@ -7,8 +7,9 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import integrate, stats
 
-from synth.privacy import losses
-from synth.privacy.profiles import (
+from synth.privacy.accounting import slice_pld
+from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE
+from synth.privacy.accounting.slice_profile import (
     Shift,
     delta,
     epsilon_at,
@@ -19,7 +20,6 @@ from synth.privacy.profiles import (
     slice_sigma,
     theorem_1,
 )
-from synth.privacy.reserves import DELTA_RESERVE, EPSILON_RESERVE
 
 TABLE = [  # dim 100, delta 1e-5, sensitivity 1: num_slices, epsilon, Gaussian, rotation, Theorem 1, all rounded up
     (100, 5.1, 0.915, 0.877, 1.150),
@@ -119,7 +119,7 @@ def test_subsampling_helps_and_agrees_with_dp_accounting_where_the_shift_is_fixe
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 def test_loss_distribution_is_pessimistic_and_close(law, rate):
-    one = losses.distribution(law, ratio=0.8, rate=rate)
+    one = slice_pld.distribution(law, ratio=0.8, rate=rate)
     for epsilon in (0.05, 0.4, 1.5):
         exact = delta(epsilon, law, ratio=0.8, rate=rate)
         assert exact * (1 - 1e-9) <= one.get_delta_for_epsilon(epsilon) <= exact * 1.002 + 1e-12
@@ -130,7 +130,7 @@ def test_gaussians_beside_slices_add_to_the_square_of_mu():
     both = delta(1.0, Shift(4, 4, "rotation"), ratio=0.3, beside=0.4)
     assert both == pytest.approx(float(gaussian_delta(1.0, 0.5)), rel=1e-9)
     law = Shift(12, 6)
-    composed = losses.epsilon([(law, 0.5, 1.0, 1)], 1e-6, beside=0.4)
+    composed = slice_pld.epsilon([(law, 0.5, 1.0, 1)], 1e-6, beside=0.4)
     exact = epsilon_at(1e-6, law, ratio=0.5, beside=0.4)
     assert exact <= composed <= exact * 1.001
 
@@ -183,7 +183,7 @@ def test_calibration_is_on_the_safe_side_and_wastes_little(facts):
 
 
 def test_a_whole_rotation_is_an_ordinary_gaussian():
-    from synth.privacy.accounting import calibrate
+    from synth.privacy.accounting.composition import calibrate
 
     sigma = slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=9, num_slices=9, directions="rotation")
     assert sigma == pytest.approx(1 / calibrate(1.0, 1e-5), rel=1e-6)

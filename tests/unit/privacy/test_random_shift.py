@@ -7,8 +7,8 @@ import pytest
 
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import counts, slices
-from synth.privacy import accounting
-from synth.privacy.accounting import (
+from synth.privacy.accounting import composition
+from synth.privacy.accounting.composition import (
     COMPOSED,
     INTEGRATED,
     Event,
@@ -58,8 +58,8 @@ def test_slices_have_no_mu():
 
 
 def test_gaussian_events_compose_as_ever():
-    assert epsilon_of([COUNTED] * 3, 1e-5) == derived_epsilon(accounting.total_mu([COUNTED] * 3), 1e-5)
-    assert accountant([COUNTED]) == accounting.ACCOUNTANT
+    assert epsilon_of([COUNTED] * 3, 1e-5) == derived_epsilon(composition.total_mu([COUNTED] * 3), 1e-5)
+    assert accountant([COUNTED]) == composition.ACCOUNTANT
     assert epsilon_of([], 1e-5) == 0.0
 
 
@@ -170,7 +170,7 @@ def test_the_sampler_stays_within_its_reserve_for_sixty_columns(epsilon, facts):
     sigma = slices.sensitivity(Slices(purpose="t", encoding=WIDE, sigma=1.0, groups=9), near) / calibrate(epsilon, 1e-5)
     question = Slices(purpose="t", encoding=WIDE, sigma=sigma, groups=9, **facts)
     (one,) = slices.events(question, near)
-    cost = accounting.imprecision(one, cells=slices.changed_cells(question, near), epsilon=epsilon, delta=1e-5)
+    cost = composition.imprecision(one, cells=slices.changed_cells(question, near), epsilon=epsilon, delta=1e-5)
     assert reserve_taken(cost, epsilon, 1e-5) < 0.5
 
 

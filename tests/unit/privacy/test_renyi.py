@@ -4,22 +4,22 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-from synth.privacy import renyi
-from synth.privacy.accounting import derived_epsilon
+from synth.privacy.accounting import functional_renyi
+from synth.privacy.accounting.composition import derived_epsilon
 from synth.privacy.relation import Relation
 
 ADD = Relation.ADD_REMOVE
 REPLACE = Relation.REPLACE_ONE
 
 
-def theirs(event, count=1, orders=renyi.ORDERS):
+def theirs(event, count=1, orders=functional_renyi.ORDERS):
     return RdpAccountant(orders=list(orders)).compose(event, count)
 
 
 @pytest.mark.parametrize("sigma", [0.7, 2.0, 30.0])
 @pytest.mark.parametrize("steps", [1, 50])
 def test_gaussians_agree_with_the_library(sigma, steps):
-    curve = renyi.sequential([renyi.gaussian(sensitivity=1, sigma=sigma)] * steps)
+    curve = functional_renyi.sequential([functional_renyi.gaussian(sensitivity=1, sigma=sigma)] * steps)
     account = theirs(GaussianDpEvent(sigma), steps)
     assert curve.values == pytest.approx(list(account._rdp), rel=1e-9)
     assert curve.epsilon(1e-5) == pytest.approx(account.get_epsilon(1e-5), rel=1e-6)
@@ -28,51 +28,54 @@ def test_gaussians_agree_with_the_library(sigma, steps):
 @pytest.mark.parametrize("rate", [0.0, 1e-3, 0.05, 0.5, 1.0])
 @pytest.mark.parametrize("sigma", [0.8, 2.0, 10.0])
 def test_subsampling_agrees_with_the_library(rate, sigma):
-    curve = renyi.subsampled(sensitivity=1, sigma=sigma, rate=rate, relation=ADD)
+    curve = functional_renyi.subsampled(sensitivity=1, sigma=sigma, rate=rate, relation=ADD)
     account = theirs(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), 100)
-    hundred = renyi.sequential([curve] * 100)
+    hundred = functional_renyi.sequential([curve] * 100)
     assert hundred.values == pytest.approx(list(account._rdp), rel=1e-6, abs=1e-9)
 
 
 def test_a_sensitivity_is_a_change_of_scale():
-    a, b = renyi.gaussian(sensitivity=3, sigma=6), renyi.gaussian(sensitivity=1, sigma=2)
+    a, b = functional_renyi.gaussian(sensitivity=3, sigma=6), functional_renyi.gaussian(sensitivity=1, sigma=2)
     assert a.values == pytest.approx(b.values)
     more = {"rate": 0.1, "relation": ADD}
-    c, d = renyi.subsampled(sensitivity=3, sigma=6, **more), renyi.subsampled(sensitivity=1, sigma=2, **more)
+    c, d = (
+        functional_renyi.subsampled(sensitivity=3, sigma=6, **more),
+        functional_renyi.subsampled(sensitivity=1, sigma=2, **more),
+    )
     assert c.values == pytest.approx(d.values)
 
 
 def test_parts_cost_the_dearest_when_a_row_comes_or_goes():
-    parts = [renyi.gaussian(sensitivity=1, sigma=s, orders=(2, 8)) for s in (1.0, 2.0, 4.0)]
-    assert renyi.parallel(parts, relation=ADD).values == parts[0].values
+    parts = [functional_renyi.gaussian(sensitivity=1, sigma=s, orders=(2, 8)) for s in (1.0, 2.0, 4.0)]
+    assert functional_renyi.parallel(parts, relation=ADD).values == parts[0].values
 
 
 def test_parts_cost_two_when_a_row_is_replaced():
     """A changed label leaves one part and enters another; seven equal parts cost twice one, not once."""
     root = 2**0.5
-    parts = [renyi.gaussian(sensitivity=1, sigma=2.0)] * 7
-    within = [renyi.gaussian(sensitivity=root, sigma=2.0)] * 7
-    both = renyi.parallel(parts, relation=REPLACE, replaced=within)
-    assert both.values == pytest.approx(renyi.gaussian(sensitivity=root, sigma=2.0).values)
-    uneven = [renyi.gaussian(sensitivity=1, sigma=s, orders=(2,)) for s in (1.0, 2.0)]
-    inside = [renyi.gaussian(sensitivity=1e-3, sigma=1.0, orders=(2,))] * 2
-    assert renyi.parallel(uneven, relation=REPLACE, replaced=inside).values == pytest.approx((1 + 0.25,))
+    parts = [functional_renyi.gaussian(sensitivity=1, sigma=2.0)] * 7
+    within = [functional_renyi.gaussian(sensitivity=root, sigma=2.0)] * 7
+    both = functional_renyi.parallel(parts, relation=REPLACE, replaced=within)
+    assert both.values == pytest.approx(functional_renyi.gaussian(sensitivity=root, sigma=2.0).values)
+    uneven = [functional_renyi.gaussian(sensitivity=1, sigma=s, orders=(2,)) for s in (1.0, 2.0)]
+    inside = [functional_renyi.gaussian(sensitivity=1e-3, sigma=1.0, orders=(2,))] * 2
+    assert functional_renyi.parallel(uneven, relation=REPLACE, replaced=inside).values == pytest.approx((1 + 0.25,))
 
 
 def test_what_has_no_proof_is_refused():
     with pytest.raises(ValueError, match="replace_one"):
-        renyi.subsampled(sensitivity=1, sigma=1, rate=0.1, relation=REPLACE)
+        functional_renyi.subsampled(sensitivity=1, sigma=1, rate=0.1, relation=REPLACE)
     with pytest.raises(ValueError, match="replace_one"):
-        renyi.parallel([renyi.gaussian(sensitivity=1, sigma=1)], relation=REPLACE)
+        functional_renyi.parallel([functional_renyi.gaussian(sensitivity=1, sigma=1)], relation=REPLACE)
     with pytest.raises(ValueError, match="same orders"):
-        renyi.sequential([renyi.gaussian(sensitivity=1, sigma=1, orders=(o,)) for o in (2, 3)])
+        functional_renyi.sequential([functional_renyi.gaussian(sensitivity=1, sigma=1, orders=(o,)) for o in (2, 3)])
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.1])
 def test_the_exact_profile_is_never_worse(epsilon):
     """What the published analysis needs is more noise than the exact calculus, by 7 to 10 %."""
-    sigma = renyi.least_sigma(epsilon=epsilon, delta=1e-5, sensitivity=1.0)
+    sigma = functional_renyi.least_sigma(epsilon=epsilon, delta=1e-5, sensitivity=1.0)
     exact = derived_epsilon(1 / sigma, 1e-5)
     assert exact < 0.96 * epsilon
-    assert renyi.gaussian(sensitivity=1, sigma=sigma).epsilon(1e-5) <= epsilon
+    assert functional_renyi.gaussian(sensitivity=1, sigma=sigma).epsilon(1e-5) <= epsilon
     assert derived_epsilon(1.11 / sigma, 1e-5) > epsilon

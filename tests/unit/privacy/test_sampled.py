@@ -11,8 +11,9 @@ from dp_accounting.rdp import RdpAccountant
 from scipy import integrate, stats
 
 from synth.errors import UsageError
-from synth.privacy import sampled, tabled
-from synth.privacy.accounting import REPLACED, SAMPLED, SLICES, Event, accountant, epsilon_of, imprecision
+from synth.privacy import noise_table
+from synth.privacy.accounting import subsampled_gaussian
+from synth.privacy.accounting.composition import REPLACED, SAMPLED, SLICES, Event, accountant, epsilon_of, imprecision
 from synth.questions.gradients import FINE
 
 CASES = [(2.4, 0.02, 600), (0.9, 0.01, 300), (5.0, 0.1, 150)]
@@ -26,7 +27,7 @@ def theirs(kind, sigma, rate, steps, delta):
 @pytest.mark.parametrize(("sigma", "rate", "steps"), CASES)
 def test_epsilon_is_dp_accountings_and_below_renyis(sigma, rate, steps):
     """The same law through dp_accounting's own accountant, at its finer step: 0.1 % apart; Renyi's bound is larger."""
-    ours = sampled.epsilon(((1 / sigma, rate, steps, False),), 1e-5)
+    ours = subsampled_gaussian.epsilon(((1 / sigma, rate, steps, False),), 1e-5)
     assert ours == pytest.approx(theirs(PLDAccountant, sigma, rate, steps, 1e-5), rel=1e-3)
     assert ours < theirs(RdpAccountant, sigma, rate, steps, 1e-5)
 
@@ -36,7 +37,9 @@ def test_opacus_agrees(sigma, rate, steps):
     """Opacus' accountant, written by others on another principle, states an error of 0.01 and keeps it."""
     prv = pytest.importorskip("opacus.accountants").PRVAccountant()
     prv.history = [(sigma, rate, steps)]
-    assert sampled.epsilon(((1 / sigma, rate, steps, False),), 1e-5) == pytest.approx(prv.get_epsilon(1e-5), abs=0.015)
+    assert subsampled_gaussian.epsilon(((1 / sigma, rate, steps, False),), 1e-5) == pytest.approx(
+        prv.get_epsilon(1e-5), abs=0.015
+    )
 
 
 def between(first, second, epsilon):
@@ -58,7 +61,7 @@ def test_a_replaced_row_costs_no_more_than_the_bound(rate, epsilon, turn):
     """Wherever the two places lie: numeric divergences on a grid, of the mixtures themselves, stay below."""
     here, there = (0.8, 0.0), (0.8 * np.cos(turn), 0.8 * np.sin(turn))
     p, q = (plane([(0, 0), c], [1 - rate, rate], 0.05) for c in (here, there))
-    bound = float(sampled.replaced_delta(np.array([epsilon]), ratio=0.8, rate=rate)[0])
+    bound = float(subsampled_gaussian.replaced_delta(np.array([epsilon]), ratio=0.8, rate=rate)[0])
     assert between(p, q, epsilon) <= bound + 1e-6
     if turn == np.pi and epsilon == 0.0:
         assert between(p, q, epsilon) == pytest.approx(bound, rel=1e-2)  # it is no idle bound
@@ -74,9 +77,9 @@ def test_half_the_bound_would_be_found_out():
 @pytest.mark.parametrize(("ratio", "rate"), [(0.4, 0.02), (1.5, 0.1), (0.01, 0.5)])
 def test_the_replaced_rows_law_is_a_law(ratio, rate):
     """Masses are not negative and its divergences are at least the bound they were made of."""
-    law = sampled._replaced(ratio, rate, 1e-3)
+    law = subsampled_gaussian._replaced(ratio, rate, 1e-3)
     for epsilon in (0.0, 0.05, 0.3, 1.0):
-        bound = float(sampled.replaced_delta(np.array([epsilon]), ratio=ratio, rate=rate)[0])
+        bound = float(subsampled_gaussian.replaced_delta(np.array([epsilon]), ratio=ratio, rate=rate)[0])
         assert float(law.get_delta_for_epsilon(epsilon)) >= bound - 1e-12
 
 
@@ -90,7 +93,9 @@ def test_replaced_rows_at_rate_one_are_a_gaussian_of_twice_the_shift():
 @pytest.mark.parametrize(("epsilon", "beside"), [(0.05, 0.005), (1.0, 0.146), (8.0, 0.0)])
 def test_the_calibrated_noise_spends_what_was_asked(epsilon, beside, replaced):
     """Accountant and wish agree to 1e-6, from below."""
-    sigma = sampled.sampled_sigma(epsilon=epsilon, delta=1e-5, rate=0.02, steps=20, beside=beside, replaced=replaced)
+    sigma = subsampled_gaussian.sampled_sigma(
+        epsilon=epsilon, delta=1e-5, rate=0.02, steps=20, beside=beside, replaced=replaced
+    )
     kind = REPLACED if replaced else SAMPLED
     events = [Event(name="a", kind=kind, sensitivity=1.0, sigma=sigma, rate=0.02, count=20)]
     events += [Event(name="b", sensitivity=beside, sigma=1.0)] if beside else []
@@ -100,7 +105,7 @@ def test_the_calibrated_noise_spends_what_was_asked(epsilon, beside, replaced):
 
 def test_no_noise_is_enough_where_nothing_is_left():
     with pytest.raises(UsageError, match="larger share"):
-        sampled.sampled_sigma(epsilon=0.1, delta=1e-5, rate=0.02, steps=20, beside=1.0)
+        subsampled_gaussian.sampled_sigma(epsilon=0.1, delta=1e-5, rate=0.02, steps=20, beside=1.0)
 
 
 def test_events_of_samples_keep_to_themselves():
@@ -130,10 +135,12 @@ def test_the_table_is_the_rounded_gaussian_to_126_places():
     """Against another library's error function at 400 bits, rounded down."""
     with mpmath.workprec(400):
         for k in (0, 1, 100, FINE, 3 * FINE, 9 * FINE, 13 * FINE):
-            exact = mpmath.erf((mpmath.mpf(k) + 0.5) / FINE / mpmath.sqrt(2)) * mpmath.mpf(2) ** tabled.PLACES
-            assert -1.001 < tabled.thresholds()[k] - exact <= 0
-    assert tabled.thresholds() == sorted(tabled.thresholds())
-    assert tabled.thresholds()[FINE] / 2**tabled.PLACES == pytest.approx(erf((1 + 0.5 / FINE) / sqrt(2)), rel=1e-12)
+            exact = mpmath.erf((mpmath.mpf(k) + 0.5) / FINE / mpmath.sqrt(2)) * mpmath.mpf(2) ** noise_table.PLACES
+            assert -1.001 < noise_table.thresholds()[k] - exact <= 0
+    assert noise_table.thresholds() == sorted(noise_table.thresholds())
+    assert noise_table.thresholds()[FINE] / 2**noise_table.PLACES == pytest.approx(
+        erf((1 + 0.5 / FINE) / sqrt(2)), rel=1e-12
+    )
 
 
 def test_profile_of_one_step_by_hand():
@@ -146,4 +153,4 @@ def test_profile_of_one_step_by_hand():
 
     start = sigma**2 * log((exp(epsilon) - 1 + rate) / rate) + 0.5  # where the gap opens
     exact = integrate.quad(gap, start, 20)[0]
-    assert sampled.epsilon(((1 / sigma, rate, 1, False),), exact) == pytest.approx(epsilon, abs=1e-4)
+    assert subsampled_gaussian.epsilon(((1 / sigma, rate, 1, False),), exact) == pytest.approx(epsilon, abs=1e-4)

@@ -7,14 +7,14 @@ import pytest
 from pages import check
 from report_release import report_release  # noqa: F401
 
-from synth import bundle, report
 from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Marginal, Slices, SlicesRelease
-from synth.reporting import publishable
-from synth.reporting.noisy import NoisyTable, agreement, tables, total
+from synth.release import folder
+from synth.report import publish, publishable
+from synth.report.noisy_tables import NoisyTable, agreement, tables, total
 
 
 def test_the_page_needs_nothing_but_itself_and_costs_nothing(release, tmp_path):
-    paths = report.write(release[0], tmp_path / "p.html")
+    paths = publish.write(release[0], tmp_path / "p.html")
     text = (tmp_path / "p.html").read_text()
     check(text)
     assert "steward" not in text
@@ -28,12 +28,12 @@ def test_it_is_made_without_the_real_table(release, tmp_path):
     import shutil
 
     shutil.copytree(release[0], tmp_path / "alone")
-    first, second = (report.publishable_page(report.gather(f), f) for f in (release[0], tmp_path / "alone"))
+    first, second = (publish.publishable_page(publish.gather(f), f) for f in (release[0], tmp_path / "alone"))
     assert first == second
 
 
 def test_rows_are_estimated_within_their_error(release):
-    assert report.gather(release[0]).rows == pytest.approx(1500, abs=40)
+    assert publish.gather(release[0]).rows == pytest.approx(1500, abs=40)
 
 
 def table(values, sigma, cells=None):
@@ -90,7 +90,7 @@ def test_one_hot_slices_tell_noisy_counts():
 
 
 def test_a_release_without_counts_says_so(release):
-    stored = bundle.load_release(release[0])
+    stored = folder.load_release(release[0])
     found = publishable.gather([], {"age": np.arange(5)}, public_rows=None, kinds=("embedding",))
     text = publishable.render(found, schema=stored.setting.schema, about=stored.card)
     check(text)

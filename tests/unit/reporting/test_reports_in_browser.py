@@ -5,9 +5,10 @@ import shutil
 import pytest
 from report_release import report_release  # noqa: F401
 
-from synth import card_page, report, steward_report
-from synth.card_check import load
 from synth.evaluate.examination import Limits
+from synth.release.card.verify import load
+from synth.report import card_page, publish
+from synth.report.steward import write
 
 pytestmark = pytest.mark.slow
 
@@ -29,9 +30,9 @@ def pages(release, tmp_path_factory):
     folder, table = release
     place = tmp_path_factory.mktemp("pages")
     limits = Limits(rows=500, quality=200, models=500, classifier=200, nearest=100)
-    found = steward_report.examine(folder, real=table, limits=limits)
-    steward_report.write(found, folder, place / "steward.html")
-    report.write(folder, place / "publishable.html")
+    found = write.examine(folder, real=table, limits=limits)
+    write.write(found, folder, place / "steward.html")
+    publish.write(folder, place / "publishable.html")
     (place / "card.html").write_text(card_page.render_html(load(folder)))
     return sorted(place.glob("*.html"))
 

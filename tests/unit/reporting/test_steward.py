@@ -8,9 +8,9 @@ import pytest
 from pages import check
 from report_release import report_release  # noqa: F401
 
-from synth import steward_report
 from synth.errors import InputError, UsageError
 from synth.evaluate.examination import Limits
+from synth.report.steward import write
 
 SMALL = Limits(rows=600, quality=300, models=600, classifier=300, nearest=200)
 
@@ -18,9 +18,9 @@ SMALL = Limits(rows=600, quality=300, models=600, classifier=300, nearest=200)
 @pytest.fixture(scope="module")
 def made(release, tmp_path_factory):
     folder, table = release
-    found = steward_report.examine(folder, real=table, target="ill", limits=SMALL)
+    found = write.examine(folder, real=table, target="ill", limits=SMALL)
     out = tmp_path_factory.mktemp("report") / "r.html"
-    return found, steward_report.write(found, folder, out)
+    return found, write.write(found, folder, out)
 
 
 def test_the_page_needs_nothing_but_itself(made):
@@ -61,25 +61,25 @@ def test_every_line_that_was_promised_is_there(made):
 
 def test_forecasts_come_from_the_plan(release, made):
     told = {f.name: f.forecast for f in made[0].figures}
-    assert told["one_way"] == steward_report.forecast(release[0])["one_way"]
+    assert told["one_way"] == write.forecast(release[0])["one_way"]
     assert told["two_way"] > 0
 
 
 def test_it_may_not_lie_among_the_files_of_a_release(release, made):
     with pytest.raises(UsageError, match="lies in the release"):
-        steward_report.write(made[0], release[0], release[0] / "report.html")
+        write.write(made[0], release[0], release[0] / "report.html")
     with pytest.raises(UsageError, match=r"name a \.html file"):
-        steward_report.write(made[0], release[0], "report.pdf")
+        write.write(made[0], release[0], "report.pdf")
     with pytest.raises(InputError, match="holds no release"):
-        steward_report.examine(release[1].parent, real=release[1])
+        write.examine(release[1].parent, real=release[1])
 
 
 def test_texts_of_the_table_are_escaped(tmp_path):
     import numpy as np
 
-    from synth import schema as schemas
     from synth.evaluate import examination
-    from synth.reporting import steward
+    from synth.report.steward import page as steward
+    from synth.schema import table as schemas
 
     names = ["<script>alert(1)</script>", 'a"&b']
     schema = schemas.parse({"columns": {'<b>"x"</b>': {"type": "categorical", "categories": names},

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth.errors import InputError, UsageError
-from synth.sources import excel, excel_writer, files
+from synth.sources.formats import excel_reader, excel_writer, files
 from tests.conftest import small_frame
 
 SECRET = "s3cret"
@@ -139,7 +139,7 @@ def test_a_merge_is_found_where_two_chunks_meet(tmp_path, monkeypatch):
     made.active.merge_cells("A2:A3")
     made.save(tmp_path / "t.xlsx")
     for size in (7, 11, 13):
-        monkeypatch.setattr(excel, "CHUNK", size)
+        monkeypatch.setattr(excel_reader, "CHUNK", size)
         assert_one_line(tmp_path / "t.xlsx", "merged cells")
 
 
@@ -180,7 +180,7 @@ def bomb(path, name, size):
 
 
 def test_what_would_unpack_to_too_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(excel, "MAX_UNPACKED", 3 << 20)
+    monkeypatch.setattr(excel_reader, "MAX_UNPACKED", 3 << 20)
     path = bomb(book(tmp_path, [["a"], [1]]), "xl/worksheets/other.xml", 4 << 20)
     assert path.stat().st_size < 1 << 16
     assert_one_line(path, "unpacks to more than 3 MiB")

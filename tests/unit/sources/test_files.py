@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth.errors import InputError
-from synth.sources import files
+from synth.sources.formats import files
 
 
 def cells(table, name):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from synth.errors import InputError, UsageError
-from synth.sources.frames import Table, canonical_texts, from_frame
+from synth.sources.formats.text_table import Table, canonical_texts, from_frame
 
 KEY = b"sixteen byte key"
 
@@ -117,7 +117,7 @@ def test_fingerprint_sees_cells_rows_names_pairings_and_the_key():
 
 
 def test_canonical_texts_are_those_of_the_schema():
-    from synth.schema import canonical
+    from synth.schema.table import canonical
 
     texts = [" 3.0", "3.00", "a.0", "-1.0 ", "10", "", "  ", "0.0", "1.50", "+2.0", "\u0663.0"]
     assert canonical_texts(texts) == [canonical(t) for t in texts]

@@ -7,15 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth import pipeline
 from synth.errors import InputError
+from synth.pipeline import run as pipeline
 from synth.privacy.noise import SeededNoise
-from synth.schema import canonical, parse
-from synth.sources import persons as persons_module
-from synth.sources.frames import Text
-from synth.sources.persons import Persons
-from synth.sources.places import ParquetPlace
-from synth.units import keep_parts
+from synth.schema.table import canonical, parse
+from synth.sources.contribution_bound import keep_parts
+from synth.sources.formats.text_table import Text
+from synth.sources.rows import persons as persons_module
+from synth.sources.rows.persons import Persons
+from synth.sources.table_source import ParquetPlace
 
 
 def drawn(count: int, people: int) -> np.ndarray:

@@ -9,15 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth import drawing, pipeline
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger import Ledger
+from synth.pipeline import draw_rows
+from synth.pipeline import run as pipeline
+from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
-from synth.schema import parse
-from synth.sources import delimited, files
-from synth.sources.engines import Engine
-from synth.sources.places import ParquetPlace, place_of
-from synth.sources.warehouse import WarehousePlace
+from synth.schema.table import parse
+from synth.sources.engines.engine import Engine
+from synth.sources.engines.warehouse import WarehousePlace
+from synth.sources.formats import csv_reader, files
+from synth.sources.table_source import ParquetPlace, place_of
 from tests.engines import PASSWORD, fill, postgres
 
 SCHEMA = {
@@ -124,7 +125,7 @@ def model(folder, tmp_path):
 
 def test_blocks_of_rows_make_one_table(model, tmp_path, monkeypatch):
     """Every block has even proportions of its own, identifiers run on, and a Parquet file has a row group for each."""
-    monkeypatch.setattr(drawing, "BLOCK", 1000)
+    monkeypatch.setattr(draw_rows, "BLOCK", 1000)
     whole, _ = pipeline.sample(model, num_rows=3500, seed=1)
     for name in ("t.csv", "t.csv.gz", "t.parquet"):
         assert pipeline.sample_to(model, tmp_path / name, num_rows=3500, seed=1) == (3500, 1.0)
@@ -138,8 +139,8 @@ def test_blocks_of_rows_make_one_table(model, tmp_path, monkeypatch):
 
 
 def test_a_long_run_writes_blocks_and_reads_its_frame_from_the_file(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "BLOCK", 1000)
-    monkeypatch.setattr("synth.making.BLOCK", 1000)
+    monkeypatch.setattr(draw_rows, "BLOCK", 1000)
+    monkeypatch.setattr("synth.pipeline.fit_and_draw.BLOCK", 1000)
     result = run(folder, tmp_path / "out", num_rows=2500, seed=3)
     assert len(result.texts) == 0
     assert result.frame.shape == (2500, 2)
@@ -147,7 +148,7 @@ def test_a_long_run_writes_blocks_and_reads_its_frame_from_the_file(folder, tmp_
 
 
 def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
-    monkeypatch.setattr(drawing, "BLOCK", 1000)
+    monkeypatch.setattr(draw_rows, "BLOCK", 1000)
     size, _ = pipeline.sample_to(model, None, num_rows=2500, seed=1, source=cluster.address, out_table="made")
     found = Engine(cluster.address)
     assert next(iter(found.rows('SELECT count(*), min(a), max(a) FROM "made"'))) == [(2500, 0, 9)]
@@ -203,8 +204,8 @@ def test_a_csv_file_is_read_in_parts(tmp_path):
     """Every row once, whatever the size of the parts, and faults are the ones that a check finds."""
     path = tmp_path / "t.csv"
     pd.DataFrame({"a": range(1000), "b": ["x,y"] * 1000}).to_csv(path, index=False)
-    parts = list(delimited.stream(path, ["b", "a"], gathered=1))
+    parts = list(csv_reader.stream(path, ["b", "a"], gathered=1))
     assert pa.concat_tables(parts).column("a").to_pylist() == [str(i) for i in range(1000)]
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(InputError, match="row 3"):
-        list(delimited.stream(path, ["a"]))
+        list(csv_reader.stream(path, ["a"]))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from synth.questions import Bins
-from synth.sources.tally import AXES, Tally, count
+from synth.sources.rows.marginals import AXES, Tally, count
 
 
 def merged(column: str) -> Bins:

@@ -1,0 +1,31 @@
+"""What attackers of limited capacity could learn from a release: a view beside epsilon, never in its place."""
+
+from synth.evaluate.audit.bounded_attackers.attackers import ATTACKERS, Learnt, certain, leakage
+from synth.evaluate.audit.bounded_attackers.closed_form import (
+    gaussian_kl,
+    gaussian_linear_renyi,
+    gaussian_renyi,
+    laplace_kl,
+    laplace_linear_kl,
+    laplace_linear_renyi,
+    laplace_renyi,
+    laplace_renyi_at_least,
+)
+from synth.evaluate.audit.bounded_attackers.exact import restricted_kl, restricted_renyi
+
+__all__ = [
+    "ATTACKERS",
+    "Learnt",
+    "certain",
+    "gaussian_kl",
+    "gaussian_linear_renyi",
+    "gaussian_renyi",
+    "laplace_kl",
+    "laplace_linear_kl",
+    "laplace_linear_renyi",
+    "laplace_renyi",
+    "laplace_renyi_at_least",
+    "leakage",
+    "restricted_kl",
+    "restricted_renyi",
+]

@@ -1,0 +1,162 @@
+"""One journey of a table from a file to the release folder, and all that is seen of it outside the steward's store.
+
+The rows go through `synth.run` itself: the reader of the file, cells placed at random, the bound on a person's rows,
+the ledger, the mechanisms with their noise, the fit, the draw, the files. Nothing of it is replaced.
+"""
+
+import contextlib
+import io
+import json
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synth import jobs
+from synth.errors import InputError, SynthError
+from synth.pipeline import run as pipeline
+from synth.questions import CountsRelease
+from synth.release import folder, safetensors_stream
+from synth.schema.table import Schema
+
+# the ledger's, or time and memory, which an audit of one machine could not judge
+UNSEEN = {"created", "ledger_entry", "started", "updated", "seconds", "seconds_left", "seconds_total", "peak_mib",
+          "pid", "pid_started", "seed"}  # fmt: skip
+PRIVATE = {"steward.json"}  # the steward's own
+TIMED = {"status.json"}  # its length follows from the digits of its times
+MOST_VALUES = 600  # numbers of an array that are looked at one by one
+LEAST_SIGMA = 1.0  # of counts, below which rounding changes their spread
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """``numbers`` and ``texts`` by where they stood; ``answers``: the first counts that were asked for, in units of
+    their claimed noise, None without any. Their questions are fixed before anything is read."""
+
+    numbers: Mapping[str, float]
+    texts: Mapping[str, str]
+    answers: np.ndarray | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ticket:
+    """The public options of a run."""
+
+    schema: Schema
+    method: str
+    epsilon: float
+    delta: float
+    relation: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Shown:
+    """Runs once. ``place``: a folder that holds the table, its ledger and nothing else; it is left as it was found."""
+    kept = {p.name for p in place.iterdir()}
+    out, err = io.StringIO(), io.StringIO()
+    notes: list[str] = []
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        code, message = _run(table, source, ticket, place, notes)
+    texts = {"exit code": str(code), "message": message, "notes": "\n".join(notes), "standard output": out.getvalue(),
+             "standard error": err.getvalue(), "warnings": "\n".join(sorted(str(w.message) for w in told))}  # fmt: skip
+    numbers: dict[str, float] = {}
+    _look(place, kept, numbers, texts)
+    answers = _table_and_answers(place / "out", numbers) if code == 0 else None
+    for path in place.iterdir():
+        if path.name not in kept and not path.name.startswith("ledger."):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return Shown(numbers=numbers, texts={n: t.replace(str(place), "PLACE") for n, t in texts.items()}, answers=answers)
+
+
+class _Noting(jobs.Reporter):
+    """The reporter of a run on the command line, whose notes are listened to."""
+
+    heard: list[str]
+
+    def note(self, message: str) -> None:
+        self.heard.append(message)
+        super().note(message)
+
+
+def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: list[str]) -> tuple[int, str]:
+    """Exit code and message, as the command line gives them."""
+    job = jobs.create({}, folder=place / "job")
+    report = _Noting(job, stages=pipeline.STAGES, bar=True)
+    report.heard = notes
+    try:
+        with report:
+            pipeline.run(
+                table, source=source, schema=ticket.schema, epsilon=ticket.epsilon, delta=ticket.delta,
+                method=ticket.method, relation=ticket.relation, options=ticket.options, dataset="audit",
+                ledger=place / "ledger.sqlite", out=place / "out", device="cpu", reporter=report,
+                steward_log=place / "job" / "steward.json",
+            )  # fmt: skip
+    except SynthError as error:
+        report.finish("failed", str(error), error.exit_code)
+        return error.exit_code, str(error)
+    except Exception as error:  # the command line names the kind alone
+        report.finish("failed", f"internal error {type(error).__name__}", 1)
+        return 1, f"internal error {type(error).__name__}"
+    report.finish("done", "done", 0)
+    return 0, "done"
+
+
+def _look(place: Path, kept: set[str], numbers: dict[str, float], texts: dict[str, str]) -> None:
+    """Names and sizes of files, what their JSON says and their arrays hold."""
+    found = [p for p in sorted(place.rglob("*")) if p.is_file() and p.name not in PRIVATE]
+    found = [p for p in found if p.relative_to(place).parts[0] not in kept and not p.name.startswith("ledger.")]
+    texts["files"] = "\n".join(str(p.relative_to(place)) for p in found)
+    for path in found:
+        name = str(path.relative_to(place))
+        if path.name not in TIMED:
+            numbers[f"size of {name}"] = float(path.stat().st_size)
+        if path.suffix == ".json":
+            _leaves(json.loads(path.read_text(encoding="utf-8")), name, numbers, texts)
+        elif path.suffix == ".safetensors":
+            for array, values in safetensors_stream.read(path)[0].items():
+                numbers |= {f"{name}: {array}, {i}": float(v) for i, v in enumerate(values.ravel()[:MOST_VALUES])}
+
+
+def _leaves(plain: Any, name: str, numbers: dict[str, float], texts: dict[str, str]) -> None:
+    """Everything that a JSON file says, by its place in it."""
+    inside = plain.items() if isinstance(plain, dict) else enumerate(plain) if isinstance(plain, list) else ()
+    for key, value in inside:
+        if key not in UNSEEN:
+            _leaves(value, f"{name}: {key}", numbers, texts)
+    if isinstance(plain, bool | str) or plain is None:
+        texts[name] = str(plain)
+    elif isinstance(plain, int | float):
+        numbers[name] = float(plain)
+
+
+def _table_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | None:
+    """What the synthetic table holds, column by column and row by row; the first answers for ``Shown``."""
+    table = pd.read_csv(out / "synthetic.csv", dtype=str, keep_default_na=False)
+    numbers["rows of the table"] = float(len(table))
+    measured = [c for c in table.columns if c != "person"]
+    for name in measured:
+        numbers |= {f"{name} = {v}": float(n) for v, n in table[name].value_counts().items()}
+    whole = table[measured].agg(" | ".join, axis=1).value_counts()
+    numbers |= {f"row {v}": float(n) for v, n in whole.items()}
+    try:
+        return _standardised(folder.load_release(out).releases)
+    except InputError:  # a method whose release holds no counts
+        return None
+
+
+def _standardised(releases: Any) -> np.ndarray | None:
+    parts = list(_counts(releases))
+    return np.concatenate(parts) if parts else None
+
+
+def _counts(releases: Any) -> Iterator[np.ndarray]:
+    if releases and isinstance(releases[0], CountsRelease):
+        for marginal, values in zip(releases[0].question.marginals, releases[0].values, strict=True):
+            if marginal.sigma >= LEAST_SIGMA:
+                yield values.ravel() / marginal.sigma

@@ -1,0 +1,122 @@
+"""Log likelihood ratios: how much a release speaks for one table against another that an attacker compares it with.
+
+He knows both tables and the mechanism as published, so that a fault in the mechanism is a fault in his formula: the
+auditor's scores (evaluate.audit) do not rely on it.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from synth.evaluate.audit.neighbours import Positions
+from synth.mechanisms import selection
+from synth.questions import (
+    Bins,
+    ChoiceRelease,
+    CountsRelease,
+    EmbeddingRelease,
+    ExternalRelease,
+    PathRelease,
+    SlicesRelease,
+    StepRelease,
+)
+from synth.questions.features import codes, looked_up
+
+
+def ratio(release: Any, one: Positions, other: Positions) -> float:
+    """log p(release | one) - log p(release | other), as far as a closed form goes; 0 for kinds that have none.
+
+    Exact for noisy sums, kernel paths and choices. For slices of random groups the groups' other rows are left out.
+    """
+    match release:
+        case CountsRelease():
+            tables = [(m.bins, v, m.sigma) for m, v in zip(release.question.marginals, release.values, strict=True)]
+            return sum(_table(*t, one, other) for t in tables)
+        case ExternalRelease():
+            told = zip(release.cliques, release.values, release.sigmas, strict=True)
+            bins = release.question.bins
+            return sum(_table(tuple(bins[c] for c in clique), v, s, one, other) for clique, v, s in told)
+        case EmbeddingRelease():
+            means = [release.question.features.of(t).sum(0) for t in (one, other)]
+            return _normal(release.values, means[0], means[1], release.question.sigma)
+        case SlicesRelease():
+            return _slices(release, one, other)
+        case PathRelease():
+            return _path(release, one, other)
+        case StepRelease():
+            return _step(release, one, other)
+        case ChoiceRelease():
+            laws = [selection.scores(release.question, t) / release.question.scale for t in (one, other)]
+            logs = [s - s.max() - np.log(np.exp(s - s.max()).sum()) for s in laws]
+            return float(logs[0][release.index] - logs[1][release.index])
+        case _:
+            return 0.0
+
+
+def _normal(values: np.ndarray, one: np.ndarray, other: np.ndarray, sigma: float) -> float:
+    return float(np.sum((one - other) * (values - (one + other) / 2))) / sigma**2
+
+
+def _table(bins: tuple[Bins, ...], values: np.ndarray, sigma: float, one: Positions, other: Positions) -> float:
+    counts = [counted(bins, t) for t in (one, other)]
+    return _normal(values.ravel(), counts[0], counts[1], sigma)
+
+
+def counted(bins: tuple[Bins, ...], rows: Positions) -> np.ndarray:
+    """Exact counts of one table, flat."""
+    axes = [codes(b, rows[b.column]) for b in bins]
+    inside = np.logical_and.reduce([a >= 0 for a in axes])
+    flat = np.ravel_multi_index([a[inside] for a in axes], [b.size for b in bins])
+    return np.bincount(flat, minlength=prod(b.size for b in bins)).astype(float)
+
+
+def _encoded(release: SlicesRelease, rows: Positions) -> np.ndarray:
+    """Rows as the question's vectors, (n, d); seen through its directions where these are told."""
+    found = np.hstack([looked_up(b, rows[b.bins.column]) for b in release.question.encoding.blocks])
+    return found if release.directions is None else found @ release.directions
+
+
+def _slices(release: SlicesRelease, one: Positions, other: Positions) -> float:
+    """One sum: exact. A sum for each record: the records' own rows. Random groups: a mixture over the unit's group."""
+    sums, sigma = release.values, release.question.sigma
+    tables = [_encoded(release, t) for t in (one, other)]
+    if release.question.groups is None and len(tables[0]) == len(tables[1]):
+        return _normal(sums, tables[0], tables[1], sigma)
+    means = [t.sum(0) for t in tables]
+    if len(sums) == 1:
+        return _normal(sums[0], means[0], means[1], sigma)
+    company = means[1] / len(sums)
+    moved = means[0] - means[1]
+    each = ((sums - company) @ moved - moved @ moved / 2) / sigma**2
+    return float(np.logaddexp.reduce(each) - np.log(len(sums)))
+
+
+def _path(release: PathRelease, one: Positions, other: Positions) -> float:
+    asked = release.question
+    points, unique = np.unique(asked.points, axis=0, return_index=True)
+    if asked.gradients:
+        return 0.0
+    means = [asked.kernel.seen(asked.kernel.points(t), points).sum(0) for t in (one, other)]
+    covariance = asked.sigma**2 * (asked.kernel.gram(points, points) + asked.nugget * np.eye(len(points)))
+    weights = np.linalg.solve(covariance, means[0] - means[1])
+    return float(weights @ (release.values[unique] - (means[0] + means[1]) / 2))
+
+
+def _step(release: StepRelease, one: Positions, other: Positions) -> float:
+    """A sampled sum of clipped gradients, the company's taken at its mean; draws of an autoencoder at zero."""
+    from synth.mechanisms import gradients  # its extra is asked for only where such a method is audited
+
+    plan = release.question.descent
+    taken = gradients.Gradients(plan)
+    taken.at(release.question.weights)
+
+    def summed(rows: Positions) -> np.ndarray:
+        at = np.stack([codes(b, rows[b.column]) for b in plan.bins], axis=1)
+        told = taken.of(at, np.zeros((gradients.CHUNK, plan.latent)))
+        return gradients.on_lattice(told, plan).sum(0) * plan.lattice
+
+    company = summed(other)
+    moved = summed(one) - company
+    speaks = (moved @ (release.values - plan.rate * company) - moved @ moved / 2) / plan.sigma**2
+    return float(np.logaddexp(np.log1p(-plan.rate), np.log(plan.rate) + speaks)) if plan.rate < 1 else float(speaks)

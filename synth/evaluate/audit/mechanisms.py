@@ -1,0 +1,174 @@
+"""Single mechanisms along their worst shift: how near what they let out is to what they claim."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from synth.evaluate.audit.likelihood_ratios import ratio
+from synth.evaluate.audit.neighbours import ODD, Pair, Positions, worst_pair
+from synth.evaluate.audit.statistics import DELTA, Claim, Finding, examine
+from synth.pipeline.budget import mechanisms
+from synth.privacy.accounting.composition import GAUSSIAN, calibrate, derived_epsilon, epsilon_of, total_mu
+from synth.privacy.noise import SystemNoise
+from synth.questions import (
+    Bins,
+    Block,
+    Counts,
+    Embedding,
+    Encoding,
+    Marginal,
+    Path,
+    ProductKernel,
+    Slices,
+    SlicesRelease,
+    Tensors,
+    Term,
+)
+from synth.questions.features import looked_up
+from synth.questions.paths import LEAST_NUGGET
+
+KIND = Bins.each("kind", 4)
+TABLES = 3  # tables of counts that share the budget; of one alone, rounding would hide much of a small noise
+BATCH = 50  # as many draws of them for the price of one question
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bare:
+    """``mu`` estimated from draws, ``claimed`` by the events; the epsilons that both come to at ``delta``."""
+
+    name: str
+    claimed: float
+    mu: float
+    epsilon_claimed: float
+    epsilon_implied: float
+    delta: float
+    draws: int
+    finding: Finding = field(repr=False)
+
+
+def counted(sigma: float, turn: int) -> Any:  # noqa: ARG001
+    """Equal tables, each with noise of its own: ``BATCH`` draws of ``TABLES``."""
+    marginal = Marginal(bins=(KIND,), sigma=sigma * sqrt(TABLES))
+    return Counts(purpose="counts", marginals=(marginal,) * (TABLES * BATCH))
+
+
+def whole_rotation(sigma: float, turn: int) -> Any:  # noqa: ARG001
+    """Grouped slices on all directions of a rotation, in one group."""
+    return Slices(purpose="slices", encoding=_encoding(), sigma=sigma, groups=1)
+
+
+def gaussian_directions(sigma: float, turn: int) -> Any:  # noqa: ARG001
+    """Slices on Gaussian directions, whose shift is random and told."""
+    return Slices(purpose="slices", encoding=_encoding(), sigma=sigma, groups=1, directions="gaussian", num_slices=4)
+
+
+def embedded(sigma: float, turn: int) -> Any:  # noqa: ARG001
+    """A noised sum of features of unit norm."""
+    one_hot = Block.one_hot(KIND, weight=1.0)
+    return Embedding(purpose="embedding", features=Tensors(terms=(Term(blocks=(one_hot,), weight=1.0),)), sigma=sigma)
+
+
+def on_a_path(sigma: float, turn: int) -> Any:
+    """A new path each time, told at all kinds of rows."""
+    table = np.full((4, 4), 0.3) + 0.7 * np.eye(4)
+    kernel = ProductKernel(bins=(KIND,), tables=(table,))
+    return Path(name=f"path {turn}", purpose="path", kernel=kernel, sigma=sigma, nugget=LEAST_NUGGET,
+                points=np.arange(4)[:, None])  # fmt: skip
+
+
+def _encoding() -> Encoding:
+    return Encoding(blocks=(Block.one_hot(KIND, weight=1.0),))
+
+
+BARE: dict[str, Callable[[float, int], Any]] = {
+    "counts": counted,
+    "slices, rotation": whole_rotation,
+    "slices, Gaussian directions": gaussian_directions,
+    "embeddings": embedded,
+    "functional": on_a_path,
+}
+
+
+def bare(
+    name: str,
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    draws: int = 100_000,
+    confidence: float = 0.999,
+    scale: float = 1.0,
+) -> Bare:
+    """Estimates mu of one mechanism from ``draws`` answers on each of two neighbouring tables, standardised.
+
+    Where the shift is random, mu is in units of the shift that each answer tells of itself: what is estimated is then
+    the mechanism's sensitivity / sigma. The estimate's error is about sqrt(2 / draws). ``scale``: of the noise that is
+    really drawn, against the noise that is claimed; to see that an audit notices.
+    """
+    mu, pair, ask = calibrate(epsilon, delta), worst_pair("add_remove"), BARE[name]
+    (one, size), (other, _) = (_scores(ask, 1 / mu, scale, pair, rows, draws) for rows in (pair.one, pair.other))
+    spread = sqrt((one.var(ddof=1) + other.var(ddof=1)) / 2)
+    found = float(one.mean() - other.mean()) / spread * (mu / size)
+    return Bare(
+        name=name,
+        claimed=mu,
+        mu=found,
+        epsilon_claimed=derived_epsilon(mu, delta),
+        epsilon_implied=derived_epsilon(found, delta),
+        delta=delta,
+        draws=len(one),
+        finding=examine(one, other, claim=_claim(ask(1 / mu, 0), pair, delta), confidence=confidence,
+                        names=["likelihood"]),
+    )  # fmt: skip
+
+
+def _claim(question: Any, pair: Pair, delta: float) -> Claim:
+    """What one such question claims."""
+    events = mechanisms()[type(question)].events(question, pair.near)
+    if isinstance(question, Counts):
+        events = [replace(events[0], count=TABLES)]
+    mu = total_mu(events) if all(e.kind == GAUSSIAN for e in events) else None
+    profile = tuple((d, epsilon_of(events, d)) for d in (DELTA, 0.05, 0.2))
+    return Claim(epsilon=epsilon_of(events, delta), delta=delta, profile=profile, mu=mu)
+
+
+def _scores(
+    ask: Callable[[float, int], Any], sigma: float, scale: float, pair: Pair, rows: Positions, draws: int
+) -> tuple[np.ndarray, float]:
+    """Log likelihood ratios over their own deviation, and the mean of the deviation that is claimed."""
+    scores: list[float] = []
+    sizes: list[float] = []
+    noise, first = SystemNoise(), ask(sigma * scale, 0)
+    if isinstance(first, Counts):
+        return _counts(first, rows, draws, noise), 1 / sigma
+    known: Mapping[type, Any] = mechanisms()
+    for turn in range(draws):
+        question = first
+        if isinstance(first, Path):
+            question, known = ask(sigma * scale, turn), mechanisms()  # a path is told once
+        release = known[type(question)].answer(question, rows, noise)
+        size = _moved(release, pair) / sigma
+        scores.append(ratio(release, pair.one, pair.other) / (size / scale))
+        sizes.append(size)
+    return np.array(scores), float(np.mean(sizes))
+
+
+def _counts(question: Counts, rows: Positions, draws: int, noise: SystemNoise) -> np.ndarray:
+    """The odd row's cell, summed over ``TABLES`` tables, in units of its noise."""
+    asked, drawn = mechanisms()[Counts], []
+    deviation = question.marginals[0].sigma * sqrt(TABLES)
+    for _ in range(-(-draws // (len(question.marginals) // TABLES))):
+        cells = np.array([v[ODD["kind"]] for v in asked.answer(question, rows, noise).values])
+        drawn.append(cells.reshape(-1, TABLES).sum(1) / deviation)
+    return np.concatenate(drawn)[:draws]
+
+
+def _moved(release: Any, pair: Pair) -> float:
+    """How far the odd row moves this answer, 1 but for random shifts."""
+    if isinstance(release, SlicesRelease) and release.directions is not None:
+        row = {n: a[:1] for n, a in pair.one.items()}
+        moved = np.hstack([looked_up(b, row[b.bins.column]) for b in release.question.encoding.blocks])
+        return float(np.linalg.norm(moved @ release.directions))
+    return 1.0

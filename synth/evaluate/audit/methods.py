@@ -1,0 +1,148 @@
+"""The audit of a method: its releases with many draws, its final tables with fewer, canaries with one run."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.evaluate.audit import runs
+from synth.evaluate.audit.neighbours import Pair, Positions, worst_pair
+from synth.evaluate.audit.statistics import DELTA, Claim, Finding, Guesses, examine
+from synth.pipeline.request import check_schema, generator_named, granted
+from synth.privacy.accounting.composition import GAUSSIAN, Event, epsilon_of
+from synth.privacy.curator import Grant
+from synth.privacy.relation import relation_named
+
+DELTAS = (DELTA, 0.05, 0.2)  # at which the accountant's epsilon is compared as well
+SKIPPED = ("reading of files, cells placed at random, the bound on a person's rows, messages, files",
+           "for these: synth audit --whole")  # fmt: skip
+LEAST = 40  # draws, below which nothing can be said
+Tick = Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What was found of a method at one epsilon. ``violated``: whether any part contradicts the claim."""
+
+    method: str
+    epsilon: float
+    delta: float
+    relation: str
+    max_rows: int
+    outputs: Finding
+    tables: Finding | None
+    canaries: Guesses | None
+    seconds: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is contradicted."""
+        seen = self.canaries is not None and self.canaries.epsilon > self.epsilon
+        return self.outputs.violated or (self.tables is not None and self.tables.violated) or seen
+
+    def plain(self) -> dict[str, Any]:
+        """The audit as JSON data."""
+        parts = {n: None if (f := getattr(self, n)) is None else f.plain() for n in ("outputs", "tables")}
+        return {**{n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "max_rows")},
+                "violated": self.violated, "skipped": SKIPPED[0], **parts,
+                "canaries": asdict(self.canaries) if self.canaries else None, "seconds": self.seconds}  # fmt: skip
+
+    def in_words(self) -> list[str]:
+        """The audit as a few lines."""
+        lines = [f"{self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}: "
+                 f"{'VIOLATED' if self.violated else 'not contradicted'}"]  # fmt: skip
+        for name, found in (("releases", self.outputs), ("synthetic tables", self.tables)):
+            if found is None:
+                continue
+            mu = "" if found.claim.mu is None else f"mu at least {found.mu:.3f} (claimed {found.claim.mu:.3f}), "
+            lines.append(f"  {name}: {mu}epsilon at delta {DELTA:g} at least {found.epsilon:.3f} (claimed "
+                         f"{found.claim.at_audit:.3f}); {found.draws} draws, {found.attack}")  # fmt: skip
+        if self.canaries:
+            c = self.canaries
+            lines.append(f"  canaries: {c.right} of {c.made} guesses right, epsilon at least {c.epsilon:.3f}")
+        return [*lines, f"  skipped: {'; '.join(SKIPPED)}"]
+
+
+def claim_of(events: Sequence[Event], grant: Grant) -> Claim:
+    """What a run that was charged these events claims: the accountant's whole profile.
+
+    For Gaussian events the grant's mu, which bounds what adaptive questions may come to.
+    """
+    if all(e.kind == GAUSSIAN for e in events):
+        whole = [Event(name="all", sensitivity=grant.mu, sigma=1.0)]
+        profile = tuple((d, epsilon_of(whole, d)) for d in DELTAS)
+        return Claim(epsilon=grant.epsilon, delta=grant.delta, profile=profile, mu=grant.mu)
+    profile = tuple((d, min(epsilon_of(events, d), grant.epsilon)) for d in DELTAS)
+    return Claim(epsilon=grant.epsilon, delta=grant.delta, profile=profile)
+
+
+def compared(
+    draw: Callable[[Positions], runs.Seen], pair: Pair, claim: Claim, *, draws: int, confidence: float, tick: Tick
+) -> Finding:
+    """Draws from both tables, then looks for what the claim forbids."""
+    one, other = (runs.gathered(draw, rows, draws, tick) for rows in (pair.one, pair.other))
+    a, b, names = runs.matrix(one, other)
+    return examine(a, b, claim=claim, confidence=confidence, names=names)
+
+
+def audit(
+    method: str,
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    relation: str = "add_remove",
+    max_rows: int = 1,
+    draws: int = 10_000,
+    table_draws: int = 1_000,
+    confidence: float = 0.999,
+    canaries: int = 0,
+    options: Mapping[str, Any] | None = None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Audit:
+    """Lower bounds on what a registered method lets out, from the real components on worst-case neighbouring tables.
+
+    ``draws`` of each table for the mechanisms' outputs, ``table_draws`` for final synthetic tables (0: none),
+    ``canaries`` for one whole run (0: none). ``max_rows``: rows of the unit of privacy; more than 1 makes it a person.
+    ``confidence``: of each part's bounds. Nothing private is read: the tables are made up.
+
+    **Guarantee**: each part calls a true claim violated with probability at most 1 - confidence. Errors: UsageError.
+    """
+    if draws < LEAST or (table_draws and table_draws < LEAST) or not 0 < confidence < 1 or max_rows < 1:
+        raise UsageError(f"an audit needs {LEAST} draws or more, at least one row a unit, and a confidence below 1")
+    started = time.perf_counter()
+    link = relation_named(relation)
+    generator = generator_named(method, link, options)
+    pair = worst_pair(link, max_rows=max_rows)
+    check_schema(generator, pair.schema)
+    if getattr(generator, "needs_public_rows", False) and not pair.near.rows_are_public:
+        raise UsageError(f"method {method} with these options needs --relation zero_out or replace_one, a row a unit")
+    grant = granted(epsilon, delta, pair.near, learning=False)
+    parts = runs.Parts(generator=generator, grant=grant)
+    claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)
+    tick = _ticker(2 * (draws + table_draws), progress)
+    found = compared(runs.outputs(pair, parts), pair, claim, draws=draws, confidence=confidence, tick=tick)
+    made = None
+    if table_draws:
+        made = compared(runs.tables(pair, parts), pair, claim, draws=table_draws, confidence=confidence, tick=tick)
+    guessed = None
+    if canaries:
+        from synth.evaluate.audit.canaries import one_run
+
+        guessed = one_run(method, epsilon=epsilon, delta=delta, relation=relation, canaries=canaries,
+                          confidence=confidence, options=options)  # fmt: skip
+    return Audit(method=method, epsilon=epsilon, delta=delta, relation=str(link), max_rows=max_rows, outputs=found,
+                 tables=made, canaries=guessed, seconds=time.perf_counter() - started)  # fmt: skip
+
+
+def _ticker(total: int, progress: Callable[[float], None]) -> Tick:
+    done = np.zeros(1, dtype=np.int64)
+
+    def tick() -> None:
+        done[0] += 1
+        if done[0] % 100 == 0:
+            progress(float(done[0]) / total)
+
+    return tick

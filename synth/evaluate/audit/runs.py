@@ -1,0 +1,174 @@
+"""One draw of what a run tells: the real curator, mechanisms and noise on one of two neighbouring tables."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from synth.evaluate.audit.likelihood_ratios import ratio
+from synth.evaluate.audit.neighbours import ODD, Pair, Positions
+from synth.generators.base import Generator, Setting
+from synth.pipeline.budget import mechanisms, setting
+from synth.pipeline.fit_and_draw import fit_and_sample
+from synth.pipeline.request import Request
+from synth.privacy.accounting.composition import Event
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SystemNoise
+from synth.questions import CountsRelease, ExternalRelease
+
+MOST_VALUES = 32  # numbers of a release up to which each is looked at by itself
+Seen = dict[str, float]
+
+
+class Quiet:
+    """Told of progress, tells nobody."""
+
+    def stage(self, name: str) -> None:
+        """Ignored."""
+
+    def progress(self, fraction: float) -> None:
+        """Ignored."""
+
+    def note(self, message: str) -> None:
+        """Ignored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """The parts of a run that touch rows. An auditor of a suspect variant puts it in the place of ours."""
+
+    generator: Generator
+    grant: Grant
+    noise: SystemNoise = field(default_factory=SystemNoise)
+    curator: type[Curator] = Curator
+    mechanisms: Callable[[], Mapping[type, Any]] = mechanisms
+    _calibrated: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def setting(self, pair: Pair, public: int | None) -> Setting:
+        """What the generator is told; calibrations, which are alike in every draw, are done once."""
+        made = setting(pair.schema, self.grant, public_rows=public)
+        for name in ("slice_sigma", "step_sigma"):
+            if getattr(made, name, None) is not None:
+                self._calibrated.setdefault(name, cache(getattr(made, name)))
+        return replace(made, **self._calibrated)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transcript:
+    """All that a run told, and what it was charged. ``answers``: every one, where ``releases`` keep only some."""
+
+    answers: Sequence[Any]
+    releases: Sequence[Any]
+    setting: Setting
+    events: tuple[Event, ...]
+
+
+def measure(pair: Pair, rows: Positions, parts: Parts) -> Transcript:
+    """Asks all of the generator's questions of one table, through the one door."""
+    door = parts.curator(grant=parts.grant, commit=lambda: None, read=lambda: rows, mechanisms=parts.mechanisms(),
+                         noise=parts.noise)  # fmt: skip
+    public = door.public_rows()
+    if public is not None and pair.rows is not None:  # an absent unit keeps its place under zero_out
+        public = pair.rows
+    answers: list[Any] = []
+
+    def ask(question: Any) -> Any:
+        answers.append(door.ask(question))
+        return answers[-1]
+
+    circumstances = parts.setting(pair, public)
+    releases = parts.generator.measure(ask, circumstances, progress=lambda _: None)
+    door.close()
+    return Transcript(answers=answers, releases=releases, setting=circumstances, events=door.events)
+
+
+def outputs(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:
+    """Draws of what an attacker can compute from all releases of a run."""
+
+    def draw(rows: Positions) -> Seen:
+        return told(measure(pair, rows, parts), pair)
+
+    return draw
+
+
+def told(transcript: Transcript, pair: Pair) -> Seen:
+    """Numbers by name: the row count where it is told, log likelihood ratios, and short releases value by value."""
+    found: Seen = {"rows": float(transcript.setting.public_rows or 0)}
+    whole = 0.0
+    for i, release in enumerate(transcript.answers):
+        speaks = ratio(release, pair.one, pair.other)
+        whole += speaks
+        found[f"likelihood of answer {i}"] = speaks
+        values = _values(release)
+        found[f"size of answer {i}"] = float(len(values))
+        if len(values) <= MOST_VALUES:
+            found |= {f"answer {i}, value {j} of {len(values)}": float(v) for j, v in enumerate(values)}
+    return {"likelihood of all answers": whole, **found}
+
+
+def _values(release: Any) -> np.ndarray:
+    if isinstance(release, CountsRelease | ExternalRelease):
+        return np.concatenate([v.ravel() for v in release.values])
+    if hasattr(release, "values"):
+        return np.ravel(release.values)
+    return np.array([getattr(release, "index", 0)])
+
+
+def tables(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:
+    """Draws of what an attacker can compute from the final synthetic table, all stages of a run behind him."""
+
+    def draw(rows: Positions) -> Seen:
+        transcript = measure(pair, rows, parts)
+        seed = int(parts.noise.uniform_codes(1, high=2**32)[0])
+        request = Request(epsilon=parts.grant.epsilon, delta=parts.grant.delta, seed=seed)
+        made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, request, "cpu", Quiet())
+        return looked_at({n: a.to_pandas().to_numpy(dtype=str) for n, a in made.texts.items()}, pair)
+
+    return draw
+
+
+def looked_at(texts: Mapping[str, np.ndarray], pair: Pair) -> Seen:
+    """Counts of every value, of the odd unit's pairs of values and of its whole row, the row count, and extremes."""
+    size = len(next(iter(texts.values())))
+    found: Seen = {"rows": float(size)}
+    odd = {}
+    for name, column in pair.schema.measured().items():
+        values = _texts(column)
+        odd[name] = texts[name] == values[ODD[name]]
+        for value in values:
+            found[f"{name} {value}"] = float(np.count_nonzero(texts[name] == value))
+        found[f"kinds of {name}"] = float(len(set(texts[name].tolist())))
+    names = list(odd)
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            found[f"odd {a} and {b}"] = float(np.count_nonzero(odd[a] & odd[b]))
+    found["odd rows"] = float(np.count_nonzero(np.logical_and.reduce(list(odd.values()))))
+    return found
+
+
+def _texts(column: Any) -> list[str]:
+    """All values of one of the audited tables' columns, as text."""
+    if column.categories is not None:
+        return list(column.categories)
+    return [str(v) for v in range(int(column.min), int(column.max) + 1)]
+
+
+def gathered(draw: Callable[[Positions], Seen], rows: Positions, count: int, tick: Callable[[], None]) -> list[Seen]:
+    """``count`` draws on one table."""
+    found = []
+    for _ in range(count):
+        found.append(draw(rows))
+        tick()
+    return found
+
+
+def matrix(one: Sequence[Seen], other: Sequence[Seen], *, most: int = 150) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Both tables' draws as (n, k) numbers, and the numbers' names: those of the first draws, 0 where one is absent."""
+    names: dict[str, None] = {}
+    for seen in (*one[:100], *other[:100]):
+        names |= dict.fromkeys(seen)
+    listed = list(names)[:most]
+    sides = [np.array([[seen.get(n, 0.0) for n in listed] for seen in side]) for side in (one, other)]
+    return sides[0], sides[1], listed

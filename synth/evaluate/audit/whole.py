@@ -1,0 +1,231 @@
+"""The audit that goes the whole way: from neighbouring files to release folders, and all that is seen of them."""
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.evaluate.audit import runs
+from synth.evaluate.audit.journeys import Shown, Ticket, journey
+from synth.evaluate.audit.methods import claim_of
+from synth.evaluate.audit.neighbours import worst_pair
+from synth.evaluate.audit.statistics import Claim, Finding, examine
+from synth.evaluate.audit.statistics.bounds import Rates, at_least, at_most
+from synth.evaluate.audit.statistics.moments import Moments, moments
+from synth.evaluate.audit.whole_canaries import Canary, standard, write
+from synth.pipeline.request import check_schema, generator_named, granted
+from synth.privacy.accounting.composition import GAUSSIAN
+from synth.privacy.relation import Adjacency, Relation, relation_named
+from synth.schema import table as schemas
+
+DRAWS = 60  # of each table: a leak that shows in every run is certain by then, and noise that is a fifth too small
+LEAST = 24  # a quarter of which can tell a score that is always right from chance
+TESTS = 3  # of a canary: an event, the distance of the answers, their noise
+MOST_NUMBERS, MOST_TEXTS = 300, 12  # that are listened to; of one place
+LEFT_OUT = ("seconds and memory", "the ledger and the steward's own log",
+            "an empty table, which is refused as a file without rows", "PostgreSQL, Spark and Excel")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What was found with one canary. ``finding``: of everything that is seen; ``moments``: of the first counts."""
+
+    name: str
+    shows: str
+    kind: str
+    finding: Finding
+    moments: Moments | None
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is contradicted."""
+        mu = self.finding.claim.mu
+        return self.finding.violated or (mu is not None and self.moments is not None and self.moments.denies(mu))
+
+    @property
+    def seen_by(self) -> str:
+        """The strongest evidence against the claim, in words."""
+        mu = self.finding.claim.mu
+        if self.finding.violated:
+            return self.finding.attack
+        if self.moments is not None and mu is not None and self.moments.denies(mu):
+            return "distance of the answers" if self.moments.mu > mu else "spread of the answers"
+        return "-"
+
+    def plain(self) -> dict[str, Any]:
+        """The sight as JSON data."""
+        told = None if self.moments is None else asdict(self.moments)
+        return {"name": self.name, "shows": self.shows, "kind": self.kind, "violated": self.violated,
+                "seen_by": self.seen_by, "finding": self.finding.plain() | {"curve": []}, "moments": told}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeAudit:
+    """What was found on the whole way at one epsilon; ``confidence``: of all of it together."""
+
+    method: str
+    epsilon: float
+    delta: float
+    relation: str
+    draws: int
+    confidence: float
+    sights: tuple[Sight, ...]
+    seconds: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether any canary contradicts the claim."""
+        return any(s.violated for s in self.sights)
+
+    def plain(self) -> dict[str, Any]:
+        """The audit as JSON data."""
+        told = {n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "draws", "confidence")}
+        return {**told, "whole": True, "violated": self.violated, "canaries": [s.plain() for s in self.sights],
+                "left_out": list(LEFT_OUT), "seconds": self.seconds}  # fmt: skip
+
+    def in_words(self) -> list[str]:
+        """The audit as a few lines."""
+        lines = [f"{self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}, from file to "
+                 f"release: {'VIOLATED' if self.violated else 'not contradicted'}"]  # fmt: skip
+        for s in self.sights:
+            m = s.moments
+            drawn = "" if m is None else f", noise {m.noise_found:.2f} of the claimed"
+            verdict = f"VIOLATED by {s.seen_by}" if s.violated else "not contradicted"
+            lines.append(f"  {s.name} ({s.kind}): {verdict}{drawn}")
+        return [*lines, f"{self.draws} draws of each table, {100 * self.confidence:.4g} % sure of all together; "
+                        f"left out: {'; '.join(LEFT_OUT)}"]  # fmt: skip
+
+
+def audit_whole(
+    method: str = "independent",
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    relation: str = "add_remove",
+    max_rows: int = 1,
+    draws: int = DRAWS,
+    confidence: float = 0.999,
+    options: Mapping[str, Any] | None = None,
+    canaries: Sequence[Canary] | None = None,
+    first: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
+) -> WholeAudit:
+    """Runs ``draws`` times from either file of every canary to the release folder, and tells the outcomes apart.
+
+    Seen are the exit code, messages, what is printed, names and sizes of files, and all that stands in the release
+    folder and the job's folder but the steward's log. ``max_rows``: rows of a person that are kept, where the tables
+    have persons. ``canaries``: default the standard ones. ``first``: stops at the first that contradicts the claim.
+
+    **Guarantee**: a true claim is called violated with probability at most 1 - confidence, all canaries together.
+    Errors: UsageError, also for so few draws that even a leak in every run could not contradict the claim.
+    """
+    started, link = time.perf_counter(), relation_named(relation)
+    listed = list(standard(max_rows) if canaries is None else canaries)
+    failure = (1 - confidence) / (TESTS * len(listed)) if 0 < confidence < 1 else 0.0
+    _check(link, draws, failure)
+    claims = [_claim(method, epsilon, delta, link, c, options) for c in listed]
+    _check_draws(draws, failure, claims)
+    found = []
+    for i, (canary, claim) in enumerate(zip(listed, claims, strict=True)):
+        ticket = Ticket(schema=schemas.parse(canary.facts), method=method, epsilon=epsilon, delta=delta,
+                        relation=relation, options=options or {})  # fmt: skip
+        found.append(_sight(canary, ticket, link, claim, draws, failure))
+        progress((i + 1) / len(listed))
+        if first and found[-1].violated:
+            break
+    return WholeAudit(method=method, epsilon=epsilon, delta=delta, relation=str(link), draws=draws,
+                      confidence=confidence, sights=tuple(found), seconds=time.perf_counter() - started)  # fmt: skip
+
+
+def _check(link: Relation, draws: int, failure: float) -> None:
+    if link is Relation.ZERO_OUT:
+        raise UsageError("an audit of the whole way needs --relation add_remove or replace_one: no file holds an "
+                         "absent row")  # fmt: skip
+    if draws < LEAST or not failure:
+        raise UsageError(f"an audit of the whole way needs {LEAST} draws or more, and a confidence between 0 and 1")
+
+
+def _claim(
+    method: str, epsilon: float, delta: float, link: Relation, canary: Canary, options: Mapping[str, Any] | None
+) -> Claim:
+    """What a run on such tables claims. Errors: UsageError."""
+    generator = generator_named(method, link, options)
+    check_schema(generator, schemas.parse(canary.facts))
+    near = Adjacency(relation=link, unit="row" if canary.max_rows == 1 else "person", max_rows=canary.max_rows)
+    if getattr(generator, "needs_public_rows", False) and not near.rows_are_public:
+        raise UsageError(f"method {method} with these options needs a public row count; --whole has tables of persons")
+    grant, pair = granted(epsilon, delta, near, learning=False), worst_pair(link, max_rows=canary.max_rows)
+    events = runs.measure(pair, pair.one, runs.Parts(generator=generator, grant=grant)).events
+    gaussian = all(e.kind == GAUSSIAN for e in events)
+    return claim_of(events, grant) if gaussian else Claim(epsilon=epsilon, delta=delta)
+
+
+def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
+    """Errors: UsageError where nothing that these draws could show would contradict a claim."""
+    for size in (draws, *range(draws + 1, 100_000)):
+        held, bound = size - size // 2, failure / 4  # as examine and rates share them
+        most = Rates(p=float(at_least(held, held, failure=bound)), q=float(at_most(0, held, failure=bound)))
+        if all(c.denies(most) for c in claims):
+            break
+    if size > draws:
+        raise UsageError(f"--draws {draws}: too few to contradict such an epsilon by anything; {size} at least, or a "
+                         "smaller epsilon")  # fmt: skip
+
+
+def _sight(canary: Canary, ticket: Ticket, link: Relation, claim: Claim, draws: int, failure: float) -> Sight:
+    one, other = (_drawn(table, canary.kind, ticket, draws) for table in canary.tables(link))
+    a, b, names = numbered(one, other)
+    finding = examine(a, b, claim=claim, confidence=1 - failure, names=names)
+    return Sight(name=canary.name, shows=canary.shows, kind=canary.kind, finding=finding,
+                 moments=_moments(one, other, failure))  # fmt: skip
+
+
+def _drawn(table: Any, kind: str, ticket: Ticket, draws: int) -> list[Shown]:
+    """Draws from one table, in a folder of its own that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder).resolve()
+        written, source = write(table, kind, place)
+        return [journey(written, source, ticket, place) for _ in range(draws)]
+
+
+def _moments(one: Sequence[Shown], other: Sequence[Shown], failure: float) -> Moments | None:
+    """Of the first counts, where every run told them."""
+    told = [[s.answers for s in side if s.answers is not None] for side in (one, other)]
+    sizes = {len(a) for side in told for a in side}
+    if len(sizes) != 1 or min(len(side) for side in told) < 8:
+        return None
+    return moments(np.stack(told[0]), np.stack(told[1]), failure=failure)
+
+
+def numbered(one: Sequence[Shown], other: Sequence[Shown]) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """What was seen as (n, k) numbers, and their names: a text counts as 1 where it was seen.
+
+    Which numbers are listened to is decided by the first quarter of the draws, which only teaches (``examine``).
+    """
+    quarter = min(len(one), len(other)) // 4
+    taught = [*one[:quarter], *other[:quarter]]
+    said = [(place, text) for place in dict.fromkeys(p for s in taught for p in s.texts)
+            for text in _repeated([s.texts.get(place) for s in taught])]  # fmt: skip
+    named = list(dict.fromkeys(n for s in taught for n in s.numbers))
+    sides = [np.array([[float(s.texts.get(p) == t) for p, t in said] + [s.numbers.get(n, 0.0) for n in named]
+                       for s in side]) for side in (one, other)]  # fmt: skip
+    listed = [*(f"{p}: {' '.join(t.split())[:60]!r}" for p, t in said), *named]
+    apart = np.abs(sides[0][:quarter].mean(0) - sides[1][:quarter].mean(0))
+    spread = np.concatenate([s[:quarter] for s in sides]).std(0)
+    with np.errstate(all="ignore"):
+        heard = np.where(spread > 0, apart / np.where(spread > 0, spread, 1), -1.0)
+    best = np.sort(np.argsort(-heard, kind="stable")[: min(MOST_NUMBERS, max(int((heard >= 0).sum()), 1))])
+    return sides[0][:, best], sides[1][:, best], [listed[i] for i in best]
+
+
+def _repeated(texts: Sequence[str | None]) -> list[str]:
+    """Texts that stood there in some runs, though not in all: at most so many, the most frequent first."""
+    known = [t for t in texts if t is not None]
+    times = {t: known.count(t) for t in dict.fromkeys(known)}
+    some = sorted((t for t, n in times.items() if 1 < n < len(texts)), key=lambda t: -times[t])
+    return some[:MOST_TEXTS]

@@ -1,0 +1,183 @@
+"""The standard canaries of the whole way: neighbouring tables as files, each made to show one kind of fault.
+
+Every fault that was ever found before the noise has its canary here, so that it is looked for again in every audit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from synth.errors import UsageError
+from synth.evaluate.audit.neighbours import FACTS
+from synth.privacy.relation import Relation
+
+Cells = Mapping[str, Sequence[Any]]
+LARGE = 10**18  # whole numbers here are 128 apart in double precision
+TEXTS = 2_000  # distinct texts, from which on a reader might choose another way
+PERSON_ROWS = 64  # rows of a person that are kept, where an audit names no other number
+LONG = 1 << 20  # characters
+
+COLUMNS: dict[str, Any] = FACTS["columns"]  # type: ignore[assignment]
+KIND, FLAG = COLUMNS["kind"], COLUMNS["flag"]
+DAY = {"type": "datetime", "min": "2020-01-01", "max": "2020-01-08"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canary:
+    """Two neighbouring tables: ``company``, in front of which stands ``odd``; or, under replace_one, ``instead``.
+
+    ``shows``: the kind of fault that it is made for. ``kind``: csv, parquet, frame (of Python objects) or duckdb.
+    ``max_rows``: rows of a person that are kept, where the tables have persons.
+    """
+
+    name: str
+    shows: str
+    columns: Mapping[str, Any]
+    company: Cells = field(repr=False)
+    odd: Cells = field(repr=False)
+    instead: Cells = field(repr=False)
+    kind: str = "csv"
+    max_rows: int = 1
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The public schema as JSON data."""
+        if self.max_rows == 1:
+            return {"columns": dict(self.columns)}
+        return {"columns": {"person": {"type": "identifier"}, **self.columns}, "unit": "person",
+                "max_rows": self.max_rows}  # fmt: skip
+
+    def tables(self, relation: Relation) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Both tables; every cell is kept as the object that it is."""
+        gone = self.instead if relation is Relation.REPLACE_ONE else {n: [] for n in self.odd}
+        joined = ({n: [*front[n], *self.company[n]] for n in self.company} for front in (self.odd, gone))
+        one, other = (pd.DataFrame({n: pd.Series(c, dtype=object) for n, c in cells.items()}) for cells in joined)
+        return one, other
+
+
+def write(frame: pd.DataFrame, kind: str, place: Path) -> tuple[Any, str | None]:
+    """The table in the folder ``place``, as what `synth.run` takes: (table, source)."""
+    if kind == "frame":
+        return frame, None
+    if kind == "csv":
+        frame.to_csv(place / "table.csv", index=False)
+        return place / "table.csv", None
+    if kind == "parquet":
+        frame.infer_objects().to_parquet(place / "table.parquet", index=False)
+        return place / "table.parquet", None
+    import duckdb
+
+    with duckdb.connect(place / "table.duckdb") as con:
+        kinds = {n: "TIMESTAMP" if n == "day" else "VARCHAR" for n in frame.columns}
+        con.execute(f"CREATE TABLE audited ({', '.join(f'{n} {k}' for n, k in kinds.items())})")
+        con.execute("INSERT INTO audited SELECT * FROM frame")
+    return "audited", f"duckdb:///{place / 'table.duckdb'}"
+
+
+def standard(max_rows: int = 1) -> list[Canary]:
+    """All canaries. ``max_rows``: of the persons among them; 1 for ``PERSON_ROWS``."""
+    most = max_rows if max_rows > 1 else PERSON_ROWS
+    return [_row(), _blank(), *_texts(), _pushing(most), _equal(most), _unreadable(), _long(), _decimals(), *_dates()]
+
+
+def chosen(names: Sequence[str], *, max_rows: int = 1) -> list[Canary]:
+    """The standard canaries of these names; all without any. Errors: UsageError for a name that none has."""
+    listed = standard(max_rows)
+    unknown = [n for n in names if n not in {c.name for c in listed}]
+    if unknown:
+        raise UsageError(f"--only {unknown[0]}: no such canary; choose among {'; '.join(c.name for c in listed)}")
+    return [c for c in listed if not names or c.name in names]
+
+
+def _common(size: int) -> dict[str, list[str]]:
+    """Ordinary rows."""
+    return {"kind": ["a", "b"] * (size // 2), "flag": ["no"] * size}
+
+
+def _row() -> Canary:
+    company = {**_common(12), "amount": ["0", "1"] * 6}
+    return Canary(name="a row more", shows="noise or sensitivity that is not as claimed", columns=COLUMNS,
+                  company=company, odd={"kind": ["d"], "amount": ["7"], "flag": ["yes"]},
+                  instead={"kind": ["c"], "amount": ["4"], "flag": ["no"]})  # fmt: skip
+
+
+def _blank() -> Canary:
+    columns = {"number": {"type": "integer", "min": LARGE, "max": LARGE + 255}, "flag": FLAG}
+    company = {"number": [str(LARGE + 65)] * 200, "flag": ["no"] * 200}
+    there, gone = ({"number": [n], "flag": ["no"]} for n in ("", str(LARGE + 65)))
+    return Canary(name="a blank among large numbers", shows="numbers read together", columns=columns, company=company,
+                  odd=there, instead=gone)  # fmt: skip
+
+
+def _texts() -> list[Canary]:
+    company = {"kind": [f"text {i}" for i in range(TEXTS)], "flag": ["no"] * TEXTS}
+    odd, instead = ({"kind": [t], "flag": ["no"]} for t in ("one more", "text 0"))
+    shows = "a way of reading that the number of texts decides; cells placed together"
+    more: dict[str, Any] = {"columns": {"kind": KIND, "flag": FLAG}, "company": company, "odd": odd,
+                            "instead": instead, "shows": shows}  # fmt: skip
+    return [Canary(name="the 2,001st text", **more),
+            Canary(name="the 2,001st text, in a database", kind="duckdb", **more)]  # fmt: skip
+
+
+def _people(sizes: Sequence[int], first: int = 0) -> list[str]:
+    return [f"person {first + i}" for i, size in enumerate(sizes) for _ in range(size)]
+
+
+def _pushing(most: int) -> Canary:
+    each, persons = 2 * most, max(1280 // most, 20)
+    company = {"person": _people([each] * persons), **_common(each * persons)}
+    odd, instead = 3 * most - 1 + most % 2, 3 * most - 2 + most % 2  # odd and even
+    return Canary(name="a person with many rows in front", shows="kept rows that others' rows decide",
+                  columns={"kind": KIND, "flag": FLAG}, max_rows=most, company=company,
+                  odd={"person": ["odd"] * odd, "kind": ["d"] * odd, "flag": ["no"] * odd},
+                  instead={"person": ["new"] * instead, "kind": ["c"] * instead, "flag": ["no"] * instead})  # fmt: skip
+
+
+def _equal(most: int) -> Canary:
+    size = 2 * most
+    return Canary(name="a person with equal rows", shows="too small a sensitivity for several rows",
+                  columns={"kind": KIND, "flag": FLAG}, max_rows=most,
+                  company={"person": _people([3] * 4), **_common(12)},
+                  odd={"person": ["odd"] * size, "kind": ["d"] * size, "flag": ["yes"] * size},
+                  instead={"person": ["new"] * size, "kind": ["c"] * size, "flag": ["no"] * size})  # fmt: skip
+
+
+def _unreadable() -> Canary:
+    company = {**_common(12), "amount": ["0", "1"] * 6, "day": ["2020-01-02"] * 12}
+    return Canary(name="cells that cannot be read", shows="messages, exit codes and files that tell of cells",
+                  columns={**COLUMNS, "day": DAY}, company=company,
+                  odd={"kind": ["=CANARY"], "amount": ["CANARY 1e999"], "flag": [""], "day": ["-infinity"]},
+                  instead={"kind": ["c"], "amount": ["4"], "flag": ["no"], "day": ["2020-01-05"]})  # fmt: skip
+
+
+def _long() -> Canary:
+    return Canary(name="a text of a million characters", shows="memory and errors that the longest cell decides",
+                  columns={"kind": KIND, "flag": FLAG}, company=_common(40), odd={"kind": ["x" * LONG], "flag": ["no"]},
+                  instead={"kind": ["c"], "flag": ["no"]})  # fmt: skip
+
+
+def _decimals() -> Canary:
+    columns = {"kind": {"type": "categorical", "categories": ["1.10", "7.125", "9.5", "11.25"]}, "flag": FLAG}
+    return Canary(name="a longer decimal, in a frame", shows="a type inferred from all cells", columns=columns,
+                  company={"kind": [Decimal("1.10")] * 100, "flag": ["no"] * 100}, kind="frame",
+                  odd={"kind": [Decimal("7.125")], "flag": ["no"]},
+                  instead={"kind": [Decimal("9.50")], "flag": ["no"]})  # fmt: skip
+
+
+def _dates() -> list[Canary]:
+    shows = "errors that one cell brings about after the spend"
+    moment = pd.Timestamp("2020-01-02")
+    company = {"day": [moment] * 12, "flag": ["no"] * 12}
+    instead = {"day": [pd.Timestamp("2020-01-05")], "flag": ["no"]}
+    words = {"day": [str(moment)] * 12, "flag": ["no"] * 12}
+    return [
+        Canary(name="the earliest of all dates, in Parquet", shows=shows, columns={"day": DAY, "flag": FLAG},
+               company=company, odd={"day": [pd.Timestamp.min], "flag": ["no"]}, instead=instead, kind="parquet"),
+        Canary(name="a date without an end, in a database", shows=shows, columns={"day": DAY, "flag": FLAG},
+               company=words, odd={"day": ["-infinity"], "flag": ["no"]},
+               instead={"day": ["2020-01-05"], "flag": ["no"]}, kind="duckdb"),
+    ]  # fmt: skip

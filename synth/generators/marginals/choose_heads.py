@@ -1,0 +1,151 @@
+"""Which columns of a mixture are drawn again by a logit: the target, and those whose tables the mixture misses."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from synth.generators.marginals import fit_head
+from synth.generators.product_mixture import logit_head as heads
+from synth.generators.product_mixture.model import Product
+from synth.questions import CountsRelease, Marginal
+
+CLASSES = 20  # most classes of a target that a logit is fitted for
+CHILDREN = 48  # most groups of another column that is drawn again
+LEARNT = 12_000  # rows that a logit is fitted on
+SURE = 5.0  # standard deviations by which a table's mean square error must pass its noise's
+ROUNDS = 2  # in which a target's logit learns how much each column tells
+MOST = 8  # columns drawn again besides the target
+
+Groups = Mapping[str, np.ndarray]
+Answer = tuple[Marginal, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Miss:
+    """A table that the mixture misses; ``excess``: its squared error in units of the noise, beyond what noise makes."""
+
+    columns: tuple[str, ...]
+    excess: float
+
+
+def headed(
+    model: Product, groups: Groups, tables: Sequence[CountsRelease], target: str | None, *, rng: np.random.Generator
+) -> Product:
+    """The model, its target drawn from a logit of all other columns that has the target's tables, and before it the
+    columns of tables that the mixture misses, each from a logit with these tables.
+
+    A mixture has few components; two columns that nearly determine each other, or a few rare cells, ask for more of
+    them than noise lets it learn. A logit needs none. And where components are few rows each, a mixture's own
+    conditional of the target follows noise; the logit adds up what each column tells of the target.
+    """
+    answers = averaged(
+        a for r in tables for a in zip(r.question.marginals, r.values, strict=True) if len(a[0].bins) == 2
+    )
+    goal = target if target is not None and _suits(target, groups, answers) else None
+    turns = _turns(misses(model, groups, answers), groups, goal)
+    if goal is not None:
+        turns[goal] = []
+    if not turns:
+        return model
+    component, codes, _ = model.codes(LEARNT, rng=rng, evened=False)
+    sizes = [a.probs.shape[1] for a in model.axes]
+    for column, partners in turns.items():
+        _, probs = model.probs[column]
+        final = column == goal
+        seen = [s for n, s in _seen(column, groups, answers, model.total) if final or n in partners]
+        own = probs[component].astype(float)
+        base, learnt = (heads.BASE, ROUNDS) if final else (1.0, 0)
+        head = fit_head.fit(column, seen, codes, own, sizes, total=model.total, base=base, learnt=learnt)
+        heads.draw_in_turn([head], model.probs, component, codes, rng=rng)
+        model = replace(model, heads=(*model.heads, head))
+    return model
+
+
+def averaged(answers: Iterable[Answer]) -> list[Answer]:
+    """Tables that were asked twice on the same bins as one, averaged by precision."""
+    met: dict[tuple, tuple[Marginal, np.ndarray]] = {}
+    for marginal, values in answers:
+        key = tuple((b.column, b.groups.tobytes()) for b in marginal.bins)
+        if key in met:
+            first, before = met[key]
+            part = marginal.sigma**2 / (first.sigma**2 + marginal.sigma**2)  # weight of the first
+            values = part * before + (1 - part) * values
+            marginal = replace(marginal, sigma=first.sigma * part**0.5)
+        met[key] = marginal, values
+    return list(met.values())
+
+
+def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:
+    """Few classes, each a group of its own, and two tables at least that tell of them."""
+    if target not in groups or not 2 <= groups[target].max() + 1 <= CLASSES:
+        return False
+    mine = [b for m, _ in answers for b in m.bins if b.column == target]
+    return sum(np.array_equal(b.groups, groups[target]) for b in mine) >= 2
+
+
+def misses(model: Product, groups: Groups, answers: Sequence[Answer]) -> list[Miss]:
+    """The tables whose mean square error no chance explains, that of their noise and that of the rows a logit is
+    fitted on, which could do no better; the largest excess first."""
+    out = []
+    for marginal, values in answers:
+        left, right = (_binned(model, groups, b.column, b.groups) for b in marginal.bins)
+        made = (left * model.weights[:, None]).T @ right
+        noise = marginal.sigma**2 + made * model.total**2 / LEARNT
+        error = float(((made * model.total - values) ** 2 / noise).sum())
+        if error > values.size + SURE * np.sqrt(2 * values.size):
+            out.append(Miss(columns=marginal.columns, excess=error - values.size))
+    return sorted(out, key=lambda m: -m.excess)
+
+
+def _binned(model: Product, groups: Groups, column: str, bins: np.ndarray) -> np.ndarray:
+    """A column's probabilities (B, bins) by component."""
+    probs = model.probs[column][1]
+    of = _bins_of(groups[column], bins)
+    member = np.zeros((len(of), of.max() + 1))
+    member[np.arange(len(of)), of] = 1
+    return probs.astype(float) @ member
+
+
+def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str, list[str]]:
+    """Columns to draw again, in turn, and the partners of each one's missed tables; ``goal`` has its own turn.
+
+    Of a table's two columns the one with fewer groups is drawn given the other, which has had its turn by then.
+    """
+    size = {n: int(g.max()) + 1 for n, g in groups.items()}
+    order = sorted((n for n in groups if n != goal), key=lambda n: -size[n]) + ([goal] if goal else [])
+    turn = {n: i for i, n in enumerate(order)}
+    partners: dict[str, list[str]] = {}
+    for miss in missed:
+        parent, child = sorted(miss.columns, key=turn.__getitem__)
+        if child == goal or size[child] > CHILDREN or (child not in partners and len(partners) == MOST):
+            continue
+        partners.setdefault(child, []).append(parent)
+    return {n: partners[n] for n in order if n in partners}
+
+
+def _seen(column: str, groups: Groups, answers: Sequence[Answer], total: float) -> Iterator[tuple[str, fit_head.Seen]]:
+    """(other column, table) of each table of a column, in groups of both."""
+    names = list(groups)
+    for marginal, values in answers:
+        if column not in marginal.columns:
+            continue
+        last = marginal.columns[1] == column
+        other, mine = marginal.bins if last else marginal.bins[::-1]
+        yield (
+            other.column,
+            fit_head.Seen(
+                axis=names.index(other.column),
+                bins=_bins_of(groups[other.column], other.groups),
+                mine=_bins_of(groups[column], mine.groups),
+                values=(values if last else values.T) / total,
+                sigma=marginal.sigma / total,
+            ),
+        )
+
+
+def _bins_of(groups: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    """The bin of each group (G,), from the group and the bin of each leaf."""
+    out = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+    out[groups] = bins
+    return out

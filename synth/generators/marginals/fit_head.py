@@ -1,0 +1,133 @@
+"""Fit of a head: the logit of a column's classes that has the column's noisy tables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+
+from synth.generators.marginals.denoise import nearest
+from synth.generators.product_mixture.logit_head import BASE, LEAST, Head
+
+PRIOR = 0.04  # strength of the pull to that start, against the rows' own entropy
+ITERATIONS = 25
+RAKES = 10  # of a table to the masses of its sides
+FLATTEST = 1e-4  # least variance of a table's pulls that is believed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Seen:
+    """A noisy table of the head's column with another, in groups of both.
+
+    ``axis``: which other; ``bins`` (G,), ``mine`` (C,): the table's bin of each of its groups, and of each class;
+    ``values`` (bins, bins of classes): probabilities; ``sigma``: the deviation of one.
+    """
+
+    axis: int
+    bins: np.ndarray
+    mine: np.ndarray
+    values: np.ndarray
+    sigma: float
+
+
+def fit(
+    column: str,
+    tables: Sequence[Seen],
+    codes: np.ndarray,
+    own: np.ndarray,
+    sizes: Sequence[int],
+    *,
+    total: float,
+    base: float = BASE,
+    learnt: int = 0,
+) -> Head:
+    """The head whose tables on these rows are the noisy ones, as far as noise leaves them to be told.
+
+    ``codes`` (n, J), ``own`` (n, C): rows drawn from the mixture, of ``sizes`` groups an axis; ``total``: rows of the
+    table. Of all laws of the class given the row that have these tables, the one nearest to the start in relative
+    entropy is such a logit; noise of known variance makes its dual a ridge. Convex: one solution.
+    ``learnt``: rounds in which each table's pulls are drawn to zero by the variance they were found to have, so that
+    tables of a column that tells nothing of the class add no noise.
+    **Source**: Berger, Della Pietra and Della Pietra 1996 (maximum entropy); Dudik, Phillips and Schapire 2007 (noise);
+    MacKay 1992 (learnt variances).
+    """
+    rows, classes = own.shape
+    starts = np.cumsum([0, *(len(t.values) for t in tables)])
+    places = np.stack([t.bins[codes[:, t.axis]] for t in tables], axis=1) + starts[:-1]
+    design = csr_array(
+        (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, len(tables))), shape=(rows, starts[-1])
+    )
+    mass = np.bincount(places.ravel(), minlength=starts[-1]) / rows
+    cell = _cells(tables)  # (bins of all tables, C): which of the pulls
+    prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST))).T.copy()
+    goal = np.concatenate(
+        [_goal(t, mass[at : at + len(t.values)], prior) for t, at in zip(tables, starts[:-1], strict=True)]
+    )
+    ridge = PRIOR * total * np.concatenate([np.full(t.values.size, t.sigma**2) for t in tables])
+
+    def dual(flat: np.ndarray, ridge: np.ndarray) -> tuple[float, np.ndarray]:
+        start, pull = flat[:classes], flat[classes:]
+        logits = (design @ pull[cell]).T + (start[:, None] + begun)  # (C, n): sums over few classes are quick this way
+        most = logits.max(0)
+        grown = np.exp(logits - most)
+        whole = grown.sum(0)
+        probs = grown / (whole * rows)
+        loss = float((np.log(whole) + most).mean() - pull @ goal - start @ prior + ridge @ pull**2 / 2)
+        slope = (
+            np.bincount(cell.ravel(), weights=(design.T @ probs.T).ravel(), minlength=len(goal)) - goal + ridge * pull
+        )
+        return loss, np.concatenate([probs.sum(1) - prior, slope])
+
+    found = np.zeros(classes + len(goal))
+    for turn in range(learnt + 1):
+        drawn = ridge + (_ridge_of_size(tables, found[classes:]) / total if turn else 0.0)
+        found = _least(partial(dual, ridge=drawn), found, np.append(prior, goal + drawn))
+    pull = found[classes:][cell]
+    pulls = {t.axis: np.zeros((sizes[t.axis], classes), dtype=np.float32) for t in tables}
+    for table, at in zip(tables, starts[:-1], strict=True):
+        pulls[table.axis] += pull[at + table.bins]
+    return Head(column=column, start=found[:classes], pulls=pulls, base=base)
+
+
+def _least(
+    value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, curved: np.ndarray
+) -> np.ndarray:
+    """Where ``value``, which also tells its slope, is least; variables in units of their curvatures ``curved``."""
+    unit = 1 / np.sqrt(np.maximum(curved, FLATTEST**2))
+
+    def scaled(x: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, slope = value(x * unit)
+        return loss, slope * unit
+
+    return minimize(scaled, start / unit, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x * unit
+
+
+def _cells(tables: Sequence[Seen]) -> np.ndarray:
+    """Numbers of the tables' cells, one table after the other, by bin and class."""
+    ends = np.cumsum([0, *(t.values.size for t in tables)])
+    cells = [at + np.arange(t.values.size).reshape(t.values.shape) for t, at in zip(tables, ends[:-1], strict=True)]
+    return np.concatenate([own[:, t.mine] for t, own in zip(tables, cells, strict=True)])
+
+
+def _ridge_of_size(tables: Sequence[Seen], pulls: np.ndarray) -> np.ndarray:
+    """One over the variance of each table's pulls between classes, for each of its cells."""
+    ends = np.cumsum([t.values.size for t in tables])[:-1]
+    out = []
+    for table, flat in zip(tables, np.split(pulls, ends), strict=True):
+        classes = table.values.shape[1]
+        pull = flat.reshape(-1, classes)
+        spread = (pull - pull.mean(1, keepdims=True)).var() * classes / max(classes - 1, 1)
+        out.append(np.full(pull.size, 1 / max(spread, FLATTEST)))
+    return np.concatenate(out)
+
+
+def _goal(table: Seen, mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """The table's cells, flat, with the rows' own masses (bins,) of its bins and ``prior`` (C,) of the classes."""
+    values = nearest(table.values, mass)
+    whole = np.bincount(table.mine, weights=prior, minlength=values.shape[1])
+    for _ in range(RAKES):
+        values = values * (whole / np.maximum(values.sum(0), 1e-300))
+        values = values * (mass / np.maximum(values.sum(1), 1e-300))[:, None]
+    return values.ravel()

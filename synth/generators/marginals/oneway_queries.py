@@ -1,0 +1,144 @@
+"""One-way questions: every position of a small column, a tree of levels over a wide range of numbers."""
+
+from math import ceil, log, log2
+
+import numpy as np
+
+from synth.generators.base import Ask, Setting
+from synth.generators.marginals import calendar
+from synth.generators.marginals.histogram import AGAIN, CALENDAR, PURPOSE, Histogram, cut_purpose, estimate
+from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.schema.table import Column
+
+FLAT_NUMBERS = 256  # numbers with no more positions than this are counted one by one
+GRID = 32  # equal parts into which a range, and then a heavy part of it, is cut
+FINEST_OCTAVE = 2**14  # octaves around zero begin at this fraction of the range
+LIMIT = 2**20  # most cells asked of one column in one level
+TREE_CELLS = 128  # a tree weighs as much in the budget as a flat column of this size
+FIRST, SECOND = 0.35, 0.35  # parts of a tree's share for its first two levels; the rest looks for spikes
+HEAVY = 4.0  # a cell this many noise deviations above zero is cut further
+
+
+def is_tree(column: Column) -> bool:
+    """Whether a column's range is too wide to count every position at once."""
+    return column.is_numeric and column.size > FLAT_NUMBERS
+
+
+def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) -> list[CountsRelease]:
+    """Asks for all columns' one-way counts within ``share`` of the budget.
+
+    Levels of a tree after the first are chosen from the noisy counts of the level before. A tree that finds
+    nothing more to cut leaves part of its share; with ``whole`` that is spent on counting again. Of a wide range of
+    dates weekdays and months are counted too.
+    """
+    columns = {n: c for n, c in setting.schema.measured().items() if c.cells > 1}
+    columns = columns or dict(list(setting.schema.measured().items())[:1])
+    shares = _shares(columns, share)
+    dates = [n for n, c in columns.items() if is_tree(c) and calendar.has_calendar(c)]
+    parts = {n: shares[n] * calendar.SHARE for n in dates}
+    shares |= {n: shares[n] - p for n, p in parts.items()}
+    first = tuple(_first(n, c, setting.sigma(shares[n] * (FIRST if is_tree(c) else 1.0))) for n, c in columns.items())
+    releases = [ask(Counts(purpose=PURPOSE, marginals=first))]
+    trees = {n: c for n, c in columns.items() if is_tree(c)}
+    level = 2
+    while trees:
+        found = estimate(releases, setting)[1]
+        asked = {n: _cut(found[n], c, setting, shares[n], level) for n, c in trees.items()}
+        trees = {n: c for n, c in trees.items() if asked[n] is not None}
+        if trees:
+            marginals = tuple(m for m in asked.values() if m is not None)
+            releases.append(ask(Counts(purpose=cut_purpose(level), marginals=marginals)))
+        level += 1
+    if dates:
+        asked_days = [m for n in dates for m in calendar.questions(n, columns[n], setting, share=parts[n])]
+        releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
+    if whole:
+        releases += _again(ask, setting, releases, share)
+    return releases
+
+
+def spent(releases: list[CountsRelease], setting: Setting) -> float:
+    """Share of mu**2 that has been spent."""
+    return sum(setting.share(m.sigma) for r in releases for m in r.question.marginals)
+
+
+def _again(ask: Ask, setting: Setting, releases: list[CountsRelease], share: float) -> list[CountsRelease]:
+    """What the trees left, spent on a second count of every column's leaves."""
+    left = share - spent(releases, setting)
+    if left < 1e-3 * share:
+        return []
+    found = [h for h in estimate(releases, setting)[1].values() if len(h.mass) > 1]
+    weight = np.array([len(h.mass) for h in found]) ** (2 / 3)
+    marginals = [
+        Marginal(
+            bins=(Bins(column=h.column, cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts))),),
+            sigma=setting.sigma(left * (1 - 1e-9) * part),
+        )
+        for h, part in zip(found, weight / weight.sum(), strict=True)
+    ]
+    return [ask(Counts(purpose=AGAIN, marginals=tuple(marginals)))]
+
+
+def _shares(columns: dict[str, Column], share: float) -> dict[str, float]:
+    """Parts of the budget that make the mean L1 error over columns least: sigma goes with cells^(-1/3)."""
+    weight = {n: (TREE_CELLS if is_tree(c) else c.cells) ** (2 / 3) for n, c in columns.items()}
+    return {n: share * w / sum(weight.values()) for n, w in weight.items()}
+
+
+def _deeper(size: int) -> int:
+    """Levels after the second that a range of this many positions is given budget for."""
+    return max(ceil(log(max(size / GRID**2, 1.0)) / log(LIMIT / 256)), 0)
+
+
+def _first(name: str, column: Column, sigma: float) -> Marginal:
+    if not is_tree(column):
+        return Marginal(bins=(Bins.each(name, column.cells),), sigma=sigma)
+    starts = np.concatenate([grid(column), np.arange(column.size, column.cells)])
+    bins = Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts)))
+    return Marginal(bins=(bins,), sigma=sigma)
+
+
+def grid(column: Column) -> np.ndarray:
+    """First positions of a public coarse grid: equal parts, and octaves on either side of zero.
+
+    Octaves resolve heavy tails (incomes), which crowd near zero within wide bounds.
+    """
+    size = column.size
+    edges = [np.arange(GRID) * (size / GRID)]
+    low, high = column.bounds
+    if column.type != "datetime" and low <= 0 <= high:
+        zero = float(int(-low / column.step))
+        octaves = 2.0 ** np.arange(ceil(log2(size)))
+        octaves = octaves[octaves > size / FINEST_OCTAVE]
+        edges += [np.array([zero, zero + 1.0]), zero + 1 + octaves, zero - octaves]
+    starts = np.unique(np.concatenate(edges).astype(np.int64))
+    return starts[(starts >= 0) & (starts < size)]
+
+
+def _cut(found: Histogram, column: Column, setting: Setting, share: float, level: int) -> Marginal | None:
+    """The tree's next level: heavy leaves in parts; None when there is nothing to cut."""
+    deeper = _deeper(column.size)
+    if level > 2 + deeper:
+        return None
+    widths = found.widths
+    heavy = np.flatnonzero((found.mass > HEAVY * found.sigma) & (widths > 1) & (found.starts < column.size))
+    if len(heavy) == 0:
+        return None
+    parts = GRID if level == 2 else max(LIMIT // len(heavy), GRID)
+    inner = np.concatenate([_divide(int(found.starts[i]), int(widths[i]), parts) for i in heavy])
+    after = found.starts[heavy] + widths[heavy]
+    gaps = np.setdiff1d(np.append(0, after[after < found.cells]), inner)
+    starts = np.concatenate([inner, gaps])
+    groups = np.concatenate([np.arange(len(inner)), np.full(len(gaps), -1)])
+    order = np.argsort(starts)
+    bins = Bins(column=found.column, cells=found.cells, starts=starts[order], groups=groups[order])
+    part = SECOND if level == 2 else (1 - FIRST - SECOND) / deeper
+    return Marginal(bins=(bins,), sigma=setting.sigma(share * part))
+
+
+def _divide(start: int, width: int, parts: int) -> np.ndarray:
+    """First positions of at most ``parts`` nearly equal parts; integer arithmetic, exact to 2**53."""
+    if width <= parts:
+        return start + np.arange(width)
+    step, more = divmod(width, parts)
+    return start + np.arange(parts) * step + np.minimum(np.arange(parts), more)

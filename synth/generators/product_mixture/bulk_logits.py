@@ -1,0 +1,174 @@
+"""Classes of many rows from sums of tables: what a model's heads are drawn with where rows are many."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from synth.generators.product_mixture.bulk_sampling import side_by_side
+
+BLOCK = 1 << 15  # rows at a time: what is made of them stays in the processor's cache
+FLOAT = np.float32  # a probability is then off by a millionth of itself
+TAME = 60.0  # sums of tables that stay below it in size: their exponentials neither overflow nor vanish
+JOINED = 1 << 16  # numbers in a table of several axes: what stays in the cache
+COMPONENT = -1  # in the place of an axis: the row's component
+
+Key = tuple[int, ...]  # axes
+
+
+class Logit(Protocol):
+    """P(class | row) ~ own**base exp(start_class + the pulls of the row's groups), as ``head.Head`` has it."""
+
+    @property
+    def column(self) -> str: ...
+
+    @property
+    def start(self) -> np.ndarray: ...
+
+    @property
+    def pulls(self) -> Mapping[int, np.ndarray]: ...
+
+    @property
+    def base(self) -> float: ...
+
+
+def draw_many(
+    heads: Sequence[Logit],
+    probs: Mapping[str, tuple[int, np.ndarray]],
+    component: np.ndarray,
+    codes: np.ndarray,
+    *,
+    rng: np.random.Generator,
+    least: float,
+) -> None:
+    """Draws the heads' columns of ``codes`` (n, J) in place, each given those before it; on all processors.
+
+    ``probs``: each head's axis and probabilities (B, C) by component, taken to be at least ``least``.
+    """
+    laws = side_by_side(lambda head: lay(head, probs[head.column][1], least=least), heads)
+    laid = [(probs[head.column][0], law) for head, law in zip(heads, laws, strict=True)]
+
+    def block(given: tuple[slice, np.random.Generator]) -> None:
+        part, own = given
+        for axis, law in laid:
+            codes[part, axis] = law.draw(component[part], codes[part], own)
+
+    parts = [slice(at, at + BLOCK) for at in range(0, len(codes), BLOCK)]
+    side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True))
+
+
+def lay(head: Logit, own: np.ndarray, *, least: float) -> "Listed | Odds | Sums":
+    """The head's law, tables of a few axes joined into one: the fewer are left, the less a row costs.
+
+    ``own`` (B, C): the components' probabilities, taken to be at least ``least``.
+    """
+    tables = {axis: np.asarray(pull, dtype=float) for axis, pull in head.pulls.items()}
+    tables[COMPONENT] = head.base * np.log(np.maximum(own, least)) + head.start
+    if len(head.start) == 2:
+        parts, joined = _joined({axis: table[:, 1] - table[:, 0] for axis, table in tables.items()}, JOINED)
+        return Odds(parts=parts, values=[table.astype(FLOAT) for table in joined])
+    parts, joined = _joined(tables, JOINED // len(head.start))
+    return Listed.of(parts[0], joined[0]) if len(parts) == 1 else Sums(parts, joined)
+
+
+def _joined(tables: Mapping[int, np.ndarray], most: int) -> tuple[list["_Part"], list[np.ndarray]]:
+    """Tables (G,) or (G, C) of axes, summed into as few as have at most ``most`` combinations of groups each."""
+    bins: list[list[int]] = []
+    for axis in sorted(tables, key=lambda axis: (-len(tables[axis]), axis)):  # first fit, the largest first
+        fits = (b for b in bins if prod(len(tables[a]) for a in (*b, axis)) <= most)
+        found = next(fits, None)
+        if found is None:
+            bins.append([axis])
+        else:
+            found.append(axis)
+    parts = [_Part(axes=tuple(b), sizes=tuple(len(tables[a]) for a in b)) for b in bins]
+    return parts, [_outer_sum([tables[a] for a in b]) for b in bins]
+
+
+def _outer_sum(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Sums of one row of each table, for all combinations of rows, the last table's running fastest."""
+    total = tables[0]
+    for table in tables[1:]:
+        total = (total[:, None] + table[None]).reshape(-1, *table.shape[1:])
+    return total
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Part:
+    """Some axes whose combinations of groups have a place each in a table, the last axis' groups running fastest."""
+
+    axes: Key
+    sizes: Key
+
+    def places(self, component: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Of each row the place of its combination, (n,) int64."""
+        out = np.zeros(len(codes), dtype=np.int32)
+        for size, axis in zip(self.sizes, self.axes, strict=True):
+            out *= size
+            out += component if axis == COMPONENT else codes[:, axis]
+        return out.astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Listed:
+    """A law that one table tells: of each combination the chances of a class beyond the first, the second, ...
+
+    ``beyond`` (C - 1, combinations).
+    """
+
+    part: _Part
+    beyond: np.ndarray
+
+    @staticmethod
+    def of(part: _Part, logits: np.ndarray) -> "Listed":
+        """From the ``logits`` (combinations, C)."""
+        grown = np.exp(logits - logits.max(1, keepdims=True))
+        beyond = np.cumsum(grown[:, :0:-1], axis=1)[:, ::-1] / grown.sum(1, keepdims=True)
+        return Listed(part=part, beyond=np.ascontiguousarray(beyond.T))
+
+    def draw(self, component: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A class for each row (n,)."""
+        places, even = self.part.places(component, codes), rng.random(len(codes))
+        drawn, chance = np.zeros(len(codes), dtype=np.int32), np.empty(len(codes))
+        for beyond in self.beyond:
+            drawn += even < beyond.take(places, out=chance, mode="clip")
+        return drawn
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Odds:
+    """The law of two classes: the logarithm of their odds is a sum of one of the ``values`` of each part."""
+
+    parts: Sequence[_Part]
+    values: Sequence[np.ndarray]
+
+    def draw(self, component: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A class for each row (n,)."""
+        total, one = np.zeros(len(codes), dtype=FLOAT), np.empty(len(codes), dtype=FLOAT)
+        for part, values in zip(self.parts, self.values, strict=True):
+            total += values.take(part.places(component, codes), out=one, mode="clip")
+        against = np.exp(np.minimum(-total, TAME))  # a chance of exp(-TAME) is never drawn
+        return rng.random(len(codes)) * (1 + against) < 1
+
+
+class Sums:
+    """The law of several classes by several tables (combinations, C) that are laid under each other."""
+
+    def __init__(self, parts: Sequence[_Part], tables: Sequence[np.ndarray]) -> None:
+        self._parts = parts
+        self._starts = np.cumsum([0] + [len(t) for t in tables[:-1]]).tolist()
+        self._table = torch.from_numpy(np.concatenate(tables).astype(FLOAT))
+        self.tame = bool(sum(np.abs(t).max() for t in tables) < TAME)
+
+    def draw(self, component: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A class for each row (n,)."""
+        where = np.empty((len(codes), len(self._parts)), dtype=np.int64)
+        for k, (part, start) in enumerate(zip(self._parts, self._starts, strict=True)):
+            np.add(part.places(component, codes), start, out=where[:, k])
+        logits = torch.nn.functional.embedding_bag(torch.from_numpy(where), self._table, mode="sum")
+        run = (logits if self.tame else logits - logits.amax(1, keepdim=True)).exp_().cumsum(1)
+        even = torch.from_numpy(rng.random(len(run), dtype=FLOAT)) * run[:, -1]
+        return torch.searchsorted(run, even[:, None], out_int32=True)[:, 0].numpy()

@@ -1,0 +1,107 @@
+"""Columns drawn again, each from a logit of others, in place of a mixture's component: a model's heads."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth.generators.product_mixture.bulk_logits import draw_many
+from synth.generators.product_mixture.bulk_sampling import side_by_side
+
+BASE = 0.75  # power of the component's own probabilities that the logit of a target starts from
+BLOCK = 1 << 16  # rows at a time
+MANY = 200_000  # rows that need not be sorted for even proportions
+LEAST = 1e-6  # a component's smallest probability of a class
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Head:
+    """P(class | row) ~ p(class | component)**base exp(start_class + sum of the pulls of the row's groups).
+
+    ``start`` (C,); ``pulls``: (G, C) of each group of the axes, by number, that tell of the class.
+    """
+
+    column: str
+    start: np.ndarray
+    pulls: Mapping[int, np.ndarray]
+    base: float = BASE
+
+    def probabilities(self, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """(n, C) of rows with group ``codes`` (n, J), whose components give the classes ``own`` (n, C)."""
+        logits = self.base * np.log(np.maximum(own, LEAST)) + self.start
+        logits -= logits[:, :1]  # all relative to the first class
+        for c in range(1, own.shape[1]):
+            for j, pull in self.pulls.items():
+                logits[:, c] += (pull[:, c] - pull[:, 0])[codes[:, j]]
+        grown = np.exp(logits - logits.max(1, keepdims=True))
+        return grown / grown.sum(1, keepdims=True)
+
+    def order(self, codes: np.ndarray) -> np.ndarray:
+        """Rows (n,) sorted by their group on the axis that tells most of the class, then on the next one, and so on."""
+        told = sorted(
+            self.pulls, key=lambda j: float((self.pulls[j] - self.pulls[j].mean(1, keepdims=True)).var(0).sum())
+        )
+        return np.lexsort([codes[:, j] for j in told])
+
+
+def draw_in_turn(
+    heads: Sequence[Head],
+    probs: Mapping[str, tuple[int, np.ndarray]],
+    component: np.ndarray,
+    codes: np.ndarray,
+    *,
+    rng: np.random.Generator,
+    allowed: Mapping[str, np.ndarray] | None = None,
+) -> np.ndarray:
+    """Draws each head's column in ``codes`` (n, J) anew, given those drawn before; the chances (n,) of the condition.
+
+    ``probs``: each column's axis and probabilities (B, C) by component. ``allowed``: under a condition on a head's
+    column the part (C,) of each class that meets it; classes are drawn within it, and the chance is that of meeting it.
+    """
+    limits = allowed or {}
+
+    def block(given: tuple[slice, np.random.Generator]) -> np.ndarray:
+        part, own = given
+        chance = np.ones(len(component[part]))
+        for head in heads:
+            at, table = probs[head.column]
+            law = head.probabilities(codes[part], table[component[part]])
+            if head.column in limits:
+                law *= limits[head.column]
+                met = law.sum(1)
+                chance *= met
+                law /= np.maximum(met, 1e-300)[:, None]
+            order = head.order(codes[part]) if len(codes) < MANY else None
+            codes[part, at] = draw(law, own, order=order)
+        return chance
+
+    if len(codes) < MANY:
+        return block((slice(None), rng))
+    if not limits:
+        draw_many(heads, probs, component, codes, rng=rng, least=LEAST)
+        return np.ones(len(codes))
+    parts = [slice(at, at + BLOCK) for at in range(0, len(codes), BLOCK)]
+    return np.concatenate(side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True)))
+
+
+def draw(probs: np.ndarray, rng: np.random.Generator, *, order: np.ndarray | None = None) -> np.ndarray:
+    """A class for each row of ``probs`` (n, C), (n,); with an ``order`` (n,) in even proportion along it.
+
+    Evenly: class after class, systematic samples of the rows that are left.
+    """
+    drawn = np.zeros(len(probs), dtype=np.int64)
+    if order is None:
+        run, even = np.zeros(len(probs)), rng.random(len(probs))
+        for c in range(probs.shape[1] - 1):
+            run += probs[:, c]
+            drawn += even > run
+        return drawn
+    rows, rest = order, np.ones(len(probs))
+    for c in range(probs.shape[1] - 1):
+        chance = probs[rows, c] / np.maximum(rest[rows], 1e-12)
+        taken = np.diff(np.floor(np.cumsum(np.minimum(chance, 1.0)) + rng.random()), prepend=0.0) > 0
+        drawn[rows[taken]] = c
+        rows = rows[~taken]
+        rest -= probs[:, c]
+    drawn[rows] = probs.shape[1] - 1
+    return drawn

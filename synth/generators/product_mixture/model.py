@@ -1,0 +1,258 @@
+"""A mixture of product distributions over positions: the model that `mixture` and `independent` fit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Mend, Positions
+from synth.generators.product_mixture import bulk_sampling
+from synth.generators.product_mixture.column import Axis, View, condition, rows_to_one
+from synth.generators.product_mixture.logit_head import Head, draw_in_turn
+from synth.generators.product_mixture.resample import redraw
+from synth.generators.product_mixture.systematic_sampling import Inside, cumulative, even_codes, even_pairs
+from synth.schema.intervals import Intervals
+
+RARE = 0.01  # of the rows meet a condition on the heads' columns: below, the mixture alone answers
+CANDIDATES = 1 << 18  # most rows drawn at a time of which a condition keeps some
+PROBES = 20_000  # rows by which the probability of a condition on a head's column is estimated
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Product:
+    """Rows fall into a component with probability ``weights`` (B,); inside it columns are independent.
+
+    **Guarantee**: derived from releases only, hence free to sample, copy and publish.
+    """
+
+    total: float
+    weights: np.ndarray
+    axes: tuple[Axis, ...]
+    heads: tuple[Head, ...] = ()
+
+    def sample(
+        self,
+        num_rows: int,
+        *,
+        rng: np.random.Generator,
+        where: Mapping[str, np.ndarray] | None = None,
+        mend: Mend | None = None,
+    ) -> Positions:
+        """Draws ``num_rows`` rows in random order, positions (num_rows,) int64 for each column.
+
+        Counts are spread evenly (systematic sampling) over components, groups and leaves, and rows then
+        rearranged, so that a sample's tables of one and two columns lie closer to the model's than those of
+        independent draws; each row alone follows the model. The heads' columns are drawn last, given the others.
+        ``where`` conditions exactly; if the model rules the condition out, rows meet it all the same, being
+        drawn evenly from what is allowed. A condition on a head's column keeps some of the rows drawn, or, where
+        hardly any would be kept, is left to the mixture. ``mend`` may then draw cells again, each from its row's
+        component and within the condition. Errors: UsageError for an unknown column, an empty or invalid
+        condition.
+        """
+        where = where or {}
+        if self._headed & where.keys():
+            component, codes, views = self._kept(num_rows, where, rng)
+        else:
+            component, codes, views = self.codes(num_rows, rng=rng, where=where, later=self._later)
+            draw_in_turn(self.heads, self.probs, component, codes, rng=rng)
+        rows_of = self._positions(codes, views, rng)
+        if mend is not None:
+            mend(rows_of, self._redraw(component, where, rng))
+        if num_rows >= bulk_sampling.LEAST:  # in random order already
+            return rows_of
+        order = rng.permutation(num_rows)
+        return {column: places[order] for column, places in rows_of.items()}
+
+    def _positions(self, codes: np.ndarray, views: Sequence[View], rng: np.random.Generator) -> Positions:
+        """Positions of rows whose groups are given, column by column; of many rows on all processors."""
+
+        def draw(j: int, own: np.random.Generator) -> np.ndarray:
+            return self.axes[j].draw(codes[:, j], *views[j][1:], own)
+
+        names = [a.column for a in self.axes]
+        if len(codes) < bulk_sampling.LEAST:
+            return {n: draw(j, rng) for j, n in enumerate(names)}
+        own = rng.spawn(len(names))
+        return dict(zip(names, bulk_sampling.side_by_side(lambda j: draw(j, own[j]), range(len(names))), strict=True))
+
+    def codes(
+        self,
+        num_rows: int,
+        *,
+        rng: np.random.Generator,
+        where: Mapping[str, np.ndarray] | None = None,
+        evened: bool = True,
+        later: frozenset[int] = frozenset(),
+    ) -> tuple[np.ndarray, np.ndarray, list[View]]:
+        """Components (num_rows,), groups (num_rows, J) that the mixture draws in them, and each axis' view.
+
+        ``evened``: rows are then rearranged towards the model's tables of pairs. ``later``: axes that are drawn anew
+        before anything reads them, left 0 where rows are many.
+        """
+        weights, views = self._restrict(where or {})
+        probs = [p for p, _, _ in views]
+        if num_rows >= bulk_sampling.LEAST:
+            return *bulk_sampling.codes(num_rows, weights, probs, rng, later=later), views
+        edges = np.floor(np.append(0.0, cumulative(weights)) * num_rows + rng.random())
+        rows: np.ndarray = np.diff(edges.astype(np.int64))
+        component, codes = np.repeat(np.arange(len(rows)), rows), even_codes(rows, probs, rng)
+        if evened:
+            even_pairs(codes, component, rows, probs, rng)
+        return component, codes, views
+
+    @cached_property
+    def probs(self) -> dict[str, tuple[int, np.ndarray]]:
+        """Each column's axis, and its groups' probabilities (B, G) by component."""
+        return {a.column: (j, a.probs) for j, a in enumerate(self.axes)}
+
+    @cached_property
+    def _headed(self) -> frozenset[str]:
+        """Columns that heads draw."""
+        return frozenset(h.column for h in self.heads)
+
+    @cached_property
+    def _later(self) -> frozenset[int]:
+        """Axes that heads draw and that no head reads before."""
+        read: set[int] = set()
+        out = set()
+        for head in self.heads:
+            read |= head.pulls.keys()
+            out |= {self.probs[head.column][0]} - read
+        return frozenset(out)
+
+    def _met(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
+        """Rows under the condition: components, groups, and the chance (n,) of what it asks of the heads' columns."""
+        others, own = self._parted(where)
+        component, codes, _ = self.codes(num_rows, rng=rng, where=others)
+        allowed = {column: view[0] for column, view in self._masses(own).items()}
+        return component, codes, draw_in_turn(self.heads, self.probs, component, codes, rng=rng, allowed=allowed)
+
+    def _parted(self, where: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """A condition's part that the mixture meets, and its part on the heads' columns."""
+        return {n: p for n, p in where.items() if n not in self._headed}, {
+            n: p for n, p in where.items() if n in self._headed
+        }
+
+    def _kept(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
+        """Rows of which each was kept with the probability that its class meets the condition."""
+        kept: list[tuple[np.ndarray, np.ndarray]] = []
+        rate = 1.0
+        while (missing := num_rows - sum(len(c) for c, _ in kept)) > 0:
+            asked = int(min(max(1000, 1.2 * missing / rate), CANDIDATES))
+            component, codes, chance = self._met(asked, where, rng)
+            rate = float(chance.mean())
+            if rate < RARE:
+                return self.codes(num_rows, rng=rng, where=where)
+            picked = rng.permutation(np.flatnonzero(rng.random(asked) < chance))[:missing]
+            kept.append((component[picked], codes[picked]))
+        views = self._restrict(where)[1]
+        return np.concatenate([c for c, _ in kept]), np.concatenate([c for _, c in kept]), views
+
+    def _redraw(
+        self, component: np.ndarray, where: Mapping[str, np.ndarray], rng: np.random.Generator
+    ) -> Callable[..., np.ndarray]:
+        """Draws a column again for rows (indices) from their own components' distributions, restricted."""
+
+        def again(column: str, rows: np.ndarray, *, allowed: Intervals, least: np.ndarray | None = None) -> np.ndarray:
+            axis = self._axis(column)
+            if column in where:
+                met = np.sort(where[column])
+                met = met[allowed.holds(met)] if allowed.holds(met).any() else met
+                allowed = Intervals.of((p, p + 1) for p in met.tolist())
+            masses = axis.probs[:, axis.groups].astype(float) * axis.within
+            return redraw(
+                starts=axis.starts,
+                cells=axis.cells,
+                masses=masses,
+                component=component[rows],
+                allowed=allowed,
+                least=least,
+                rng=rng,
+            )
+
+        return again
+
+    def probability(self, where: Mapping[str, np.ndarray]) -> float:
+        """The model's probability that a row satisfies ``where``; by a fixed sample where a head's column is in it.
+
+        Errors: as ``sample``.
+        """
+        others, own = self._parted(where)
+        if own:
+            met = float(self._met(PROBES, where, np.random.default_rng(0))[2].mean())
+            if met >= RARE:
+                return self.probability(others) * met
+        joint = self.weights.astype(float)
+        for axis, (mass, _, _) in self._masses(where).items():
+            joint = joint * (self._axis(axis).probs @ mass)
+        return float(min(joint.sum(), 1.0))
+
+    def state(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """A JSON-able description and the arrays that together rebuild the model."""
+        about = {"total": self.total, "axes": [{"column": a.column, "cells": a.cells} for a in self.axes]}
+        arrays = {"weights": self.weights}
+        for i, axis in enumerate(self.axes):
+            for part in ("starts", "groups", "within", "probs"):
+                arrays[f"{i}.{part}"] = getattr(axis, part)
+        about["heads"] = [{"column": h.column, "base": h.base, "axes": list(h.pulls)} for h in self.heads]
+        for k, head in enumerate(self.heads):
+            arrays[f"head{k}"] = head.start
+            arrays |= {f"head{k}.{i}": pull for i, pull in head.pulls.items()}
+        return about, arrays
+
+    @staticmethod
+    def from_state(about: Mapping, arrays: Mapping[str, np.ndarray]) -> "Product":
+        """The model that ``state`` described."""
+        parts = ("starts", "groups", "within", "probs")
+        axes = tuple(
+            Axis(
+                column=a["column"],
+                cells=int(a["cells"]),
+                **{p: np.asarray(arrays[f"{i}.{p}"]) for p in parts},
+            )
+            for i, a in enumerate(about["axes"])
+        )
+        heads = tuple(
+            Head(
+                column=h["column"],
+                base=float(h["base"]),
+                start=np.asarray(arrays[f"head{k}"]),
+                pulls={int(i): np.asarray(arrays[f"head{k}.{i}"]) for i in h["axes"]},
+            )
+            for k, h in enumerate(about.get("heads", ()))
+        )
+        return Product(total=float(about["total"]), weights=np.asarray(arrays["weights"]), axes=axes, heads=heads)
+
+    def _axis(self, column: str) -> Axis:
+        return next(a for a in self.axes if a.column == column)
+
+    def _masses(self, where: Mapping[str, np.ndarray]) -> dict[str, View]:
+        """The condition on each column it names; see ``condition``."""
+        known = {a.column: a for a in self.axes}
+        out = {}
+        for column, positions in where.items():
+            if column not in known:
+                raise UsageError(f"condition on {column!r}: the model has no such column; choose a modelled one")
+            out[column] = condition(known[column], np.unique(np.asarray(positions, dtype=np.int64)))
+        return out
+
+    def _restrict(self, where: Mapping[str, np.ndarray]) -> tuple[np.ndarray, list[View]]:
+        """Component weights and each axis' view under the condition."""
+        masses = self._masses(where)
+        weights, views = self.weights.astype(float), []
+        for axis in self.axes:
+            probs = axis.probs.astype(float)
+            if axis.column not in masses:
+                views.append((probs, axis.within, Inside(starts=axis.starts, counts=axis.widths)))
+                continue
+            mass, within, inside = masses[axis.column]
+            met = probs @ mass
+            if not self.weights @ met > 0:  # ruled out: every allowed position alike, components as they were
+                mass = np.bincount(axis.groups, weights=inside.counts.astype(float))
+                met, probs = np.ones(len(probs)), np.ones_like(probs)
+            views.append((rows_to_one(probs * mass, spare=mass), within, inside))
+            weights = weights * met
+        weights = weights if weights.sum() > 0 else self.weights.astype(float)
+        return weights / weights.sum(), views

@@ -1,0 +1,1 @@
+"""Methods that answer a class of linear queries: multiplicative weights and the small database."""

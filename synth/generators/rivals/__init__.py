@@ -1,1 +1,0 @@
-"""Methods of others: OpenDP's, and the lecture's mechanisms."""

@@ -1,0 +1,242 @@
+"""Runs as folders: what the command line and the app share of a run under way.
+
+A job is a folder with ``request.json`` (public options), ``status.json`` (replaced whole, so that a reader
+never meets half of it), ``process.json`` (who was started), ``run`` (the id that its charge carries), ``cancel`` (its
+presence asks to stop),
+``log.txt`` (the worker's stderr) and ``result.json`` (its stdout). No private value belongs in any of them.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from synth.errors import InputError, UsageError
+from synth.jobs.process_identity import alive, identity
+from synth.schema import regular_files
+
+FINAL = ("done", "failed", "cancelled")
+STATES = ("held", "queued", "running", *FINAL)
+GONE = "the worker ended without finishing (its last words are in log.txt); the ledger keeps what it spent"
+NEVER = "the process ended before the run began; nothing was spent, start it again"
+RUN = "SYNTH_RUN"  # in a worker's environment: the job's id, which its charge in the ledger carries
+PROGRAM = (sys.executable, "-m", "synth")
+
+
+class Cancelled(Exception):
+    """The user asked to stop. Whether budget was spent by then is for the caller to say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """How far a job is. ``state``: held (for approval), queued, running, done, failed, cancelled. ``fraction``: 0 to 1.
+
+    ``seconds_left`` is an estimate, None while there is no ground for one; ``seconds`` counts from the start.
+    ``losses``: pairs of fraction and training loss, where a method reports them.
+    """
+
+    state: str = "queued"
+    stage: str = ""
+    fraction: float = 0.0
+    seconds_left: float | None = None
+    seconds: float = 0.0
+    pid: int | None = None
+    pid_started: str | None = None
+    message: str = ""
+    exit_code: int | None = None
+    updated: str = ""
+    losses: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def final(self) -> bool:
+        """Whether the job has ended."""
+        return self.state in FINAL
+
+
+class Job:
+    """A job's folder, new or known.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     job = create({"epsilon": 1.0}, folder=Path(folder) / "job")
+    ...     print(job.status().state, job.request())
+    queued {'epsilon': 1.0}
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser().absolute()
+
+    def __repr__(self) -> str:
+        return f"Job({str(self.path)!r})"
+
+    def request(self) -> dict[str, Any]:
+        """The public options that the job was created with. Errors: InputError when this is no job."""
+        return self._read("request.json", "no job here; list the jobs or start one")
+
+    @property
+    def run(self) -> str | None:
+        """The id that the ledger's line of this job's charge carries; None for a job of before there were ids."""
+        try:
+            return (self.path / "run").read_text(encoding="ascii").strip() or None
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def result(self) -> dict[str, Any]:
+        """What the worker handed back. Errors: InputError while there is nothing to read."""
+        return self._read("result.json", "no result; see the job's status and log.txt")
+
+    def status(self) -> Status:
+        """The state now; a worker that vanished without a last word reads as failed.
+
+        Errors: InputError when this is no job.
+        """
+        status = self._status()
+        if status.final or status.pid is None or alive(status.pid, status.pid_started):
+            return status
+        status = self._status()  # its last word may have come between the two looks
+        if status.final:
+            return status
+        message = NEVER if status.state == "queued" else GONE
+        return replace(status, state="failed", seconds_left=None, message=message)
+
+    def write(self, status: Status) -> None:
+        """Replaces the status, stamped with the time. Errors: OSError."""
+        _write(self.path / "status.json", asdict(replace(status, updated=_now())))
+
+    def cancel(self) -> None:
+        """Asks the worker to stop at its next step; a job that was never started ends here."""
+        status = self.status()
+        if status.final:
+            return
+        (self.path / "cancel").touch()
+        if status.pid is None:
+            self.write(replace(status, state="cancelled", message="cancelled before it began; nothing was spent"))
+
+    @property
+    def cancel_asked(self) -> bool:
+        """Whether somebody asked the worker to stop."""
+        return (self.path / "cancel").exists()
+
+    def start(self, arguments: list[str], *, program: Sequence[str] = PROGRAM) -> None:
+        """Starts ``program *arguments --job PATH`` as a process that outlives this one.
+
+        Its stdout becomes result.json, its stderr log.txt. Errors: UsageError for a job started before.
+        """
+        if self.status().final or (self.path / "process.json").exists():
+            raise UsageError(f"job {self.path}: already started or ended; create a new one")
+        command = [*program, *arguments, "--job", str(self.path)]
+        with open(self.path / "result.json", "wb") as out, open(self.path / "log.txt", "wb") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, start_new_session=True,
+                env={**os.environ, **({RUN: self.run} if self.run else {})},
+            )  # fmt: skip
+        _write(self.path / "process.json", {"pid": process.pid, "pid_started": identity(process.pid)})
+        # Someone must take note of its end, or it stays a zombie for as long as this process lives.
+        threading.Thread(target=process.wait, daemon=True).start()
+
+    def wait(self, timeout: float | None = None) -> Status:
+        """The status at the job's end, or after ``timeout`` seconds as it is then."""
+        limit = None if timeout is None else time.monotonic() + timeout
+        while not (status := self.status()).final and (limit is None or time.monotonic() < limit):
+            time.sleep(0.05)
+        return status
+
+    def _status(self) -> Status:
+        plain = self._read("status.json", "no job here; list the jobs or start one")
+        if plain.get("pid") is None and (self.path / "process.json").exists():
+            plain |= self._read("process.json", "unreadable")  # started, but has not reported yet
+        found = {f.name: plain[f.name] for f in fields(Status) if f.name in plain}
+        if not all(_fits(name, value) for name, value in found.items()):
+            raise InputError(f"job {self.path}: status.json is damaged; the ledger says what it spent, start it again")
+        return Status(**found)
+
+    def _read(self, name: str, otherwise: str) -> dict[str, Any]:
+        try:
+            plain = json.loads(regular_files.text(self.path / name))
+        except (OSError, ValueError, RecursionError):
+            plain = None
+        if not isinstance(plain, dict):
+            raise InputError(f"job {self.path}: {otherwise}")
+        return plain
+
+
+def home() -> Path:
+    """Where jobs lie: ``$SYNTH_HOME/jobs``, else in the user's data folder (``$XDG_DATA_HOME``)."""
+    if named := os.environ.get("SYNTH_HOME"):
+        return Path(named).expanduser().absolute() / "jobs"
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "facsimile" / "jobs"
+
+
+def create(request: dict[str, Any], *, folder: str | Path | None = None) -> Job:
+    """A queued job in ``folder``, by default a new one below ``home()``; ``request`` is public JSON data.
+
+    Errors: UsageError when the folder holds a job already, InputError when it cannot be made.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    job = Job(folder if folder is not None else home() / f"{stamp}-{secrets.token_hex(3)}")
+    if (job.path / "request.json").exists():
+        raise UsageError(f"job {job.path}: the folder holds a job already; name another one")
+    try:
+        job.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        job.write(Status())
+        (job.path / "run").write_text(str(uuid.uuid4()), encoding="ascii")
+        _write(job.path / "request.json", request)
+    except OSError as error:
+        reason = error.strerror or "refused"
+        raise InputError(
+            f"job {job.path}: the folder cannot be made ({reason}); name a writable place in SYNTH_HOME"
+        ) from None
+    return job
+
+
+def listing(folder: Path | None = None) -> list[Job]:
+    """The jobs below ``folder``, by default ``home()``, newest first."""
+    found = []
+    for file in (folder or home()).glob("*/request.json"):
+        try:
+            found.append((file.stat().st_mtime_ns, file.parent.name, file.parent))
+        except OSError:  # removed since
+            continue
+    return [Job(path) for *_, path in sorted(found, reverse=True)]
+
+
+def _fits(name: str, value: object) -> bool:
+    """Whether a status may hold the value: somebody else may have written the file."""
+    if name == "state":
+        return value in STATES
+    if name == "losses":
+        pairs = value if isinstance(value, list | tuple) else [None]
+        return all(isinstance(p, list | tuple) and len(p) == 2 and all(map(_number, p)) for p in pairs)
+    if name in ("pid", "exit_code"):
+        return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31)
+    if name in ("fraction", "seconds"):
+        return _number(value)
+    return _number(value) or value is None if name == "seconds_left" else isinstance(value, str | None)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _write(path: Path, plain: dict[str, Any]) -> None:
+    try:
+        text = json.dumps(plain, indent=1)
+    except (TypeError, ValueError):
+        raise UsageError(f"job {path.parent}: {path.name} must be JSON data") from None
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)

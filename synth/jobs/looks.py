@@ -1,0 +1,161 @@
+"""Results that were compared with the real rows, and what that means for exporting one of them.
+
+A result chosen among several by scores that no noise protects is covered by no finite epsilon, however small its own.
+So a look at the comparison is noted beside the run. Once other runs on the same dataset were looked at, one run may
+leave only when all of them are released, somebody states that the choice does not rest on those scores, or noisy
+counts that were paid for decided among all of them.
+"""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from synth.errors import SynthError, UsageError
+from synth.jobs.job import Job, listing
+
+LOOKED, CHOICE, RELEASED = "looked.json", "choice.json", "released.json"
+CHOICES = {
+    "before": "the run to release was fixed before any comparison with the real rows",
+    "releases": "the run was chosen by released figures alone: forecast, card, publishable report",
+    "scores": "the run was chosen by its comparison with the real rows",
+}
+PAID = "noisy counts that were paid for decided among all runs that were compared with the real rows"
+UNCOVERED = "selection not covered"
+
+
+def look(job: Job, *, by: str = "") -> None:
+    """Notes that somebody saw this run's comparison with the real rows. The first look stays on record."""
+    if not (job.path / LOOKED).exists():
+        _note(job, LOOKED, {"by": by})
+
+
+def looked(job: Job) -> bool:
+    """Whether somebody saw this run's comparison with the real rows."""
+    return (job.path / LOOKED).exists()
+
+
+def choose(job: Job, how: str, *, by: str = "") -> None:
+    """Records how this run was chosen: a key of ``CHOICES``. Errors: UsageError for another."""
+    if how not in CHOICES:
+        raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
+    _note(job, CHOICE, {"how": how, "in_words": CHOICES[how], "by": by})
+
+
+def decide(job: Job, losers: list[Job], *, line: int, by: str = "") -> None:
+    """Records that a paid private selection, charged in the ledger's ``line``, took this run before ``losers``.
+
+    Errors: UsageError where a run that was compared with the real rows did not take part, or where the same runs were
+    decided between before: whoever asks again until his favourite wins chooses by what he saw.
+    """
+    if decided(job, losers):
+        raise UsageError("these runs were decided between already; that decision holds")
+    part = {job.path.name, *(one.path.name for one in losers)}
+    if left_out := [one.path.name for one in rivals(job) if one.path.name not in part]:
+        raise UsageError(f"{len(left_out)} compared runs took no part in the choice; let it decide among all of them")
+    _note(job, CHOICE, {"how": "private", "in_words": PAID, "by": by, "line": line, "among": sorted(part)})
+    for one in losers:
+        if (choice(one) or {}).get("how") == "private":
+            (one.path / CHOICE).unlink()  # a later decision holds instead of an earlier one
+
+
+def decided(job: Job, others: list[Job]) -> bool:
+    """Whether a paid private selection among exactly these runs was recorded."""
+    part = sorted({job.path.name, *(one.path.name for one in others)})
+    return any((choice(one) or {}).get("among") == part for one in (job, *others))
+
+
+def choice(job: Job) -> dict[str, Any] | None:
+    """How this run was chosen, None where nobody said."""
+    return _read(job, CHOICE)
+
+
+def release(job: Job, *, by: str = "", approved_by: str = "") -> None:
+    """Marks the run as released."""
+    _note(job, RELEASED, {"by": by, "approved_by": approved_by})
+
+
+def released(job: Job) -> dict[str, Any] | None:
+    """Who released the run and when, None where nobody did."""
+    return _read(job, RELEASED)
+
+
+def rivals(job: Job) -> list[Job]:
+    """Other finished runs on this run's dataset whose comparison was seen, newest first."""
+    name = str(job.request().get("dataset"))
+    return [
+        other for other in listing()
+        if other.path != job.path and looked(other) and _about(other, "dataset") == name and _done(other)
+    ]  # fmt: skip
+
+
+def barrier(job: Job) -> str:
+    """Why this run may not leave, in one line; empty when it may.
+
+    **Source**: a selection among candidates is itself a query; see Liu and Talwar 2019, arXiv 1811.07971.
+    """
+    others = rivals(job)
+    if not others or _all_released(job):
+        return ""
+    said = choice(job) or {}
+    made = said.get("how")
+    if made in ("before", "releases"):
+        return ""
+    if made == "private" and {one.path.name for one in others} <= set(said.get("among", ())):
+        return ""
+    found = f"{len(others)} other run{'s' if len(others) > 1 else ''} on this dataset"
+    if made == "scores":
+        return (
+            f"{UNCOVERED}: it was chosen by comparison with the real rows; release it together with {found} that "
+            "were compared, or not at all"
+        )
+    return (
+        f"{found} {'were' if len(others) > 1 else 'was'} compared with the real rows; say how this one was chosen, or "
+        "release all of them"
+    )
+
+
+def how(job: Job) -> str | None:
+    """How this run was chosen, as a card says it: only, all, or what the steward said; None where unstated."""
+    if (said := choice(job)) is not None and not _all_released(job):
+        return str(said["how"])
+    if _all_released(job):
+        return "all"
+    same = [o for o in listing() if o.path != job.path and _about(o, "dataset") == str(job.request().get("dataset"))]
+    return None if any(_done(o) and _makes_rows(o) for o in same) else "only"
+
+
+def _all_released(job: Job) -> bool:
+    others = rivals(job)
+    return bool(others) and all(released(one) is not None for one in [job, *others])
+
+
+def _about(job: Job, what: str) -> str:
+    try:
+        return str(job.request().get(what))
+    except SynthError:
+        return ""
+
+
+def _makes_rows(job: Job) -> bool:
+    """Whether a job makes a synthetic table, rather than learning facts or deciding between tables."""
+    return _about(job, "learns") == _about(job, "decides") == str(None)
+
+
+def _done(job: Job) -> bool:
+    try:
+        return job.status().state == "done"
+    except SynthError:
+        return False
+
+
+def _note(job: Job, name: str, plain: dict[str, Any]) -> None:
+    text = json.dumps({**plain, "time": datetime.now(UTC).isoformat(timespec="seconds")}, ensure_ascii=False)
+    (job.path / name).write_text(text, encoding="utf-8")
+
+
+def _read(job: Job, name: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads((job.path / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

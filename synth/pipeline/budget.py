@@ -1,0 +1,99 @@
+"""Which mechanism answers which kind of question, and what a generator is told of its budget."""
+
+from collections.abc import Callable
+from math import hypot
+from typing import Any
+
+from synth.generators.base import Setting
+from synth.mechanisms import counts, embeddings, external, selection, slices, values
+from synth.mechanisms.functional import Functional
+from synth.mechanisms.gradients import Descents
+from synth.mechanisms.gradients import rate as unit_rate
+from synth.mechanisms.votes import Classes
+from synth.privacy.accounting.composition import (
+    EPSILON_RESERVE,
+    SAFETY,
+    calibrate_rho,
+    derived_epsilon,
+    sampled_sigma,
+    slice_sigma,
+)
+from synth.privacy.curator import Grant
+from synth.privacy.relation import Relation
+from synth.questions import Choice, Counts, Embedding, External, Path, Slices, Step, Values, Votes
+from synth.schema.table import Schema
+
+
+def mechanisms() -> dict[type, Any]:
+    """By kind of question the mechanism that answers it; new for each run, since some keep what they answered."""
+    return {Counts: counts, Values: values, Slices: slices, Embedding: embeddings, Path: Functional(),
+            External: external, Choice: selection, Step: Descents(), Votes: Classes()}  # fmt: skip
+
+
+def setting(schema: Schema, grant: Grant, *, public_rows: int | None) -> Setting:
+    """What a generator may know of a run that may spend ``grant``."""
+    before = derived_epsilon(grant.beside, grant.left_delta)
+    return Setting(
+        schema=schema,
+        mu=grant.mu,
+        sensitivity=counts.sensitivity(grant.near),
+        signed=counts.signed_sensitivity(grant.near),
+        public_rows=public_rows,
+        rho=calibrate_rho(grant.epsilon, grant.left_delta, beside=grant.beside),
+        epsilon=max(grant.epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY) - before, 0.0),
+        slice_sigma=slices_within(grant),
+        step_sigma=steps_within(grant),
+    )
+
+
+def slices_within(grant: Grant) -> Callable[..., float]:
+    """The least noise of one question of slices on random directions that takes all that a grant leaves.
+
+    The function returned takes ``dim``, ``num_slices``, and if they differ from the usual ``directions``, ``rate``,
+    ``signed`` (coordinates of any sign) and ``beside``, mu of the same generator's Gaussian questions.
+    """
+
+    def sigma(
+        *,
+        dim: int,
+        num_slices: int,
+        directions: str = "gaussian",
+        rate: float = 1.0,
+        signed: bool = False,
+        beside: float = 0.0,
+    ) -> float:
+        near = grant.near
+        return slice_sigma(
+            epsilon=grant.epsilon,
+            delta=grant.left_delta,
+            sensitivity=counts.signed_sensitivity(near) if signed else counts.sensitivity(near),
+            dim=dim,
+            num_slices=num_slices,
+            directions=directions,
+            rate=rate,
+            beside=hypot(beside, grant.beside),
+            spread=near.max_rows > 1,
+        )
+
+    return sigma
+
+
+def steps_within(grant: Grant) -> Callable[..., float]:
+    """The least noise of a descent's steps that takes all that a grant leaves, as a multiple of the clip.
+
+    The function returned takes ``rate``, ``steps`` and ``beside``, mu of the same generator's Gaussian questions.
+    """
+
+    def sigma(*, rate: float, steps: int, beside: float = 0.0) -> float:
+        near = grant.near
+        each = sampled_sigma(
+            epsilon=grant.epsilon,
+            delta=grant.left_delta,
+            rate=unit_rate(rate, near),
+            steps=steps,
+            beside=hypot(beside, grant.beside),
+            replaced=near.relation is Relation.REPLACE_ONE,
+        )
+        return near.max_rows * each
+
+    return sigma

@@ -1,0 +1,70 @@
+"""Rows drawn from a model, a block at a time, so that a table of any length passes through bounded memory."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from synth.generators.base import Model
+from synth.schema import codec
+from synth.schema.enforcement import Rules
+from synth.schema.table import Schema
+
+BLOCK = 1 << 20  # rows drawn at a time, each block with even proportions of its own
+PIECE = 1 << 17  # rows of a block told as text at a time: text and what is written of it takes several times as much
+
+
+class Drawn:
+    """A table of ``num_rows`` rows from a model, told once: as ``blocks`` or as a ``whole``.
+
+    ``where``: by column the positions allowed. ``kept``: for each constraint the share of rows drawn so far that keep
+    it; the list is filled in place.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        schema: Schema,
+        num_rows: int,
+        *,
+        rng: np.random.Generator,
+        where: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        self._model, self._schema, self._num_rows, self._rng, self._where = model, schema, num_rows, rng, where
+        self._rules = Rules(schema)
+        self.kept: list[dict[str, Any]] = []
+
+    def blocks(self) -> Iterator[dict[str, pa.Array]]:
+        """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
+        for start in range(0, self._num_rows, BLOCK):
+            size = min(BLOCK, self._num_rows - start)
+            positions = self._model.sample(size, rng=self._rng, where=self._where, mend=self._rules.mend)
+            self._note(start, size)
+            for at in range(0, size, PIECE):
+                part = {n: p[at : at + PIECE] for n, p in positions.items()}
+                yield codec.decode(part, self._schema, num_rows=min(PIECE, size - at), first=start + at + 1)
+            positions = part = {}  # or they would be held while the next block is drawn
+
+    def whole(self) -> dict[str, pa.Array]:
+        """All rows in memory."""
+        blocks = list(self.blocks())
+        return blocks[0] if len(blocks) == 1 else {n: pa.concat_arrays([b[n] for b in blocks]) for n in blocks[0]}
+
+    def _note(self, before: int, size: int) -> None:
+        """The shares of rules kept, over this block and those before it."""
+        if before == 0:
+            self.kept[:] = self._rules.kept
+            return
+        for all_, now in zip(self.kept, self._rules.kept, strict=True):
+            all_["kept"] = (all_["kept"] * before + now["kept"] * size) / (before + size)
+
+
+def pieces(texts: Mapping[str, pa.Array], num_rows: int) -> Iterator[dict[str, pa.Array]]:
+    """A table in memory, ``PIECE`` rows at a time and without a copy, for whoever needs memory of his own for each row.
+
+    >>> [part["A"].to_pylist() for part in pieces({"A": pa.array(["x", "y"])}, 2)]
+    [['x', 'y']]
+    """
+    for at in range(0, num_rows, PIECE):
+        yield {n: a.slice(at, PIECE) for n, a in texts.items()}

@@ -1,0 +1,179 @@
+"""A whole run on made-up rows: measured, fitted, sampled and written to a temporary folder, which is then removed.
+
+The ledger, the rows and the release are made for it and thrown away; no private row is read, nothing is charged.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synth.errors import COMMITTED, SpentError, SynthError, UsageError
+from synth.jobs import Cancelled
+from synth.pipeline.charged_run import Paid
+from synth.pipeline.fit_and_draw import fit_and_sample, write
+from synth.pipeline.request import Job, Request, Rows, adjacency, generator_named, granted, resolve_device
+from synth.pipeline.schema_approval import with_target
+from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import relation_named
+from synth.schema import codec
+from synth.schema.enforcement import Rules
+from synth.schema.table import Schema
+from synth.sources.table_source import place_of
+
+ROWS, WRITTEN = 500, 5  # most rows that are made up; rows of the table that is written
+STAGES = ("read", "measure", "fit", "sample", "write")
+LEFT_OUT = ("the table's own form and size", "learning of missing facts", "the real ledger and output folder")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """``done``: stages rehearsed to their end; ``left``: those that the time did not allow; ``rows``: made up.
+
+    >>> print(DryRun(done=("read",), left=("measure", "fit"), rows=500, seconds=30.1).in_words().split("; never")[0])
+    rehearsed on 500 made-up rows in 30 s: read; not rehearsed, for want of time (--seconds): measure, fit
+    """
+
+    done: tuple[str, ...]
+    left: tuple[str, ...]
+    rows: int
+    seconds: float
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {**asdict(self), "never": list(LEFT_OUT)}
+
+    def in_words(self) -> str:
+        """One line."""
+        short = f"; not rehearsed, for want of time (--seconds): {', '.join(self.left)}" if self.left else ""
+        return (
+            f"rehearsed on {self.rows} made-up rows in {self.seconds:.0f} s: {', '.join(self.done) or 'nothing'}{short}"
+            f"; never rehearsed: {', '.join(LEFT_OUT)}"
+        )
+
+
+def dry_run(
+    schema: Schema,
+    *,
+    rows: int,
+    epsilon: float,
+    delta: float,
+    method: str = "mixture",
+    relation: str = "add_remove",
+    target: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    seconds: float = 30.0,
+) -> DryRun:
+    """All that such a run would do after its spend, on at most ``ROWS`` rows drawn evenly from the schema.
+
+    The time is looked at whenever a stage tells of progress: a stage that tells of none goes on to its end.
+    Errors: UsageError for what the run would be refused for, or for what would strike it after the spend.
+
+    **Guarantee**: none is needed, for no row is private; no ledger but its own is touched.
+    """
+    began, made_up = time.monotonic(), min(rows, ROWS)
+    watch = _Watch(until=began + seconds)
+    job = _job(with_target(schema, target), made_up, epsilon, delta, method, relation, dict(options or {}))
+    try:
+        with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, _uncharged():
+            _through(job, Path(folder), watch)
+    except SpentError as error:
+        cause = error.__cause__
+        if not isinstance(cause, Cancelled):
+            reason = str(cause) if isinstance(cause, SynthError) else f"{type(cause).__name__}: {cause}"
+            raise UsageError(
+                f"method {method} with these options would fail after the spend, at the stage {watch.at}, as it does "
+                f"on made-up rows of this schema ({reason}); choose other options or another method"
+            ) from None
+    return DryRun(done=watch.done(), left=watch.left(), rows=made_up, seconds=time.monotonic() - began)
+
+
+class _Watch:
+    """A reporter that keeps the stages and stops the run once the time is over."""
+
+    def __init__(self, *, until: float) -> None:
+        self.until, self.at, self.ended = until, "", False
+
+    def stage(self, name: str) -> None:
+        """Notes the stage. Errors: Cancelled."""
+        self.at = name
+        self.progress(0.0)
+
+    def progress(self, _: float) -> None:
+        """Errors: Cancelled once the time is over."""
+        if time.monotonic() > self.until:
+            raise Cancelled
+
+    def note(self, message: str) -> None:
+        """Ignored."""
+
+    def done(self) -> tuple[str, ...]:
+        """Stages that came to their end."""
+        return STAGES if self.ended else STAGES[: self._place()]
+
+    def left(self) -> tuple[str, ...]:
+        """Stages that did not."""
+        return STAGES[len(self.done()) :]
+
+    def _place(self) -> int:
+        return STAGES.index(self.at) if self.at in STAGES else 0
+
+
+def _job(
+    schema: Schema, rows: int, epsilon: float, delta: float, method: str, relation: str, options: dict[str, Any]
+) -> Job:
+    """A checked job on made-up rows. Errors: UsageError, InputError."""
+    link = relation_named(relation)
+    near = adjacency(schema, link)
+    Rules(schema)
+    job = Job(
+        request=Request(epsilon=epsilon, delta=delta, method=method, relation=relation, num_rows=WRITTEN, seed=0,
+                        options=options),
+        rows=Rows(place=place_of(_frame(schema, rows)).under(schema),
+                  columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
+        schema=schema,
+        generator=generator_named(method, link, options),
+        grant=granted(epsilon, delta, near, learning=False),
+        learn_share=0,
+        dataset="made-up rows",
+        device=resolve_device("auto"),
+    )  # fmt: skip
+    job.check()
+    return job
+
+
+def _frame(schema: Schema, rows: int) -> pd.DataFrame:
+    """Rows drawn evenly and independently from what the schema allows, as text."""
+    rng = np.random.default_rng(0)
+    places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
+    texts = {n: t.to_pandas() for n, t in codec.decode(places, schema, num_rows=rows).items()}
+    persons = {schema.person: [str(i) for i in range(rows)]} if schema.person else {}
+    return pd.DataFrame({**texts, **persons})
+
+
+def _through(job: Job, folder: Path, watch: _Watch) -> None:
+    """The run from its spend to its files, in a folder with a ledger of its own. Errors: SpentError."""
+    paid = Paid(job, Ledger(folder / "ledger.sqlite"), SystemNoise(), watch, folder / "steward.json")
+    with paid.charged():
+        releases, setting = paid.measure()
+        made = fit_and_sample(job.generator, releases, setting, job.request, job.device, watch, held=False)
+        about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
+        write(folder / "release", made, releases, setting, about, watch)
+        watch.ended = True
+
+
+@contextmanager
+def _uncharged() -> Iterator[None]:
+    """What was charged to the ledger that is thrown away is not told by the command's exit code."""
+    before = list(COMMITTED)
+    try:
+        yield
+    finally:
+        COMMITTED[:] = before

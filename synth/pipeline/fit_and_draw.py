@@ -1,0 +1,97 @@
+"""From releases to a model, rows and files: pure post-processing."""
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from synth.generators.base import Generator, Model, Setting
+from synth.generators.options import options_of
+from synth.pipeline.charged_run import Reporter
+from synth.pipeline.draw_rows import BLOCK, Drawn, pieces
+from synth.pipeline.request import Request
+from synth.pipeline.sample import MOST_ROWS
+from synth.questions import Release
+from synth.release import folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A model and a table drawn from it: ``texts``, or nothing where only ``blocks`` tell it, once, as it is written.
+
+    ``kept`` says how constraints were kept, of the rows drawn so far.
+    """
+
+    generator: Generator
+    model: Model
+    texts: Mapping[str, pa.Array]
+    blocks: Iterable[Mapping[str, pa.Array]]
+    num_rows: int
+    seed: int
+    kept: list[dict[str, Any]]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one processor: its matrices here are so small that more threads only wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def fit_and_sample(
+    generator: Generator,
+    releases: Sequence[Release],
+    setting: Setting,
+    request: Request,
+    device: str,
+    reporter: Reporter,
+    *,
+    held: bool = True,
+) -> Made:
+    """Pure post-processing of releases. ``held``: the table is wanted in memory, however long it is."""
+    seed = secrets.randbits(32) if request.seed is None else request.seed
+    rng = np.random.default_rng(seed)
+    reporter.stage("fit")
+    with one_thread():
+        model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
+    reporter.stage("sample")
+    num_rows = request.num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
+    drawn = Drawn(model, setting.schema, num_rows, rng=rng)
+    texts = drawn.whole() if held or num_rows <= BLOCK else {}
+    blocks = pieces(texts, num_rows) if texts else drawn.blocks()
+    return Made(
+        generator=generator, model=model, texts=texts, blocks=blocks, num_rows=num_rows, seed=seed, kept=drawn.kept
+    )
+
+
+def write(
+    out: str | Path | None,
+    made: Made,
+    releases: Sequence[Release],
+    setting: Setting,
+    about: dict[str, Any],
+    reporter: Reporter,
+    *,
+    raw_text: bool = False,
+    dialect: str = "plain",
+) -> dict[str, str]:
+    """The files of the release; ``about``, its card, gains what only they tell."""
+    reporter.stage("write")
+    if out is None:
+        return {}
+    return folder.write(
+        Path(out), blocks=made.blocks, method=made.generator.name, model=made.model, releases=releases,
+        setting=setting, card=about, options=options_of(made.generator), raw_text=raw_text,
+        dialect=dialect, note=reporter.note,
+    )  # fmt: skip

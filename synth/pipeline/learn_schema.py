@@ -1,0 +1,169 @@
+"""A schema's missing facts, learnt by paid questions: categories, bounds, decimals, presence of missing values.
+
+Only names, kinds and missing codes need to be public. Numbers are first seen on a public grid so wide that it tells
+nothing: up to 2^31 either side of zero (2^51 for whole numbers), dates from 1800 to 2200.
+"""
+
+from collections.abc import Callable
+from math import inf, nextafter, sqrt
+
+import numpy as np
+
+from synth.mechanisms import values as stability
+from synth.privacy.relation import Adjacency
+from synth.questions import Bins, Counts, CountsRelease, Marginal, Question, Release, Values, ValuesRelease
+from synth.schema.table import CATEGORICAL, Column, Schema
+
+Ask = Callable[[Question], Release]
+PARTS = 8  # equal parts of each octave of the grid for numbers
+CLEAR = 4.5  # a cell this many noise deviations above zero is taken for occupied
+DECIMALS = 6  # most decimals of a float that are looked for
+QUARTERS = np.arange("1800-01", "2200-01", 3, dtype="datetime64[M]")
+WIDE = {
+    "integer": Column(type="integer", min=-(2**51), max=2**51),
+    "float": Column(type="float", min=-(2**31), max=2**31, decimals=DECIMALS),
+    "datetime": Column(type="datetime", min="1800-01-01", max="2200-01-01", resolution="second"),
+}
+
+
+def lacking(schema: Schema) -> list[str]:
+    """The columns whose facts the schema does not state, and which can be learnt."""
+    return [n for n, c in schema.measured().items() if _lacks(c)]
+
+
+def _lacks(column: Column) -> bool:
+    return column.categories is None if column.type in CATEGORICAL else column.min is None or column.max is None
+
+
+def grids(schema: Schema) -> Schema:
+    """The public grids on which the lacking numbers and dates are seen: a complete schema of those columns."""
+    wide = {}
+    for name in lacking(schema):
+        column = schema.columns[name]
+        if column.is_numeric:
+            wide[name] = WIDE[column.type].model_copy(update={"missing": column.missing or ("",)})
+    return Schema(columns=wide)
+
+
+def finer(name: str) -> str:
+    """Name of the derived column that says how fine a column's values are: decimals, or 1 for a time of day.
+
+    >>> finer("INCOME")
+    'INCOME (fineness)'
+    """
+    return f"{name} (fineness)"
+
+
+def fineness(column: Column, places: np.ndarray) -> np.ndarray:
+    """How fine each value on a public grid is, (num_rows,): decimals needed, or whether a time of day is there."""
+    inside = places < column.size
+    if column.type == "datetime":
+        return np.where(inside & (places % 86400 != 0), 1, 0)
+    zeros = np.zeros(len(places), dtype=np.int64)
+    for k in range(1, DECIMALS + 1):  # a loop over decimals, not over rows
+        zeros += places % 10**k == 0
+    return np.where(inside, DECIMALS - zeros, 0)
+
+
+def learn(ask: Ask, schema: Schema, near: Adjacency, *, mu: float, failure_delta: float) -> Schema:
+    """The schema with every lacking fact learnt and marked ``private``.
+
+    Asks within ``mu`` and ``failure_delta`` in all; what the schema states is neither asked nor changed.
+    """
+    names = lacking(schema)
+    if not names:
+        return schema
+    size, share = stability.sensitivity(near), 1 / len(names)
+    sigma = nextafter(size / (mu * sqrt(share)) * (1 + 1e-9), inf)
+    words = [n for n in names if schema.columns[n].type in CATEGORICAL]
+    found = {}
+    for name in words:
+        bound = stability.threshold(near, sigma=sigma, failure_delta=failure_delta / len(words))
+        question = Values(purpose=f"categories of {name}", column=name, sigma=sigma, threshold=bound)
+        found[name] = _categories(schema.columns[name], ask(question))
+    for name, column in grids(schema).columns.items():
+        found[name] = _bounds(schema.columns[name], column, name, ask, sigma)
+    return schema.model_copy(update={"columns": {**schema.columns, **found}})
+
+
+def _categories(column: Column, release: Release) -> Column:
+    """Categories in numerical order where all are numbers; the texts that mean missing stand apart."""
+    assert isinstance(release, ValuesRelease)
+    codes = set(column.missing or ("",))
+    told = [t for t in release.texts if t not in codes]
+    here = [c for c in column.missing or ("",) if c in release.texts]
+    try:
+        told.sort(key=float)
+    except ValueError:
+        told.sort()
+    facts = {
+        "categories": tuple(told) or ("unknown",),
+        "missing": tuple(here) or None,
+        "source": "private",
+        "risk": None,
+        "reason": None,
+    }
+    return column.model_copy(update=facts)
+
+
+def _bounds(column: Column, wide: Column, name: str, ask: Ask, sigma: float) -> Column:
+    """min, max, presence of missing values, and decimals or resolution, from one grid and one table of fineness."""
+    grid = Bins(column=name, cells=wide.cells, starts=(s := _starts(wide)), groups=np.arange(len(s)))
+    fine = Bins.each(finer(name), DECIMALS + 1 if wide.type == "float" else 2)
+    tables = [Marginal(bins=(grid,), sigma=sigma * (1 if wide.type == "integer" else sqrt(1.25)))]
+    if wide.type != "integer":
+        tables.append(Marginal(bins=(fine,), sigma=sigma * sqrt(5)))
+    release = ask(Counts(purpose=f"bounds of {name}", marginals=tuple(tables)))
+    assert isinstance(release, CountsRelease)
+    counts, level = release.values[0], tables[0].sigma
+    valid = len(s) - len(wide.missing_codes)
+    first, last = _occupied(counts[:valid], level)
+    low, high = int(s[first]), int((s[last + 1] if last + 1 < valid else wide.size) - 1)
+    missing = [c for c, n in zip(wide.missing_codes, counts[valid:], strict=True) if n > CLEAR * level]
+    facts = {"missing": tuple(missing) or None, "source": "private"}
+    exact = release.values[1] if len(tables) > 1 else None
+    return column.model_copy(update={**facts, **_stated(wide, low, high, exact, sigma * sqrt(5))})
+
+
+def _starts(wide: Column) -> np.ndarray:
+    """First positions of the grid's cells: octaves either side of zero in equal parts, or quarters of a year."""
+    if wide.type == "datetime":
+        seconds = QUARTERS.astype("datetime64[s]").astype(np.int64)
+        inner = np.unique(np.append(seconds - seconds[0], 0))
+    else:
+        zero = int(-wide.bounds[0] / wide.step)
+        octaves = 2.0 ** np.arange(0, np.log2(zero) + 1)
+        parts = np.unique(np.floor(np.multiply.outer(octaves, 1 + np.arange(PARTS) / PARTS)).astype(np.int64))
+        inner = np.concatenate([[0, zero, zero + 1], zero + parts, zero - parts + 1])
+    inner = np.unique(inner[(inner >= 0) & (inner < wide.size)])
+    return np.concatenate([inner, np.arange(wide.size, wide.cells)])
+
+
+def _occupied(counts: np.ndarray, sigma: float) -> tuple[int, int]:
+    """First and last cell that is clearly occupied, alone or with the cells outside it; the fullest if none is."""
+    total = np.append(0, np.cumsum(counts))
+    at = np.arange(len(counts))
+    below = total[at + 1] - total[np.maximum(at + 1 - PARTS, 0)]  # a cell with those before it
+    above = total[np.minimum(at + PARTS, len(counts))] - total[at]  # and with those after it
+    clear, together = counts > CLEAR * sigma, CLEAR * sigma * sqrt(PARTS)
+    first, last = np.flatnonzero(clear | (below > together)), np.flatnonzero(clear | (above > together))
+    if len(first) == 0 or len(last) == 0:
+        return (int(np.argmax(counts)),) * 2
+    return int(first[0]), max(int(last[-1]), int(first[0]))
+
+
+def _stated(wide: Column, low: int, high: int, fine: np.ndarray | None, sigma: float) -> dict:
+    """The facts that the occupied range and the fineness of values amount to."""
+    if wide.type == "datetime":
+        assert fine is not None
+        moments = QUARTERS[0].astype("datetime64[s]") + np.array([low, high], dtype="timedelta64[s]")
+        if fine[1] > CLEAR * sigma:
+            return {"min": str(moments[0]), "max": str(moments[1]), "resolution": "second"}
+        days = moments.astype("datetime64[D]")
+        return {"min": str(days[0]), "max": str(days[1]), "resolution": "day"}
+    low_value, high_value = (wide.bounds[0] + wide.step * p for p in (low, high))
+    if fine is None:
+        return {"min": int(low_value), "max": int(high_value)}
+    clear = np.flatnonzero(fine > CLEAR * sigma)
+    decimals = int(clear[-1]) if len(clear) else 2
+    return {"min": float(round(low_value, decimals)), "max": float(round(high_value, decimals)), "decimals": decimals}

@@ -1,0 +1,120 @@
+"""What can be said of a run before any row is read: noise, expected error, time, memory.
+
+The generator's questions are asked of a stand-in: a table of the given size in which every column is uniform and
+independent. Questions that adapt to answers (merged bins) may therefore differ in the real run; noise scales
+and costs are close, and exact where nothing adapts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf, pi, prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.mechanisms import counts
+from synth.pipeline.plan_result import Plan, Step
+from synth.pipeline.rehearsal import rehearse
+from synth.pipeline.request import adjacency, check_num_rows, generator_named, granted, with_target
+from synth.privacy.accounting import composition
+from synth.privacy.relation import relation_named
+from synth.questions import Counts, Marginal
+from synth.release.card.card import meaning
+from synth.schema.table import Schema
+
+# Seconds and bytes, fitted to runs on one core (`make bench-plan`); a forecast, not a promise.
+SECONDS_START = 1.5
+SECONDS_PER_CELL_READ = 4e-7
+SECONDS_PER_ROW_AND_TABLE = 8e-9
+SECONDS_PER_CELL_FITTED = 6e-5
+BYTES_START = 450e6
+BYTES_PER_CELL_READ = 60
+
+
+def plan(
+    schema: Schema,
+    *,
+    rows: int,
+    epsilon: float,
+    delta: float,
+    method: str = "mixture",
+    relation: str = "add_remove",
+    target: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Plan:
+    """The forecast of a run on about ``rows`` rows. Touches no data. Errors: UsageError."""
+    composition.check(epsilon, delta)
+    check_num_rows(rows)
+    link = relation_named(relation)
+    generator = generator_named(method, link, options)
+    facts = with_target(schema, target)
+    if not facts.measured():
+        raise UsageError("every column is an identifier; there is nothing to plan")
+    near = adjacency(facts, link)
+    grant = granted(epsilon, delta, near, learning=False)
+    mu, size = grant.mu, counts.sensitivity(near)
+    asked = _averaged(rehearse(generator, facts, grant, rows=rows))
+    tables = [q for q, _ in asked if isinstance(q, Counts)]
+    marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
+    # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
+    one = _error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
+    two = _error([m for m in marginals if len(m.bins) == 2], rows)
+    return Plan(
+        method=method,
+        relation=str(link),
+        epsilon=epsilon,
+        delta=delta,
+        rows=rows,
+        mu=mu,
+        sensitivity=size,
+        meaning=meaning(epsilon, about="row" if near.by_row else "person"),
+        steps=[_step(q, cells) for q, cells in asked],
+        error_one_way=one or 0.0,
+        error_two_way=two,
+        cells_two_way=float(np.mean([m.cells for m in marginals if len(m.bins) == 2])) if two is not None else None,
+        seconds=_seconds(marginals, rows, len(facts.measured())),
+        peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
+    )
+
+
+def _bins(marginal: Marginal) -> tuple[int, ...]:
+    return tuple(id(b) for b in marginal.bins)
+
+
+def _averaged(asked: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """The questions, a table that was asked before on the same bins with the noise of the average that it completes."""
+    known: dict[tuple[int, ...], float] = {}
+    out = []
+    for question, cells in asked:
+        if isinstance(question, Counts):
+            told = []
+            for m in question.marginals:
+                known[_bins(m)] = sqrt(1 / (m.sigma**-2 + known.get(_bins(m), inf) ** -2))
+                told.append(replace(m, sigma=known[_bins(m)]))
+            question = replace(question, marginals=tuple(told))
+        out.append((question, cells))
+    return out
+
+
+def _step(question: Any, cells: int) -> Step:
+    if not isinstance(question, Counts):
+        noise = float(getattr(question, "sigma", None) or question.scale)
+        return Step(purpose=question.purpose, tables=1, cells=cells, sigma_least=noise, sigma_most=noise)
+    sigmas = [m.sigma for m in question.marginals]
+    return Step(purpose=question.purpose, tables=len(sigmas), cells=cells,
+                sigma_least=min(sigmas), sigma_most=max(sigmas))  # fmt: skip
+
+
+def _error(marginals: Sequence[Marginal], rows: int) -> float | None:
+    """Mean total variation that noise alone puts into these tables: no cell loses more than it holds."""
+    if not marginals:
+        return None
+    each = [0.5 * m.cells * min(m.sigma * sqrt(2 / pi), 2 * rows / m.cells) / rows for m in marginals]
+    return float(np.mean(np.minimum(each, 1.0)))
+
+
+def _seconds(marginals: Sequence[Marginal], rows: int, columns: int) -> float:
+    cells = sum(prod(m.shape) for m in marginals)
+    counting = SECONDS_PER_ROW_AND_TABLE * rows * len(marginals)
+    return SECONDS_START + SECONDS_PER_CELL_READ * rows * columns + counting + SECONDS_PER_CELL_FITTED * cells

@@ -1,0 +1,227 @@
+"""A run rehearsed before the spend: the method's own questions, put to a real curator over made-up rows.
+
+Whatever a run would refuse once its budget is gone (options that do not fit, noise beyond the generator's precision, a
+machine that cannot do what a method needs) is refused here, where nothing is spent and no row is read. Tables of counts
+are answered as a uniform, independent table would; adaptive questions may differ in the real run, for which ``MARGIN``
+of the precision is held back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from synth.errors import BudgetError, UsageError
+from synth.generators.base import Enough, Generator
+from synth.mechanisms import external, gradients
+from synth.pipeline.budget import mechanisms, setting
+from synth.pipeline.learn_schema import learn
+from synth.privacy.accounting.composition import Event
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SeededNoise
+from synth.privacy.relation import Adjacency
+from synth.questions import (
+    Bins,
+    Counts,
+    CountsRelease,
+    Embedding,
+    External,
+    Marginal,
+    Path,
+    Slices,
+    Step,
+    Values,
+    ValuesRelease,
+    Votes,
+)
+from synth.questions.numeric import networks
+from synth.schema.table import Column, Schema
+
+ROWS = 20_000  # of the made-up table, as far as counts tell
+FEW = 500  # of which other questions see so many
+MARGIN = 0.9  # of the noise generator's reserves, since real answers may lead to a few questions more
+LAST = (
+    Embedding,
+    External,
+    Path,
+    Step,
+    Votes,
+)  # all that follows such a question is paid for with it, or is asked alike
+WORDS = tuple("abcdefghij")  # the categories of a column that is to be learnt
+ROOM = 1 << 20  # numbers of an answer that is made up; a longer one ends the rehearsal
+
+Asked = list[tuple[Any, int]]
+
+
+def check(
+    generator: Generator | None, schema: Schema, grant: Grant, *, learnt: tuple[Grant, float] | None = None
+) -> None:
+    """All that a run would refuse, before the spend. Errors: UsageError naming the method, the rule and the remedy.
+
+    ``generator``: None where facts are learnt and nothing else is measured. ``grant``: of the measuring. ``learnt``:
+    the learning's grant and mu, where facts are lacking.
+    """
+    if learnt is not None:
+        schema = _learnt(generator, schema, *learnt)
+    if generator is not None:
+        rehearse(generator, schema, grant)
+
+
+def rehearse(generator: Generator, schema: Schema, grant: Grant, *, rows: int = ROWS) -> Asked:
+    """The questions that the method would ask of about ``rows`` rows, each with the number of cells of its answer.
+
+    Errors: UsageError for whatever the method or the curator refuse.
+    """
+    asked: Asked = []
+    door = _door(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
+    public = rows if grant.near.rows_are_public else None
+    try:
+        generator.check(door.ask, setting(schema, grant, public_rows=public))
+    except BudgetError as error:
+        raise UsageError(
+            f"method {generator.name} on {len(schema.measured())} columns: {error}; or choose fewer columns or other "
+            "options"
+        ) from None
+    except (
+        ArithmeticError,
+        LookupError,
+        MemoryError,
+        TypeError,
+        ValueError,
+    ) as error:  # made-up rows: it tells nothing
+        reason = str(error) or type(error).__name__
+        raise UsageError(
+            f"method {generator.name} cannot ask its questions with this epsilon, delta, schema and options: {reason}"
+        ) from None
+    return asked
+
+
+def _door(grant: Grant, columns: Mapping[str, Column], rows: int, asked: Asked, *, repeats: int = 1) -> Curator:
+    """The run's own curator; nothing is committed, the rows are made up, no answer is private."""
+    rng = np.random.default_rng(0)
+    answers = _Answers(rows, asked, rng)
+    pretended: dict[type, Any] = {kind: _Pretended(real, answers, repeats) for kind, real in mechanisms().items()}
+    return Curator(
+        grant=replace(grant, reserve=grant.reserve * MARGIN),
+        commit=lambda: None,
+        read=lambda: {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in columns.items()},
+        mechanisms=pretended,
+        noise=SeededNoise(0),
+    )
+
+
+class _Pretended:
+    """A mechanism whose price is the real one's and whose answers are made up."""
+
+    def __init__(self, real: Any, answers: "_Answers", repeats: int) -> None:
+        self.real, self.answers, self.repeats = real, answers, repeats
+
+    def events(self, question: Any, near: Adjacency) -> list[Event]:
+        """The real events; votes, each round of which is paid for, as all rounds together."""
+        found = self.real.events(question, near)
+        return [replace(e, count=e.count * self.repeats) for e in found] if isinstance(question, Votes) else found
+
+    def changed_cells(self, question: Any, near: Adjacency) -> int:
+        """The real number."""
+        return self.real.changed_cells(question, near)
+
+    def answer(self, question: Any, rows: Mapping[str, Any], noise: SeededNoise) -> Any:
+        """An answer from made-up rows. Errors: Enough where the rest is paid for."""
+        return self.answers.of(question, rows, noise, self.real)
+
+
+class _Answers:
+    """Made-up answers, and a list of what was asked."""
+
+    def __init__(self, rows: int, asked: Asked, rng: np.random.Generator) -> None:
+        self.rows, self.asked, self.rng = rows, asked, rng
+
+    def of(self, question: Any, rows: Mapping[str, Any], noise: SeededNoise, real: Any) -> Any:
+        """Notes the question with its cells, then answers it. Errors: Enough; what the real mechanism would refuse."""
+        if isinstance(question, Counts):
+            self.asked.append((question, sum(m.cells for m in question.marginals)))
+            return self._counts(question)
+        if isinstance(question, Values):
+            counts = np.full(len(WORDS), int(question.threshold) + 1)
+            return ValuesRelease(question=question, texts=WORDS, counts=counts)
+        self.asked.append((question, _told(question, len(next(iter(rows.values()))))))
+        if isinstance(question, LAST) or self.asked[-1][1] > ROOM:
+            _able(question)
+            raise Enough
+        return real.answer(question, rows, noise)
+
+    def _counts(self, question: Counts) -> CountsRelease:
+        values = tuple(
+            np.rint(_uniform(m, self.rows) + m.sigma * self.rng.standard_normal(m.shape)).astype(np.int64)
+            for m in question.marginals
+        )
+        return CountsRelease(question=question, values=values)
+
+
+def _able(question: Any) -> None:
+    """What the machine or another library could still refuse at the answer. Errors: UsageError, ValueError."""
+    if isinstance(question, External):
+        external.workable(question.algorithm, len(question.bins), question.rho)
+    if isinstance(question, Step):
+        with networks.one_thread():
+            gradients.check_places(question)
+
+
+def _told(question: Any, rows: int) -> int:
+    """How many numbers the question's answer has, as far as it says."""
+    match question:
+        case Embedding():
+            return question.features.dim
+        case Path():
+            return len(question.points)
+        case Slices():
+            wide = question.encoding.dim if question.whole else question.num_slices or 1
+            return wide * (question.groups or rows)
+        case Step():
+            return question.descent.weights
+        case Votes():
+            return len(question.asked)
+        case External():
+            return 0
+        case _:
+            return 1
+
+
+def _uniform(marginal: Marginal, rows: int) -> np.ndarray:
+    table = np.array(float(rows))
+    for bins in marginal.bins:
+        table = np.multiply.outer(table, _shares(bins))
+    return table
+
+
+def _shares(bins: Bins) -> np.ndarray:
+    kept = bins.groups >= 0
+    return np.bincount(bins.groups[kept], bins.widths[kept], minlength=bins.size) / bins.cells
+
+
+def _learnt(generator: Generator | None, schema: Schema, grant: Grant, mu: float) -> Schema:
+    """The schema with facts as learning might find them, its questions rehearsed too. Errors: UsageError."""
+    if generator is not None and getattr(generator, "small", False):
+        raise UsageError(
+            f"method {generator.name} is for small tables, which can be told only once the schema is complete: learn "
+            "it first with `synth schema learn`, or choose method mixture"
+        )
+    door = _door(grant, {}, ROWS, [])  # learning asks for counts alone
+    try:
+        return learn(door.ask, schema, grant.near, mu=mu, failure_delta=grant.failure_delta)
+    except BudgetError as error:
+        raise UsageError(f"learning the schema's missing facts: {error}") from None
+
+
+def share(grant: Grant, part: float, *, failures: bool, alone: bool) -> Grant:
+    """A door's part of a run's grant: of mu**2 this share, and the thresholds' delta where ``failures``."""
+    return replace(
+        grant,
+        mu=grant.mu * sqrt(part),
+        beside=grant.mu * sqrt(max(1 - part, 0.0)),
+        delta=grant.delta if failures else grant.left_delta,
+        failure_delta=grant.failure_delta if failures else 0.0,
+        reserve=1.0 if alone else 0.5,
+    )

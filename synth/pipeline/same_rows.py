@@ -1,0 +1,93 @@
+"""Whether the rows about to be charged were charged under another name: asked before the spend, by who may know it.
+
+**Guarantee**: the answer is exact, so it is worked out only for datasets on which whoever asks may spend, and which he
+may therefore look into. For anybody else nothing is read, said, recorded or timed that depends on it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from synth.errors import UsageError
+from synth.pipeline.request import Rows, Source, dataset_name, located
+from synth.privacy.ledger.ledger import Ledger
+from synth.schema.table import Schema
+from synth.sources.engines.warehouse import WarehousePlace
+from synth.sources.rows.sketch import Mark, Sketch
+from synth.sources.table_source import MOST_COMPARED, ParquetPlace, Place, place_of
+
+MaySpend = Callable[[str], bool]
+SAME = (
+    "these rows, or nearly all of them, were charged to {} before, and one person has one budget: charge it with "
+    "--dataset {}, or say with --separate that no person is in both"
+)
+
+
+def anybody(name: str) -> bool:  # noqa: ARG001
+    """Whoever may open the ledger's file may spend on all that it holds, where no file of roles says otherwise."""
+    return True
+
+
+def check(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> None:
+    """Errors: UsageError, naming the other datasets, where rows like these were charged to one of them."""
+    if found := others(rows, book, dataset=dataset, may_spend=may_spend):
+        names = [repr(name) for name in found]
+        raise UsageError(SAME.format(" and ".join(names), names[0]))
+
+
+def others(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> list[str]:
+    """The datasets, among those that ``may_spend`` allows, to which rows like these were charged before the charge."""
+    among = [name for name in book.marked() if name != dataset and may_spend(name)]
+    if not among or not may_spend(dataset):
+        return []
+    found = mark(rows, book.row_key())
+    return [] if found is None else book.twins(found, dataset=dataset, among=among, alike=_alike)
+
+
+def charged_before(
+    table: Source, *, schema: Schema, dataset: str | None = None, source: str | None = None,
+    ledger: str | Path | None = None, may_spend: MaySpend = anybody,
+) -> list[str]:  # fmt: skip
+    """As ``others``, of a table that nobody has begun to charge. One pass over the rows, none without other datasets.
+
+    Errors: UsageError, InputError for a table that has no place.
+    """
+    found = located(table, source)
+    place = found if isinstance(found, Place) else place_of(found)
+    columns = [*schema.measured(), *([schema.person] if schema.person else [])]
+    name = dataset_name(place, dataset or schema.dataset)
+    return others(Rows(place=place, columns=columns), Ledger(ledger), dataset=name, may_spend=may_spend)
+
+
+def mark(rows: Rows, key: bytes) -> bytes | None:
+    """The mark of the rows' cells; None for a table that is too long to be compared, or that cannot be read.
+
+    A cell that stops the reading is no reason for another end of the run: then the rows are not compared.
+    """
+    sketch = Sketch(key, rows.columns, most=MOST_COMPARED)
+    try:
+        _fill(sketch, rows)
+    except Exception:  # whatever a private cell brought about stays unsaid
+        return None
+    return None if sketch.full else sketch.value()
+
+
+def _fill(sketch: Sketch, rows: Rows) -> None:
+    place, columns = rows.place, rows.columns
+    if isinstance(place, ParquetPlace):
+        place.feed(sketch, columns)
+        return
+    if isinstance(place, WarehousePlace) and place.rows_there() > MOST_COMPARED:
+        sketch.give_up()
+        return
+    nothing = Schema.model_construct(columns={})
+    for batch in place.batches(nothing, columns):
+        sketch.add(batch.table)
+        if sketch.full:
+            return
+
+
+def _alike(one: bytes, other: bytes) -> bool:
+    try:
+        return Mark.read(one).like(Mark.read(other))
+    except ValueError:
+        return False

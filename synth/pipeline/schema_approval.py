@@ -1,0 +1,200 @@
+"""The schema that a run works under: its target and unit, who vouches for its facts, and which are to be learnt."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from synth.errors import InputError, UsageError
+from synth.pipeline.learn_schema import lacking
+from synth.privacy.relation import Adjacency, Relation
+from synth.schema.column import RISKS, Risk
+from synth.schema.table import CATEGORICAL, UNCONFIRMED, UNREAD, Column, Schema, parse
+from synth.sources import draft_risks
+
+
+def with_target(schema: Schema, target: str | None) -> Schema:
+    """The schema with its target replaced. Errors: UsageError when it is no column of it."""
+    if target is None or target == schema.target:
+        return schema
+    if target not in schema.measured():
+        raise UsageError(f"--target {target!r} is not a measured column of the schema")
+    return schema.model_copy(update={"target": target, "positive": None})
+
+
+def learning_share(schema: Schema, asked: float | None) -> float:
+    """Share of mu**2 that goes to the schema's missing facts. Errors: InputError when they are missing unasked."""
+    if asked is not None and not 0 < asked <= 1:
+        raise UsageError(f"--learn-share {asked}: must lie between 0 and 1; 0.1 is usual")
+    if asked is None:
+        parse(schema.model_dump(exclude_none=True))
+        return 0.0
+    return asked if lacking(schema) else 0.0
+
+
+def check_learnt(schema: Schema, near: Adjacency) -> None:
+    """Errors: UsageError when the schema was learnt under another relation or unit, whose epsilon does not add up."""
+    was = schema.learnt
+    if was is not None and (was.relation, was.unit) != (str(near.relation), near.unit):
+        raise UsageError(
+            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {near.relation} "
+            f"with unit {near.unit}; their epsilons do not add up: learn it again, or use the same"
+        )
+
+
+def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
+    """The schema with its unit of privacy replaced. Errors: UsageError when unit and max_rows do not fit."""
+    if unit is None and max_rows is None:
+        return schema
+    stated = None if unit == "row" else schema.max_rows
+    most = stated if max_rows is None else max_rows
+    answered = {"unit_source": "declared"} if unit is not None and schema.unit_source is not None else {}
+    named = schema.model_copy(update={"unit": unit or schema.unit, "max_rows": most, **answered})
+    try:
+        return parse(named.model_dump(exclude_none=True), name="--unit, --max-rows", complete=False)
+    except InputError as error:
+        raise UsageError(str(error)) from None
+
+
+def adjacency(schema: Schema, relation: Relation) -> Adjacency:
+    """The relation on the schema's unit of privacy."""
+    if schema.person is None:
+        return Adjacency(relation=relation)
+    return Adjacency(relation=relation, unit=schema.person, max_rows=schema.max_rows or 1)
+
+
+def confirmed(
+    schema: Schema,
+    *,
+    assume_public: bool | Sequence[str],
+    reasons: Mapping[str, str],
+    max_categories: int,
+    note: Callable[[str], None],
+) -> Schema:
+    """The schema if somebody vouches for every fact, without the columns that are left out.
+
+    Errors: InputError naming what nobody vouches for, alone where it tells of persons; UsageError.
+    """
+    schema = explained(schema, reasons)
+    drafted = schema.unconfirmed()
+    listed = "; ".join(f"{name} ({', '.join(names)})" for name, names in drafted.items())
+    if drafted and assume_public is False:
+        raise InputError(
+            f"schema: drafted facts that nobody has confirmed: {listed}. Facts read off private rows are not "
+            'free: set "source" to "public" or "declared" where you know them from elsewhere, '
+            "or pass --assume-public to vouch for all"
+        )
+    if schema.dialect is not None and schema.dialect.source == UNCONFIRMED and assume_public is False:
+        raise InputError(
+            f"schema: nobody has confirmed how the file is read ({schema.dialect.in_words()}): correct dialect and set "
+            'its source to "declared", or pass --assume-public'
+        )
+    check_alone(schema, assume_public)
+    check_answered(schema, assume_public)
+    if drafted:
+        note(f"taken as public on your word: {listed}")
+    for name, column in schema.columns.items():
+        many = len(column.categories or ())
+        if many > max_categories:
+            raise InputError(
+                f"column {name}: {many} categories, more than {max_categories}; "
+                f"make it an identifier or confirm with --max-categories {many}"
+            )
+    return schema.assume_public().kept()
+
+
+def explained(schema: Schema, reasons: Mapping[str, str]) -> Schema:
+    """The schema with these reasons for publishing a column's list. Errors: UsageError for a name that is no column."""
+    for name in reasons:
+        if name not in schema.columns:
+            raise UsageError(f"--reason {name}: the schema has no such column; check the spelling")
+    columns = {n: c.model_copy(update={"reason": reasons[n]}) if n in reasons else c for n, c in schema.columns.items()}
+    return schema.model_copy(update={"columns": columns})
+
+
+def risk_of(name: str, column: Column) -> Risk | None:
+    """Why a column's list of values must be vouched for alone; None where nothing of it would be published."""
+    if column.type not in CATEGORICAL or not column.categories or column.source == "private":
+        return None
+    if column.risk is not None or column.source != UNCONFIRMED:
+        return column.risk
+    return draft_risks.risk_of_list(name, column.categories)  # a draft of before risks were marked
+
+
+def risky(schema: Schema) -> dict[str, Risk]:
+    """The columns whose list of values must be vouched for alone, with the reason why."""
+    found = {n: risk_of(n, c) for n, c in schema.columns.items()}
+    return {n: r for n, r in found.items() if r is not None}
+
+
+def check_alone(schema: Schema, assume_public: bool | Sequence[str]) -> None:
+    """Errors: InputError for a list that tells of persons, unnamed or without a reason; UsageError for a false name."""
+    named = () if isinstance(assume_public, bool) else tuple(assume_public)
+    for name in named:
+        if name not in schema.columns:
+            raise UsageError(f"--assume-public {name}: the schema has no such column; check the spelling")
+    alone = risky(schema)
+    waiting = [n for n in alone if schema.columns[n].source == UNCONFIRMED and n not in named]
+    if waiting:
+        told = "; ".join(_told(n, schema.columns[n], alone[n]) for n in waiting)
+        raise InputError(
+            f"schema: these lists are not vouched for together with others: {told}. Learn them (--learn-share 0.1 or "
+            "`synth schema learn`), group them (`synth schema init --group`), leave them out (type omitted), or vouch "
+            f"for each by name: --assume-public {','.join(waiting)} with a --reason COLUMN=TEXT for each"
+        )
+    for name, risk in alone.items():
+        if not (schema.columns[name].reason or "").strip():
+            raise InputError(
+                f"column {_told(name, schema.columns[name], risk)}: say why the list may be public, with --reason "
+                f'{name}=TEXT or "reason" in the schema; it goes onto the card'
+            )
+
+
+def _told(name: str, column: Column, risk: Risk) -> str:
+    return f"{name} ({len(column.categories or ())} values would be published word for word; {RISKS[risk]})"
+
+
+def check_answered(schema: Schema, assume_public: bool | Sequence[str]) -> None:
+    """Errors: InputError where nobody has said whether a person can have several rows."""
+    if schema.unit_source != UNCONFIRMED or (schema.person is None and assume_public is not False):
+        return
+    drafted = "each row is one person" if schema.person is None else f"{schema.person} with {schema.max_rows} rows each"
+    ways = (
+        "--unit row" if schema.person is None else f"--unit {schema.person} --max-rows {schema.max_rows}, or --unit row"
+    )
+    raise InputError(
+        f"schema: can a person appear in more than one row? The draft proposes: {drafted}; answer with {ways} (or set "
+        '"unit_source" to "declared")'
+    )
+
+
+def to_learn(schema: Schema, assume_public: bool | Sequence[str], note: Callable[[str], None]) -> Schema:
+    """The schema with unconfirmed facts taken as absent, so that they are learnt; kinds and missing codes stand.
+
+    With ``assume_public`` only the lists that must be vouched for alone and are not named.
+    """
+    named = () if isinstance(assume_public, bool) else tuple(assume_public)
+    alone = risky(schema)
+    waiting = [n for n in schema.unconfirmed() if (n in alone and n not in named) or assume_public is False]
+    if not waiting:
+        return schema
+    learnt = [n for n in waiting if schema.columns[n].type not in UNREAD]
+    if learnt:
+        note(f"drafted and confirmed by nobody, so learnt privately: {', '.join(learnt)}")
+    note(f"kind and missing codes taken as public on your word: {', '.join(waiting)}")
+    columns = {n: bare(c) if n in waiting else c for n, c in schema.columns.items()}
+    return schema.model_copy(update={"columns": columns})
+
+
+def bare(column: Column) -> Column:
+    """A column without the facts that can be learnt; texts that may mean missing stay.
+
+    >>> bare(Column(type="integer", min=3, max=9, nullable=True, source="unconfirmed")).model_dump(exclude_none=True)
+    {'type': 'integer', 'source': 'declared'}
+    """
+    gone = ("categories", "labels", "min", "max", "decimals", "resolution", "nullable", "risk", "reason")
+    return column.model_copy(update={**dict.fromkeys(gone), "source": "declared"})
+
+
+def alone(schema: Schema) -> dict[str, str]:
+    """The columns whose list of values waits to be vouched for alone, each with why, in words."""
+    waiting = {n: r for n, r in risky(schema).items() if schema.columns[n].source == UNCONFIRMED}
+    unsaid = {n: r for n, r in risky(schema).items() if not (schema.columns[n].reason or "").strip()}
+    return {n: RISKS[r] for n, r in {**waiting, **unsaid}.items()}

@@ -1,0 +1,1 @@
+"""The arithmetic of privacy: events, their composition, and the epsilon that follows."""

@@ -1,0 +1,268 @@
+"""Exact privacy of slices: a Gaussian mechanism whose shift is random, and told with the answer.
+
+Given the directions U, which have the same law on both tables and are published, moving a row by z shifts the
+answer by r = ||zU|| (mechanisms/slices.md). So the privacy profile is the Gaussian one averaged over r: one integral.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import asin, inf, isfinite, log1p, pi, sqrt
+
+import numpy as np
+from scipy import special, stats
+
+from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY
+from synth.questions.slices import DIRECTION_BITS
+
+NODES = 400  # Gauss-Legendre nodes; the integrand is smooth
+TAIL = 1e-30  # probability left out at either end of the law of r, and added to delta
+LADDER = 1e-12  # relative width at which a bisection stops; its safe end is returned
+ROUNDED = 1e-11  # relative error of the weights and sums, added to every delta
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The law of r = ||zU|| for ||z|| = 1 and U (dim, num_slices).
+
+    ``gaussian``: entries N(0, 1/dim), so dim * r**2 is chi-squared of num_slices degrees. ``rotation``: orthonormal
+    columns, so r**2 is Beta(num_slices / 2, (dim - num_slices) / 2), and r = 1 once num_slices reaches dim. (A form
+    with U scaled by sqrt(num_slices / dim) there has noise scaled by as much, and the same privacy.)
+
+    >>> round(float(Shift(100, 10).mean_square), 3)
+    0.1
+    """
+
+    dim: int
+    num_slices: int
+    directions: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        if self.dim < 1 or self.num_slices < 1 or self.directions not in ("gaussian", "rotation"):
+            raise ValueError(f"no law of shifts is known for {self}")
+
+    @property
+    def fixed(self) -> bool:
+        """Whether r is 1 for certain: all of a rotation's directions are there."""
+        return self.directions == "rotation" and self.num_slices >= self.dim
+
+    @property
+    def slack(self) -> float:
+        """By how much r may grow since directions are rounded onto their lattice, and computed in float64."""
+        return 0.0 if self.fixed else sqrt(self.dim * self.num_slices) * 2.0**-DIRECTION_BITS
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of r**2, without the slack."""
+        r, weight = self.nodes
+        return float(weight @ (r - self.slack) ** 2)
+
+    @cached_property
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Values of r (slack included) and their weights: the law of r, save for ``TAIL`` at either end."""
+        if self.fixed:
+            return np.ones(1), np.ones(1)
+        law = _chi if self.directions == "gaussian" else _beta
+        r, weight = law(self.dim, self.num_slices)
+        return r + self.slack, weight
+
+
+@lru_cache
+def _legendre() -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(NODES)
+
+
+def _between(low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    x, weight = _legendre()
+    return (low + high) / 2 + (high - low) / 2 * x, (high - low) / 2 * weight
+
+
+def _chi(dim: int, num_slices: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes over the chi law of sqrt(dim) * r, in which the integrand is smooth at 0."""
+    law = stats.chi(num_slices)
+    x, weight = _between(float(law.ppf(TAIL)), float(law.isf(TAIL)))
+    density = special.xlogy(num_slices - 1, x) - x * x / 2 - special.gammaln(num_slices / 2)
+    return x / sqrt(dim), weight * np.exp(density + (1 - num_slices / 2) * np.log(2.0))
+
+
+def _beta(dim: int, num_slices: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes over the angle t with r = sin t, in which the Beta law has no singular end."""
+    a, b = num_slices / 2, (dim - num_slices) / 2
+    low, high = (float(special.betaincinv(a, b, TAIL)), float(special.betaincinv(b, a, TAIL)))
+    t, weight = _between(asin(sqrt(low)), pi / 2 - asin(sqrt(high)))
+    density = special.xlogy(2 * a - 1, np.sin(t)) + special.xlogy(2 * b - 1, np.cos(t)) - special.betaln(a, b)
+    return np.sin(t), 2 * weight * np.exp(density)
+
+
+def gaussian_delta(epsilon: np.ndarray | float, mu: np.ndarray | float) -> np.ndarray:
+    """delta(epsilon; mu) of a Gaussian mechanism, element by element; epsilon may be negative.
+
+    **Source**: Balle and Wang, arXiv 1805.06530, Theorem 8.
+
+    >>> round(float(gaussian_delta(1.0, 1.0)), 4)
+    0.1269
+    """
+    epsilon, mu = np.broadcast_arrays(np.asarray(epsilon, float), np.maximum(np.asarray(mu, float), 1e-300))
+    with np.errstate(over="ignore"):
+        size = np.abs(epsilon)
+        first = special.log_ndtr(mu / 2 - size / mu)
+        ratio = size + special.log_ndtr(-mu / 2 - size / mu) - first
+        found = np.where(ratio < 0, np.exp(first) * -np.expm1(np.minimum(ratio, 0.0)), 0.0)
+    return np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * found, found)
+
+
+def _convex(epsilon: float, mu: np.ndarray) -> np.ndarray:
+    """The tangent majorant of delta(epsilon; sqrt(t)), convex in t = mu**2, at epsilon >= 0.
+
+    The derivative in t is phi(epsilon / mu - mu / 2) / (2 mu), which grows up to t0 = 2 (sqrt(1 + epsilon**2) - 1) and
+    falls afterwards; beyond t0 the tangent there is taken.
+    """
+    turn = sqrt(2 * (sqrt(1 + epsilon**2) - 1))
+    if turn == 0:
+        return np.where(mu > 0, inf, 0.0)
+    slope = stats.norm.pdf(epsilon / turn - turn / 2) / (2 * turn)
+    tangent = float(gaussian_delta(epsilon, turn)) + slope * (mu**2 - turn**2)
+    return np.where(mu <= turn, gaussian_delta(epsilon, mu), tangent)
+
+
+def delta(
+    epsilon: float, shift: Shift, *, ratio: float, beside: float = 0.0, rate: float = 1.0, spread: bool = False
+) -> float:
+    """The least delta at this epsilon of slices with ``ratio`` = sensitivity / sigma, rounded up.
+
+    ``beside``: mu of Gaussian mechanisms that are asked as well: given U all is Gaussian, with mu**2 summed. ``rate``:
+    each row enters with this probability, else as a zero row (not together with ``beside`` or ``spread``). ``spread``:
+    the sensitivity is several rows' that may fall into different groups, so that r**2 is only bounded in increasing
+    convex order by that of one row as large: the profile's convex majorant is averaged.
+
+    >>> round(delta(5.1, Shift(100, 100), ratio=1 / 0.915), 6)
+    1e-05
+    """
+    if rate < 1 and (beside > 0 or spread):
+        raise ValueError("subsampled slices compose by loss distributions only")
+    r, weight = shift.nodes
+    mu = np.hypot(beside, ratio * r)
+    if spread:
+        values = _convex(epsilon, mu) if epsilon >= 0 else np.ones_like(mu)
+    else:
+        values = _thinned(epsilon, mu, rate, removed=True) if rate < 1 else gaussian_delta(epsilon, mu)
+    return min(1.0, float(weight @ values) * (1 + ROUNDED) + 2 * TAIL)
+
+
+def _thinned(epsilon: np.ndarray | float, mu: np.ndarray, rate: float, *, removed: bool) -> np.ndarray:
+    """delta between a Gaussian shifted with probability ``rate`` and an unshifted one (removed), or the reverse."""
+    if removed:
+        if np.ndim(epsilon) == 0 and float(epsilon) <= log1p(-rate):
+            return np.full(np.shape(mu), -np.expm1(epsilon))
+        inner = np.log1p(np.expm1(epsilon) / rate)
+        return rate * gaussian_delta(inner, mu)
+    left = 1 - np.exp(epsilon) * (1 - rate)
+    if left <= 0:
+        return np.zeros(np.shape(mu))
+    return left * gaussian_delta(epsilon + np.log(rate / left), mu)
+
+
+def profile(grid: np.ndarray, shift: Shift, *, ratio: float, rate: float = 1.0, removed: bool = True) -> np.ndarray:
+    """delta at each epsilon of ``grid`` (any sign), rounded up, for one of the two orders of the neighbours."""
+    r, weight = shift.nodes
+    found = np.empty(len(grid))
+    for i, epsilon in enumerate(grid):
+        mu = ratio * r
+        values = gaussian_delta(epsilon, mu) if rate == 1 else _thinned(epsilon, mu, rate, removed=removed)
+        found[i] = weight @ values
+    return np.minimum(found * (1 + ROUNDED) + 2 * TAIL, 1.0)
+
+
+def epsilon_at(
+    delta_: float, shift: Shift, *, ratio: float, beside: float = 0.0, rate: float = 1.0, spread: bool = False
+) -> float:
+    """The least epsilon at this delta, rounded up; inf where there is none below 1e6. No reserves.
+
+    >>> round(epsilon_at(1e-5, Shift(100, 100), ratio=1 / 1.1492), 1)  # what Theorem 1 asks for at 5.1
+    3.9
+    """
+
+    def above(epsilon: float) -> bool:
+        return delta(epsilon, shift, ratio=ratio, beside=beside, rate=rate, spread=spread) > delta_
+
+    return _least(above, floor=0.0, ceiling=1e6)
+
+
+def sigma_at(
+    epsilon: float, delta_: float, shift: Shift, *, sensitivity: float = 1.0, beside: float = 0.0, rate: float = 1.0,
+    spread: bool = False,
+) -> float:  # fmt: skip
+    """The least sigma whose delta at ``epsilon`` is at most ``delta_``, rounded up; inf where none is. No reserves.
+
+    >>> round(sigma_at(5.1, 1e-5, Shift(100, 10)), 3), round(sigma_at(5.1, 1e-5, Shift(100, 10, "rotation")), 3)
+    (0.362, 0.351)
+    """
+
+    def above(sigma: float) -> bool:
+        ratio = sensitivity / sigma if sigma > 0 else inf
+        if not isfinite(ratio):
+            return True
+        return delta(epsilon, shift, ratio=ratio, beside=beside, rate=rate, spread=spread) > delta_
+
+    return _least(above, floor=0.0, ceiling=1e9 * sensitivity)
+
+
+def slice_sigma(
+    *, epsilon: float, delta: float, sensitivity: float, dim: int, num_slices: int, directions: str = "gaussian",
+    rate: float = 1.0, beside: float = 0.0, spread: bool = False,
+) -> float:  # fmt: skip
+    """The least noise of one question of slices that keeps (epsilon, delta), the sampler's reserves set aside.
+
+    ``beside``: mu of the Gaussian questions of the same run. Errors: ValueError where these alone take it all.
+
+    >>> facts = dict(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=100)
+    >>> round(slice_sigma(num_slices=100, **facts), 2), round(slice_sigma(num_slices=10, **facts), 2)
+    (3.85, 1.45)
+    """
+    target = epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY), delta * (1 - DELTA_RESERVE)
+    shift = Shift(dim, num_slices, directions)
+    sigma = sigma_at(*target, shift, sensitivity=sensitivity, beside=beside, rate=rate, spread=spread)
+    if not isfinite(sigma):
+        raise ValueError("no noise is enough: other questions take the whole budget")
+    return sigma * (1 + SAFETY)
+
+
+def _least(above: Callable[[float], bool], *, floor: float, ceiling: float) -> float:
+    """The safe end of the point from which on ``above`` is false; inf where it still holds at the ceiling."""
+    if not above(floor):
+        return floor
+    low, high = floor, 1.0
+    while above(high):
+        low, high = high, high * 4
+        if high > ceiling:
+            return inf
+    while high - low > LADDER * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return high
+
+
+def renyi(order: float, shift: Shift, *, ratio: float) -> float:
+    """Exact Renyi divergence of the given order (> 1) of slices with Gaussian directions; inf where it diverges.
+
+    **Source**: the moment generating function of chi-squared, in place of its bound in arXiv 2410.19941, Theorem 1.
+
+    >>> round(renyi(2.0, Shift(100, 100), ratio=0.1), 6)
+    0.010001
+    """
+    if shift.directions != "gaussian":
+        raise ValueError("only Gaussian directions have this closed form")
+    t = order * (order - 1) * ratio**2 / shift.dim
+    return -shift.num_slices / (2 * (order - 1)) * log1p(-t) if t < 1 else inf
+
+
+def theorem_1(epsilon: float, delta_: float, *, dim: int, num_slices: int) -> float:
+    """The noise that the published bound asks for at sensitivity 1: for comparison only.
+
+    Renyi divergence at most order * num_slices / (2 (sigma**2 dim - order (order - 1))), turned into epsilon by
+    adding log(1 / delta) / (order - 1), the order chosen best. **Source**: arXiv 2410.19941, Theorem 1.
+    """
+    orders = 1 + np.logspace(-3, 4, 20_001)
+    left = epsilon - np.log(1 / delta_) / (orders - 1)
+    orders, left = orders[left > 0], left[left > 0]
+    return float(np.sqrt(((orders * num_slices / (2 * left)) + orders * (orders - 1)) / dim).min())

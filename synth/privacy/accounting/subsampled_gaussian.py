@@ -1,0 +1,130 @@
+"""Sums over Poisson samples of the rows, noised: their privacy loss distributions, composed by dp_accounting.
+
+Each row enters a step's sum with probability ``rate``, by draws of its own. A row that comes, goes or is blanked: the
+pair is N(0, 1) and its mixture with N(r, 1), r = sensitivity / sigma, in either order. A row that is replaced may move
+the sum from one place to another: what bounds that pair is below. Proof: mechanisms/gradients.md.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import exp, inf, isfinite, log
+
+import numpy as np
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots
+from scipy.optimize import brentq
+
+from synth.errors import UsageError
+from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY
+from synth.privacy.accounting.slice_profile import gaussian_delta
+
+INTERVAL, COARSE = 4e-4, 1e-3  # step of the losses, of many steps and of few: connecting the dots errs by its square
+MANY, ROUGH = 100, 4e-3  # how many steps are many; step of the losses of a first search
+TOP = 1e-14  # delta at the largest loss listed; what is beyond counts as infinite
+LARGEST = 40.0  # losses above this count as infinite
+CLOSE = 1e-9  # relative width at which the search for a noise stops
+MOST_NOISE = 1e6  # deviations in sensitivities up to which noise is sought
+
+Law = tuple[float, float, int, bool]  # sensitivity / sigma, rate, steps, whether rows are replaced
+
+
+@lru_cache(maxsize=512)
+def epsilon(laws: tuple[Law, ...], delta: float, *, beside: float = 0.0, interval: float = 0.0) -> float:
+    """Epsilon at ``delta`` of all steps of all laws, and of Gaussian mechanisms of mu ``beside``, rounded up.
+
+    ``interval``: step of the losses, where it is not to be chosen by the number of steps.
+
+    >>> round(epsilon(((0.5, 0.01, 100, False),), 1e-5), 2), round(epsilon(((0.5, 0.01, 100, True),), 1e-5), 2)
+    (0.19, 0.45)
+    """
+    interval = interval or (INTERVAL if max(law[2] for law in laws) >= MANY else COARSE)
+    whole = pld.identity(value_discretization_interval=interval)
+    if beside > 0:
+        whole = pld.from_gaussian_mechanism(1 / beside, value_discretization_interval=interval)
+    for ratio, rate, steps, replaced in laws:
+        if replaced and rate < 1:
+            one = _replaced(ratio, rate, interval)
+        else:
+            one = pld.from_gaussian_mechanism(
+                1 / (ratio * (1 + replaced)), sampling_prob=rate, value_discretization_interval=interval
+            )
+        whole = whole.compose(one if steps == 1 else one.self_compose(steps))
+    found = float(whole.get_epsilon_for_delta(delta))
+    return found if isfinite(found) else inf
+
+
+def _replaced(ratio: float, rate: float, interval: float) -> pld.PrivacyLossDistribution:
+    """The loss distribution of the bound ``replaced_delta``, the same in both orders of the neighbours."""
+    bounds = np.arange(1.0, LARGEST, 0.5)
+    small = replaced_delta(bounds, ratio=ratio, rate=rate) < TOP
+    top = float(bounds[small][0]) if small.any() else LARGEST
+    most = int(np.ceil(top / interval)) + 1
+    positive = replaced_delta(np.arange(most + 1) * interval, ratio=ratio, rate=rate)
+    shrunk = np.exp(-np.arange(1, most + 1) * interval)
+    negative = 1 - shrunk + shrunk * positive[1:]
+    deltas = np.concatenate([negative[::-1], positive])
+    steps = np.arange(-most, most + 1)
+    return pld.PrivacyLossDistribution(create_pmf_pessimistic_connect_dots(interval, steps, deltas))
+
+
+def replaced_delta(epsilon_: np.ndarray, *, ratio: float, rate: float) -> np.ndarray:
+    """A bound on delta at each epsilon >= 0 between (1 - q) A + q B and (1 - q) A + q C, B and C Gaussians like A.
+
+    Their centres lie at most ``ratio`` deviations from A's, hence twice that from each other's. With a = e^epsilon, a'
+    = 1 + (a - 1) / q and b = a / a' the divergence is q times that of B from (1 - b) A + b C at ln a', at most q times
+    the average. **Source**: Balle, Barthe, Gaboardi, arXiv 1807.01647, Theorem 2 and joint convexity.
+    """
+    above = 1 + np.expm1(epsilon_) / rate
+    share = np.exp(epsilon_) / above
+    near, far = (gaussian_delta(np.log(above), k * ratio) for k in (1, 2))
+    return rate * ((1 - share) * near + share * far)
+
+
+def least_sigma(reached: Callable[[float], float], goal: float, *, near: float = 1.0, close: float = CLOSE) -> float:
+    """The least noise, in sensitivities, at which ``reached`` (an epsilon, falling with noise) is at most ``goal``.
+
+    Rounded up, to a share of ``close``; sought from ``near`` on. Errors: ValueError where none up to ``MOST_NOISE`` is
+    enough.
+    """
+    step, low, high = 1.002 if near != 1 else 2.0, near, near
+    while reached(high) > goal:
+        low, high, step = high, step * high, step * step
+        if high > MOST_NOISE:
+            raise ValueError("no noise is enough: other questions take the whole budget")
+    while low == high or reached(low) <= goal:
+        low, high, step = low / step, low, step * step
+
+    def off(point: float) -> float:
+        found = reached(exp(point))
+        return log(found / goal) if isfinite(found) else 10.0
+
+    sigma = exp(brentq(off, log(low), log(high), xtol=close))
+    while reached(sigma) > goal:
+        sigma *= 1 + close
+    return sigma
+
+
+@lru_cache(maxsize=256)
+def sampled_sigma(
+    *, epsilon: float, delta: float, rate: float, steps: int, beside: float = 0.0, replaced: bool = False
+) -> float:
+    """The least noise, in sensitivities, of ``steps`` sums over samples of ``rate``, beside Gaussians of mu ``beside``.
+
+    The sampler's reserves are set aside. Errors: UsageError where the others take the whole budget.
+
+    >>> round(sampled_sigma(epsilon=1.0, delta=1e-5, rate=0.01, steps=100), 2)
+    0.9
+    """
+    goal, net = epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY), delta * (1 - DELTA_RESERVE)
+
+    def reached(sigma: float, *, interval: float = 0.0) -> float:
+        return _epsilon(((1 / sigma, rate, steps, replaced),), net, beside=beside, interval=interval)
+
+    try:
+        near = least_sigma(lambda s: reached(s, interval=ROUGH), goal, close=1e-4)
+        return least_sigma(reached, goal, near=near)
+    except ValueError:
+        raise UsageError("nothing of epsilon is left for the steps; give them a larger share") from None
+
+
+_epsilon = epsilon

@@ -1,0 +1,164 @@
+"""The mark beside a ledger: its last line and what was spent by then, so that an older copy is not taken for it.
+
+The mark is written after each commit, by whoever committed, under the ledger's own lock. It may lag behind the
+ledger (a crash between the two, a full disk) and never runs ahead of it: a ledger without the marked line is an
+older copy. Whoever may write the ledger may also write the mark: it stops accidents, not administrators; a head that
+was exported does more. ``SYNTH_LEDGER_MARK`` puts it elsewhere, so that one restored folder does not bring back both.
+"""
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Context, Decimal, Inexact
+from pathlib import Path
+from typing import Any
+
+from synth.errors import LedgerLostError
+from synth.schema import regular_files
+
+EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
+ELSEWHERE = "SYNTH_LEDGER_MARK"
+LAST = "SELECT number, hash FROM ledger ORDER BY number DESC LIMIT 1"
+SPENT = (
+    "SELECT dataset, epsilon, delta, relation, unit FROM ledger NOT INDEXED WHERE kind = 'spend' AND number > ?"
+    " ORDER BY number"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What a dataset has spent, exactly, and for which neighbouring tables (of its first spend)."""
+
+    epsilon: Decimal = Decimal(0)
+    delta: Decimal = Decimal(0)
+    relation: str | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """The line that a ledger must hold, and the sums of all spends up to it, by dataset."""
+
+    number: int = 0
+    hash: str = ""
+    spent: Mapping[str, Spent] = field(default_factory=dict)
+
+
+def place(path: Path) -> Path:
+    """Where the mark of a ledger lies."""
+    return Path(named).absolute() if (named := os.environ.get(ELSEWHERE)) else path.with_name(path.name + ".mark")
+
+
+def read(path: Path) -> Mark:
+    """The ledger's mark; an empty one where there is none.
+
+    Errors: LedgerLostError where there is one that cannot be read: it may have told of spends that this ledger lacks.
+    """
+    try:
+        text = regular_files.text(place(path), most=regular_files.ENDLESS)
+    except FileNotFoundError:
+        return Mark()
+    except (OSError, UnicodeDecodeError):
+        raise LedgerLostError(DAMAGED.format(path, place(path))) from None
+    try:
+        plain = json.loads(text)
+        spent = {name: _spent(of) for name, of in plain["spent"].items()}
+        number, seal = plain["number"], plain["hash"]
+        if not (isinstance(number, int) and isinstance(seal, str) and (len(seal) == 64 or (number, seal) == (0, ""))):
+            raise ValueError("no line")
+        return Mark(number=number, hash=seal, spent=spent)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
+        raise LedgerLostError(DAMAGED.format(path, place(path))) from None
+
+
+DAMAGED = (
+    "ledger {}: its mark {} is damaged, so nothing shows that this is no older copy; bring the mark back, or run "
+    "`synth ledger restore` with a backup (a copy of this file will do where you know it to be the newest)"
+)
+
+
+def _spent(plain: Mapping[str, Any]) -> Spent:
+    epsilon, delta = Decimal(plain["epsilon"]), Decimal(plain["delta"])
+    if not (epsilon.is_finite() and delta.is_finite()):
+        raise ValueError("a sum is not finite")
+    return Spent(epsilon=epsilon, delta=delta, relation=plain.get("relation"), unit=plain.get("unit"))
+
+
+def problem(db: sqlite3.Connection, path: Path) -> str | None:
+    """How the ledger differs from its mark, in a few words; None when it holds the marked line."""
+    try:
+        mark = read(path)
+    except LedgerLostError:
+        return f"its mark {place(path)} is damaged, so nothing shows that this is no older copy"
+    if mark.number == 0:
+        return (
+            f"{place(path)} tells of spends that a restore was to charge, and it was cut short" if mark.spent else None
+        )
+    line = db.execute("SELECT hash FROM ledger WHERE number = ?", (mark.number,)).fetchone()
+    if line is not None and line["hash"] == mark.hash:
+        return None
+    return f"line {mark.number} of {place(path)} is not there: it was cut short, or an older copy was put back"
+
+
+def check(db: sqlite3.Connection, path: Path) -> None:
+    """Refuses to add to a ledger that is older than its mark, or whose mark is damaged.
+
+    Errors: LedgerLostError with the way out.
+    """
+    read(path)
+    if reason := problem(db, path):
+        raise LedgerLostError(
+            f"ledger {path}: {reason}; bring the newer file back, or run `synth ledger restore` with a backup, which "
+            "charges what is missing"
+        )
+
+
+def last(db: sqlite3.Connection) -> tuple[int, str] | None:
+    """Number and hash of the last line."""
+    found = db.execute(LAST).fetchone()
+    return (int(found["number"]), str(found["hash"])) if found else None
+
+
+def advance(db: sqlite3.Connection, path: Path) -> None:
+    """Writes the mark of the ledger as it stands. To be called under the ledger's lock.
+
+    A mark that cannot be written (a full disk, a read-only folder) stays behind and is made up by the next one.
+    """
+    before, now = read(path), last(db)
+    if now is None or now[0] <= before.number:
+        return
+    write(path, Mark(number=now[0], hash=now[1], spent=sums(db, before)))
+
+
+def sums(db: sqlite3.Connection, before: Mark | None = None) -> dict[str, Spent]:
+    """What every dataset has spent, beginning with the sums of an earlier mark."""
+    mark = before or Mark()
+    spent = dict(mark.spent)
+    for line in db.execute(SPENT, (mark.number,)).fetchall():
+        old = spent.get(line["dataset"], Spent(relation=line["relation"], unit=line["unit"]))
+        spent[line["dataset"]] = Spent(
+            epsilon=EXACT.add(old.epsilon, Decimal(repr(line["epsilon"]))),
+            delta=EXACT.add(old.delta, Decimal(repr(line["delta"]))),
+            relation=old.relation,
+            unit=old.unit,
+        )
+    return spent
+
+
+def write(path: Path, mark: Mark) -> None:
+    """Replaces the mark whole; does nothing where that is not possible."""
+    spent = {
+        name: {"epsilon": str(s.epsilon), "delta": str(s.delta), "relation": s.relation, "unit": s.unit}
+        for name, s in mark.spent.items()
+    }
+    text = json.dumps({"number": mark.number, "hash": mark.hash, "spent": spent})
+    draft = place(path).with_name(place(path).name + ".part")  # one writer at a time: a crash leaves one at most
+    with contextlib.suppress(OSError):
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, place(path))

@@ -1,0 +1,56 @@
+"""Whether an installation allows a spend on a dataset that nothing caps.
+
+``SYNTH_REQUIRE_CAP=yes`` forbids it, and so does a configuration file: the one that ``SYNTH_CONFIG`` names, else
+``facsimile/config.toml`` in the user's configuration folder (``$XDG_CONFIG_HOME``, by default ``~/.config``)::
+
+    [budget]
+    require_cap = true
+
+No cap comes by itself: somebody chooses the figure.
+"""
+
+import os
+import shlex
+import tomllib
+from pathlib import Path
+
+from synth.errors import InputError
+from synth.schema import regular_files
+
+SWITCH, FILE = "SYNTH_REQUIRE_CAP", "SYNTH_CONFIG"
+WORDS = {"": False, "no": False, "0": False, "false": False, "yes": True, "1": True, "true": True}
+
+
+def cap_required() -> bool:
+    """Whether the variable or the file demands a cap; either is enough. Errors: InputError for an unreadable rule."""
+    told = os.environ.get(SWITCH, "").strip().lower()
+    if told not in WORDS:
+        raise InputError(f"{SWITCH}: must be yes or no")
+    return WORDS[told] or _in_file()
+
+
+def _in_file() -> bool:
+    named = os.environ.get(FILE)
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    path = Path(named).expanduser() if named else folder / "facsimile" / "config.toml"
+    try:
+        if not named and not path.exists():
+            return False
+    except PermissionError:  # the folder of another user, whose configuration it then is
+        return False
+    try:
+        plain = tomllib.loads(regular_files.text(path))
+    except OSError as error:
+        raise InputError(f"configuration {path}: {error.strerror or 'cannot be read'}; correct {FILE}") from None
+    except (ValueError, RecursionError):  # also of a number of thousands of digits
+        raise InputError(f"configuration {path}: not a TOML file; see docs/ledger.md for its form") from None
+    budget = plain.get("budget", {})
+    known = set(plain) <= {"budget"} and isinstance(budget, dict) and set(budget) <= {"require_cap"}
+    if not known or not isinstance(budget.get("require_cap", False), bool):  # a misspelt rule would be no rule
+        raise InputError(f"configuration {path}: it knows [budget] with require_cap = true or false, and nothing else")
+    return bool(budget.get("require_cap", False))
+
+
+def command(dataset: str) -> str:
+    """The command that caps a dataset, ready to be typed."""
+    return f"`synth ledger policy --dataset {shlex.quote(dataset)} --max-epsilon E`"

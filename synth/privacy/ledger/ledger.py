@@ -1,0 +1,300 @@
+"""The ledger: every spend of every dataset, written before its rows are read, never altered afterwards.
+
+Sums are exact decimals of the figures as people write them: three spends of 0.1 fit a cap of 0.3. Adding
+epsilons and deltas bounds any later composition, adaptively chosen or not, and that is what a policy caps.
+"""
+
+import hmac
+import os
+import sqlite3
+import uuid
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from synth.errors import BudgetError, LedgerLostError, UsageError
+from synth.privacy.ledger import (
+    accounts,
+    checkpoint,
+    config,
+    filesystem,
+    hash_chain,
+    row_marks,
+    sqlite,
+)
+from synth.privacy.ledger import (
+    policy as ledger_policy,
+)
+from synth.privacy.ledger.accounts import Account
+from synth.privacy.ledger.hash_chain import Verification
+from synth.privacy.ledger.policy import Policy, Spend, Total, name, user
+from synth.privacy.ledger.sqlite import Entry
+from synth.schema import names
+
+__all__ = ["Entry", "Ledger", "Policy", "Spend", "Total", "Verification", "default_path"]
+
+
+def default_path() -> Path:
+    """Where the ledger lies: ``$SYNTH_LEDGER``, else in the user's data folder (``$XDG_DATA_HOME``)."""
+    if named := os.environ.get("SYNTH_LEDGER"):
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "facsimile" / "ledger.sqlite"
+
+
+class Ledger:
+    """The ledger in one SQLite file, made on first use; safe to share by threads and processes.
+
+    Errors: InputError when the file is no ledger or cannot be opened.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(Path(folder.name) / "ledger.sqlite")
+    >>> _ = ledger.set_policy("census", max_epsilon=2.0)
+    >>> facts = dict(dataset="census", delta=1e-5, relation="add_remove", unit="row", engine="gdp",
+    ...              noise_source="system", question={"columns": ["AGE"]})
+    >>> ledger.spend(Spend(epsilon=1.6, **facts)).number
+    2
+    >>> try:
+    ...     ledger.spend(Spend(epsilon=1, **facts))
+    ... except BudgetError as error:
+    ...     print(str(error)[:77])
+    dataset 'census': requested epsilon 1, remaining 0.4, short by 0.6 (policy 2.
+    >>> ledger.summary("census")[0].remaining_epsilon, ledger.verify().ok
+    (0.4, True)
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = filesystem.real(path if path is not None else default_path())
+        sqlite.create(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close: each operation has a connection of its own."""
+
+    def set_policy(
+        self,
+        dataset: str,
+        *,
+        max_epsilon: float | None,
+        max_delta: float = 1e-3,
+        relation: str | None = None,
+        unit: str | None = None,
+        actor: str | None = None,
+        approved_by: str | None = None,
+    ) -> Policy:
+        """Records the cap that holds for the dataset from now on, earlier spends included.
+
+        A cap below what is spent is allowed: then nothing remains. ``max_epsilon=None`` records the decision that
+        nothing caps the dataset (neither epsilon nor delta), by whom and when. Errors: UsageError for a figure out
+        of range, or a relation or unit that recorded spends contradict (they could not be added up).
+        """
+        dataset = name(dataset, "dataset")
+        caps = ledger_policy.caps(max_epsilon, max_delta)
+        facts = _named(relation=relation, unit=unit)
+        people = _named(actor=actor or user(), approved_by=approved_by)
+        with sqlite.writing(self.path) as db:
+            account = accounts.of(db, dataset)
+            if reason := ledger_policy.stranger(db, account, dataset):
+                raise UsageError(reason)
+            if reason := ledger_policy.contradiction(db, account, facts):
+                raise UsageError(reason)
+            told = {**caps, ledger_policy.EVERY: True} if len(account.spellings) > 1 else caps
+            held = next(iter(account.spellings), dataset)
+            line = sqlite.append(
+                db, kind="policy", run=str(uuid.uuid4()), dataset=held, question=told, **people, **facts
+            )
+        return Policy.of(line)
+
+    def policy(self, dataset: str) -> Policy | None:
+        """The newest policy of the dataset, None where there is none."""
+        with sqlite.reading(self.path) as db:
+            return ledger_policy.newest(db, accounts.of(db, name(dataset, "dataset")))
+
+    def known(self, dataset: str) -> bool:
+        """Whether anything was ever charged to the dataset, or its policy set, in any spelling of its name."""
+        with sqlite.reading(self.path) as db:
+            return accounts.of(db, name(dataset, "dataset")).known
+
+    def check(self, spend: Spend) -> None:
+        """Raises the error that ``spend`` would raise now; records nothing. Errors: as ``spend``."""
+        required = config.cap_required()
+        with sqlite.reading(self.path) as db:
+            checkpoint.check(db, self.path)
+            account = accounts.of(db, spend.dataset)
+            _first(db, account, spend)
+            reason = ledger_policy.refusal(db, account, spend, required=required)
+        if reason:
+            raise BudgetError(reason)
+
+    def spend(self, spend: Spend) -> Entry:
+        """Charges the dataset. On return the line is on the disk; only then may rows be read.
+
+        Check and charge are one step: no other process comes between. Errors: BudgetError when the policy
+        does not allow it, after recording a refusal; UsageError for a name that would be taken for another, or a run
+        that was charged before; InputError when it could not be recorded; LedgerLostError for a ledger that lost
+        lines.
+
+        **Guarantee**: under a policy the recorded spends add up, exactly, to its caps at most.
+        """
+        charge = {"epsilon": spend.epsilon, "delta": spend.delta}
+        line: dict[str, Any] = {what: getattr(spend, what) for what in _SHARED}
+        line["run"] = spend.run or str(uuid.uuid4())
+        required = config.cap_required()
+        with sqlite.writing(self.path) as db:
+            account = accounts.of(db, spend.dataset)
+            _first(db, account, spend)
+            line["dataset"] = next(iter(account.spellings), spend.dataset)
+            reason = ledger_policy.refusal(db, account, spend, required=required)
+            if reason is None:
+                return sqlite.append(db, kind="spend", question=spend.question, **line, **charge)
+            told = {"requested": charge, "reason": reason, "question": spend.question}
+            sqlite.append(db, kind="refusal", question=told, **line)
+        raise BudgetError(reason)
+
+    def outcome(self, run: str, *, state: str, detail: dict[str, Any]) -> Entry:
+        """Records how a charged run ended: done, failed or cancelled; ``detail`` is public JSON data.
+
+        Errors: UsageError for another state, or a run that is not charged here.
+        """
+        if state not in ("done", "failed", "cancelled"):
+            raise UsageError(f"outcome {state!r}: must be done, failed or cancelled")
+        with sqlite.writing(self.path) as db:
+            charged = sqlite.lines(db, run=run, kind="spend")
+            if not charged:
+                raise UsageError(f"run {run!r}: not charged in this ledger; give the run of a recorded spend")
+            told = {"state": state, "detail": detail}
+            return sqlite.append(
+                db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=told, actor=user()
+            )
+
+    def charge(self, run: str) -> Entry | None:
+        """The line that charged the run of this id, None where none did."""
+        with sqlite.reading(self.path) as db:
+            return sqlite.newest(db, run=name(run, "run"), kind="spend")
+
+    def fingerprint(self, run: str, *, dataset: str, digest: bytes, apart: bool = False) -> Entry:
+        """Records the mark of the rows that a run read, encrypted under the key beside the ledger.
+
+        Equal rows leave unlike lines (ledger_rows.py). ``apart``: whoever spends says that these persons are in no
+        other dataset, although rows like theirs may be.
+        """
+        dataset, run = name(dataset, "dataset"), name(run, "run")
+        mark = row_marks.sealed(sqlite.key(self.path), digest, apart=apart)
+        with sqlite.writing(self.path) as db:
+            account = accounts.of(db, dataset)
+            line = {"run": run, "dataset": next(iter(account.spellings), dataset), "actor": user()}
+            return sqlite.append(db, kind="fingerprint", question=mark, **line)
+
+    def marked(self) -> list[str]:
+        """The datasets of which a mark of rows is kept."""
+        with sqlite.connection(self.path) as db:
+            found = db.execute("SELECT DISTINCT dataset FROM ledger WHERE kind = 'fingerprint'")
+            return sorted(str(line["dataset"]) for line in found)
+
+    def twins(self, digest: bytes, *, dataset: str, among: Collection[str], alike: row_marks.Alike) -> list[str]:
+        """Datasets ``among`` these to which rows like ``digest``'s were charged, unless that was settled before.
+
+        The answer tells exactly whether rows are there: it is for whoever may spend on ``dataset`` and on all of
+        ``among``, and for nobody else.
+        """
+        wanted = {names.canonical(one) for one in (dataset, *among)}
+        with sqlite.reading(self.path) as db:
+            dataset = next(iter(accounts.of(db, name(dataset, "dataset")).spellings), dataset)
+            lines = [sqlite.entry(line) for line in sqlite.lines(db, kind="fingerprint")]
+        form = names.canonical(dataset)
+        lines = [replace(line, dataset=dataset) if names.canonical(line.dataset) == form else line
+                 for line in lines if names.canonical(line.dataset) in wanted]  # fmt: skip
+        return row_marks.twins(sqlite.key(self.path), lines, digest, dataset=dataset, alike=alike)
+
+    def row_key(self) -> bytes:
+        """16 secret bytes, the same for the life of the key, for hashing rows before ``fingerprint``."""
+        return hmac.new(sqlite.key(self.path), b"rows", "sha256").digest()[:16]
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """All lines, oldest first, or those of one dataset. Of a long ledger, rather take a ``page``."""
+        with sqlite.reading(self.path) as db:
+            where = _where(db, dataset, None)
+            return [sqlite.entry(line) for line in sqlite.lines(db, **where)]
+
+    def page(
+        self,
+        dataset: str | Collection[str] | None = None,
+        *,
+        kind: str | None = None,
+        size: int = 100,
+        number: int = 1,
+    ) -> tuple[list[Entry], int]:
+        """Page ``number`` (from 1) of ``size`` lines, the newest first, and how many lines there are in all.
+
+        ``dataset``: one, several, or None for all. Errors: UsageError for a size or a number below 1.
+        """
+        if size < 1 or number < 1 or size * number >= 1 << 62:
+            raise UsageError("page: its number and size must be from 1, and no more than a ledger can hold")
+        with sqlite.reading(self.path) as db:
+            where = _where(db, dataset, kind)
+            found = sqlite.page(db, where, size=size, skip=size * (number - 1))
+            if isinstance(dataset, str) and kind is None:
+                return found, accounts.of(db, dataset).lines
+            return found, sqlite.count(db, **where)
+
+    def summary(self, dataset: str | None = None) -> list[Total]:
+        """Totals of every dataset that has a spend or a policy, by name; or of one."""
+        with sqlite.reading(self.path) as db:
+            one = None if dataset is None else name(dataset, "dataset")
+            found = accounts.every(db) if one is None else [accounts.of(db, one)]
+            return [ledger_policy.total(db, account) for account in found if account.known]
+
+    def verify(self, head: str | None = None) -> Verification:
+        """Whether every line is there, unaltered and in order, and the exported ``head`` is among them.
+
+        Errors: UsageError when ``head`` is not 64 hexadecimal digits.
+        """
+        if head is not None:
+            head = head.strip().lower()
+            if len(head) != 64 or set(head) - set("0123456789abcdef"):
+                raise UsageError("head: must be the 64 hexadecimal digits that were exported")
+        return hash_chain.verify(self.path, head=head)
+
+    def rebuild(self) -> None:
+        """Derives totals and indexes again from the lines.
+
+        Errors: LedgerLostError unless every line is there and unaltered.
+        """
+        with sqlite.writing(self.path) as db:
+            if reason := hash_chain.fault(db):
+                raise LedgerLostError(f"ledger {self.path}: {reason}; restore it from a backup")
+            accounts.rebuild(db)
+
+    def head(self) -> str:
+        """The hash of the last line, 64 zeros for an empty ledger: to be kept outside the file."""
+        with sqlite.connection(self.path) as db:
+            last = db.execute("SELECT hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
+            return str(last["hash"]) if last else sqlite.START
+
+
+def _named(**texts: str | None) -> dict[str, str | None]:
+    return {what: text if text is None else name(text, what) for what, text in texts.items()}
+
+
+def _first(db: sqlite3.Connection, account: Account, spend: Spend) -> None:
+    """Errors: UsageError for a name that would be taken for another's, or a run that was charged already."""
+    if reason := ledger_policy.stranger(db, account, spend.dataset):
+        raise UsageError(reason)
+    if spend.run is not None and (line := sqlite.newest(db, run=spend.run, kind="spend")):
+        raise UsageError(f"run {spend.run}: charged already, in line {line.number} of the ledger; start a new run")
+
+
+def _where(db: sqlite3.Connection, dataset: str | Collection[str] | None, kind: str | None) -> dict[str, sqlite.Where]:
+    where: dict[str, sqlite.Where] = {} if kind is None else {"kind": kind}
+    if dataset is not None:
+        several = [dataset] if isinstance(dataset, str) else dataset
+        where["dataset"] = [s for one in several for s in accounts.of(db, name(one, "dataset")).spellings]
+    return where
+
+
+_SHARED = ("relation", "unit", "engine", "noise_source", "actor", "approved_by")

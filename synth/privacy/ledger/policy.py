@@ -1,0 +1,282 @@
+"""What may be charged: spends, policies, their exact sums, and the reasons for a refusal."""
+
+import getpass
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from math import inf, isfinite
+from typing import Any
+
+from synth.errors import InputError, UsageError
+from synth.privacy.ledger import accounts, config, sqlite
+from synth.privacy.ledger.accounts import Account
+from synth.privacy.ledger.checkpoint import EXACT
+from synth.privacy.ledger.sqlite import Entry
+from synth.schema import names
+
+LARGEST = 1e100  # of a figure: so many cannot be added that their sum leaves the range of a float
+
+
+def user() -> str:
+    """The name of the user who runs this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have a number and no name
+        return "unknown"
+
+
+name = names.checked
+
+
+def figure(value: float, what: str, *, below: float | None = None) -> float:
+    """A finite number from 0, as a plain float without a negative zero. Errors: UsageError."""
+    below = LARGEST if below is None else below
+    try:
+        number = float(value) + 0.0
+    except (OverflowError, ValueError, TypeError):  # an integer of hundreds of digits; no number at all
+        raise UsageError(f"{what}: must be a finite number from 0 and below {below:g}") from None
+    if not isfinite(number) or number < 0 or number >= below:
+        raise UsageError(f"{what} {number:g}: must be a finite number from 0 and below {below:g}")
+    return number
+
+
+def caps(max_epsilon: float | None, max_delta: float) -> dict[str, float | None]:
+    """What a policy's line records of its caps; None for both where nothing is capped. Errors: UsageError."""
+    if max_epsilon is None:
+        return {"max_epsilon": None, "max_delta": None}
+    found = {"max_epsilon": figure(max_epsilon, "max_epsilon"), "max_delta": figure(max_delta, "max_delta", below=1)}
+    if found["max_epsilon"] == 0:
+        raise UsageError("max_epsilon 0: must be above 0")
+    return {**found}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """A charge of (``epsilon``, ``delta``) for one run on a dataset; ``question`` is public JSON data.
+
+    ``run``: the run's own id, by which its charge is found again; one is drawn where it is None.
+
+    Errors: UsageError for a figure or a name that no ledger line may carry.
+    """
+
+    dataset: str
+    epsilon: float
+    delta: float
+    relation: str
+    unit: str
+    engine: str
+    noise_source: str
+    question: dict[str, Any]
+    actor: str = field(default_factory=user)
+    approved_by: str | None = None
+    run: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", figure(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", figure(self.delta, "delta", below=1))
+        for what in ("dataset", "relation", "unit", "engine", "noise_source", "actor"):
+            object.__setattr__(self, what, name(getattr(self, what), what))
+        for what in ("approved_by", "run"):
+            if (text := getattr(self, what)) is not None:
+                object.__setattr__(self, what, name(text, what))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """The cap on all spends of a dataset; relation and unit None mean those of its first spend.
+
+    ``max_epsilon`` and ``max_delta`` are None where somebody decided that nothing caps the dataset.
+    """
+
+    dataset: str
+    max_epsilon: float | None
+    max_delta: float | None
+    relation: str | None
+    unit: str | None
+    actor: str | None
+    approved_by: str | None
+    time: str
+
+    @property
+    def uncapped(self) -> bool:
+        """Whether it records the decision that nothing caps the dataset."""
+        return self.max_epsilon is None
+
+    @staticmethod
+    def of(line: Entry) -> "Policy":
+        """The policy that a line of kind ``policy`` records."""
+        caps: list[Any] = [line.question.get(what, -1) for what in ("max_epsilon", "max_delta")]
+        whole = all(isinstance(cap, int | float) and 0 <= cap < inf for cap in caps)
+        if not whole and caps != [None, None]:
+            raise InputError(f"ledger: line {line.number} was altered; check it with `synth ledger verify`")
+        return Policy(
+            dataset=line.dataset,
+            max_epsilon=float(caps[0]) if whole else None,
+            max_delta=float(caps[1]) if whole else None,
+            relation=line.relation,
+            unit=line.unit,
+            actor=line.actor,
+            approved_by=line.approved_by,
+            time=line.time,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """What a dataset has spent in all and, under a policy, what remains (at least 0).
+
+    ``spellings``: all ways in which its name stands in the ledger; their spends are added up. ``mu2``: the sum of
+    its runs' mu**2, for the exact composite; None where they do not compose.
+    """
+
+    dataset: str
+    runs: int
+    epsilon: float
+    delta: float
+    policy: Policy | None
+    remaining_epsilon: float | None
+    remaining_delta: float | None
+    spellings: tuple[str, ...] = ()
+    mu2: float | None = None
+
+
+def exact(figures: Iterable[float]) -> Decimal:
+    """The sum of figures as written, without rounding.
+
+    >>> exact([0.1, 0.1, 0.1])
+    Decimal('0.3')
+    """
+    total = Decimal(0)
+    for value in figures:
+        total = EXACT.add(total, accounts.decimal(value))
+    return total
+
+
+def show(value: Decimal) -> str:
+    """A figure as people write it, all digits kept.
+
+    >>> show(Decimal("0.40")), show(Decimal("1E+2")), show(Decimal("0.000010"))
+    ('0.4', '100', '1e-5')
+    """
+    plain = value.normalize(EXACT)
+    if plain == 0 or -5 < plain.adjusted() < 16:
+        return f"{plain:f}"
+    return f"{plain.scaleb(-plain.adjusted(), EXACT):f}e{plain.adjusted()}"
+
+
+def newest(db: sqlite3.Connection, account: Account) -> Policy | None:
+    """The policy that holds for the account, None where there is none.
+
+    Where an older ledger capped several spellings of one name, the strictest of their caps holds for their sum until
+    a policy is set that was meant for all of them.
+    """
+    found = [e for s in account.spellings if (e := sqlite.newest(db, dataset=s, kind="policy")) is not None]
+    held: Policy | None = None
+    for line in sorted(found, key=lambda e: -e.number):
+        policy = Policy.of(line)
+        held = policy if held is None else _stricter(held, policy)
+        if line.question.get(EVERY):
+            break
+    return held
+
+
+EVERY = "every_spelling"  # in a policy's line: it was written for all spellings of the name
+
+
+def _stricter(one: Policy, other: Policy) -> Policy:
+    def least(a: float | None, b: float | None) -> float | None:
+        return min((x for x in (a, b) if x is not None), default=None)
+
+    return replace(
+        one,
+        max_epsilon=least(one.max_epsilon, other.max_epsilon),
+        max_delta=least(one.max_delta, other.max_delta),
+        relation=one.relation or other.relation,
+        unit=one.unit or other.unit,
+    )
+
+
+def total(db: sqlite3.Connection, account: Account) -> Total:
+    """The account's sums and what its policy leaves."""
+    policy = newest(db, account)
+    return Total(
+        dataset=account.spellings[0],
+        runs=account.runs,
+        epsilon=float(account.epsilon),
+        delta=float(account.delta),
+        policy=policy,
+        remaining_epsilon=_left(policy.max_epsilon, account.epsilon) if policy else None,
+        remaining_delta=_left(policy.max_delta, account.delta) if policy else None,
+        spellings=account.spellings,
+        mu2=account.mu2,
+    )
+
+
+def _left(cap: float | None, spent: Decimal) -> float | None:
+    return None if cap is None else max(0.0, float(EXACT.subtract(exact([cap]), spent)))
+
+
+def contradiction(db: sqlite3.Connection, account: Account, facts: dict[str, str | None]) -> str | None:
+    """Why a policy cannot state these facts: a recorded spend has others, and the two do not add up."""
+    for what, stated in facts.items():
+        if stated is not None and (spend := sqlite.unlike(db, account.spellings, what, stated)):
+            return (
+                f"dataset {account.spellings[0]!r}: line {spend.number} spent under {what} {getattr(spend, what)!r}, "
+                f"which does not add up with {stated!r}; state {what} {getattr(spend, what)!r} or leave it out"
+            )
+    return None
+
+
+def stranger(db: sqlite3.Connection, account: Account, dataset: str) -> str | None:
+    """Why a name that the ledger does not know cannot begin an account: it would be taken for another."""
+    if account.known:
+        return None
+    if word := names.mixed(dataset):
+        return f"dataset {dataset!r}: {word!r} mixes letters of scripts that look alike; write it in one script"
+    if twin := names.double(dataset, accounts.spellings(db)):
+        return (
+            f"dataset {dataset!r}: it looks like {twin!r}, which is in the ledger, and is written in other characters; "
+            f"give the name {twin!r}, or one that nobody takes for it"
+        )
+    return None
+
+
+def refusal(db: sqlite3.Connection, account: Account, spend: Spend, *, required: bool = False) -> str | None:
+    """Why the dataset's policy does not allow the spend, in one line; None when it does.
+
+    ``required``: this installation allows no spend without a cap.
+    """
+    policy = newest(db, account)
+    if required and (policy is None or policy.uncapped):
+        return (
+            f"dataset {spend.dataset!r}: it has no cap, and this installation requires one; set it with "
+            f"{config.command(spend.dataset)}"
+        )
+    if policy is None:
+        return None
+    for what in ("relation", "unit"):
+        first = None if policy.uncapped else getattr(account, what)  # without a cap relations may mix
+        rule, asked = getattr(policy, what) or first, getattr(spend, what)
+        if rule is not None and rule != asked:
+            return (
+                f"dataset {spend.dataset!r}: requested under {what} {asked!r}, but its budget is kept under"
+                f" {rule!r} and the two do not add up; ask with {what} {rule!r}"
+            )
+    for what, cap in (("epsilon", policy.max_epsilon), ("delta", policy.max_delta)):
+        asked = exact([getattr(spend, what)])
+        if cap is not None and (excess := _excess(what, asked=asked, spent=getattr(account, what), cap=cap)):
+            return f"dataset {spend.dataset!r}: {excess}; lower --{what} or have the policy raised"
+    return None
+
+
+def _excess(what: str, *, asked: Decimal, spent: Decimal, cap: float) -> str | None:
+    left = EXACT.subtract(exact([cap]), spent)
+    if asked <= left:
+        return None
+    short = show(EXACT.subtract(asked, left))
+    left = max(left, Decimal(0))
+    return (
+        f"requested {what} {show(asked)}, remaining {show(left)}, short by {short}"
+        f" (policy {cap!r}, spent {show(spent)})"
+    )

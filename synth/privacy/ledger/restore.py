@@ -1,0 +1,168 @@
+"""Putting a backup in the place of a lost or damaged ledger, without giving any budget back."""
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from decimal import Decimal
+from math import inf, nextafter
+from pathlib import Path
+
+from synth.errors import InputError, LedgerLostError, UsageError
+from synth.privacy.ledger import checkpoint, filesystem, hash_chain, sqlite
+from synth.privacy.ledger.checkpoint import EXACT, Mark, Spent
+from synth.privacy.ledger.policy import user
+
+ENGINE, SOURCE = "restored", "not known"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """What a restore did: lines taken over, and by dataset the epsilon and delta that were charged for lost lines.
+
+    ``mark_lost``: the mark was damaged and told nothing, so lines may be missing that nothing tells of.
+    """
+
+    lines: int
+    charged: dict[str, tuple[float, float]]
+    aside: str | None
+    mark_lost: bool = False
+
+
+def restore(path: str | Path, backup: str | Path) -> Restored:
+    """Fills the ledger with a backup's lines, and charges what the lost lines had spent as far as that is known.
+
+    Known is what the present file still tells, and what its mark tells (ledger_mark.py). A file that is no database
+    any more is kept under another name. Errors: InputError for a backup that is no ledger or does not verify;
+    UsageError when the present ledger holds every line of the backup, so that nothing is to be restored.
+
+    **Guarantee**: no dataset's sums are lower afterwards than the larger of what backup, present file and mark say.
+    """
+    path, backup = filesystem.real(path), filesystem.real(backup)
+    lines = _checked(backup)
+    if _holds(path, backup):
+        raise UsageError(f"ledger {path}: it verifies and holds every line of {backup}; there is nothing to restore")
+    mark, mark_lost = _mark(path)
+    checkpoint.write(path, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _told(path))))
+    aside = _fill(path, backup)
+    charged = _charge(path)
+    return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None, mark_lost=mark_lost)
+
+
+def _mark(path: Path) -> tuple[Mark, bool]:
+    """The ledger's mark, and whether it was damaged; a damaged one is kept under another name."""
+    try:
+        return checkpoint.read(path), False
+    except LedgerLostError:
+        place = checkpoint.place(path)
+        os.replace(place, place.with_name(f"{place.name}.damaged-{secrets.token_hex(3)}"))
+        return Mark(), True
+
+
+def larger(one: Mapping[str, Spent], other: Mapping[str, Spent]) -> dict[str, Spent]:
+    """By dataset the larger epsilon and the larger delta of two accounts."""
+    found = dict(one)
+    for name, b in other.items():
+        a = found.get(name, b)
+        found[name] = Spent(
+            epsilon=max(a.epsilon, b.epsilon), delta=max(a.delta, b.delta), relation=a.relation, unit=a.unit
+        )
+    return found
+
+
+def _checked(backup: Path) -> int:
+    if not backup.is_file():
+        raise InputError(f"backup {backup}: no such file; name a copy of the ledger")
+    with sqlite.connection(backup) as db:
+        if not sqlite.is_ledger(db, backup):
+            raise InputError(f"backup {backup}: not a ledger file; name another file")
+    found = hash_chain.verify(backup)
+    if not found.ok:
+        raise InputError(f"backup {backup}: it does not verify ({found.problem}); use another copy")
+    return found.lines
+
+
+def _holds(path: Path, backup: Path) -> bool:
+    """Whether the present ledger verifies and has all lines of the backup."""
+    try:
+        with sqlite.connection(backup) as db:
+            end = checkpoint.last(db)
+        if not path.exists() or not hash_chain.verify(path).ok:
+            return False
+        return end is None or hash_chain.verify(path, head=end[1]).ok
+    except InputError:
+        return False
+
+
+def _told(path: Path) -> dict[str, Spent]:
+    """The sums of whatever the present file still holds."""
+    if not path.exists():
+        return {}
+    try:
+        with sqlite.connection(path) as db:
+            return checkpoint.sums(db)
+    except (InputError, sqlite3.Error, IndexError, ArithmeticError, ValueError):
+        return {}
+
+
+def _fill(path: Path, backup: Path) -> Path | None:
+    """Overwrites the ledger in its place, where others may hold it open; a file beyond that is moved aside first."""
+    aside = None
+    try:
+        _copy(backup, path)
+    except sqlite3.DatabaseError:
+        if path.is_file():
+            aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(3)}")
+            os.replace(path, aside)
+        for ending in ("-journal", "-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        try:
+            _copy(backup, path)
+        except sqlite3.Error as error:
+            raise InputError(
+                f"ledger {path}: cannot be written ({error}); see that its folder can be written"
+            ) from None
+    return aside
+
+
+def _copy(backup: Path, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        closing(sqlite3.connect(f"{backup.as_uri()}?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(path, timeout=sqlite.WAIT)) as target,
+    ):
+        source.backup(target)
+
+
+def _charge(path: Path) -> dict[str, tuple[float, float]]:
+    """Adds a spend for every dataset whose mark tells of more than the backup does, and marks the new end."""
+    charged = {}
+    with sqlite.connection(path) as db, sqlite.locked(db):
+        head = checkpoint.last(db)
+        told = checkpoint.read(path).spent  # read under the lock: spends that came in between are in it
+        held = checkpoint.sums(db)
+        for name, known in sorted(told.items()):
+            epsilon, delta = (_missing(known, held.get(name, Spent()), what) for what in ("epsilon", "delta"))
+            if epsilon or delta:
+                question = {"restored": {"backup_head": head[1] if head else sqlite.START}}
+                sqlite.append(
+                    db, kind="spend", question=question, run=f"restore-{secrets.token_hex(8)}", dataset=name,
+                    epsilon=epsilon, delta=delta, relation=known.relation, unit=known.unit, engine=ENGINE,
+                    noise_source=SOURCE, actor=user(),
+                )  # fmt: skip
+                charged[name] = (epsilon, delta)
+        end = checkpoint.last(db) or (0, "")
+        now = Mark(number=end[0], hash=end[1], spent=checkpoint.sums(db))
+    checkpoint.write(path, now)
+    return charged
+
+
+def _missing(known: Spent, held: Spent, what: str) -> float:
+    """By how much an account falls short, as a float that is not below it."""
+    short: Decimal = EXACT.subtract(getattr(known, what), getattr(held, what))
+    if short <= 0:
+        return 0.0
+    found = float(short)
+    return found if Decimal(repr(found)) >= short else nextafter(found, inf)

@@ -1,0 +1,150 @@
+"""The release card: what a release claims, in numbers from which the claim can be derived again."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from math import exp
+from typing import Any
+
+from synth.release.card.statements import complete
+from synth.schema.column import RISKS
+from synth.privacy.accounting.composition import DELTA_RESERVE, SLICES, Event, accountant, epsilon_of, event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency
+from synth.schema.table import Learnt, Schema
+
+OTHERS = {"zcdp": "OpenDP's, of zero-concentrated privacy", "exponential": "exponential mechanism",
+          "sampled": "rounded Gaussian sums over Poisson samples",
+          "sampled, replaced": "rounded Gaussian sums over Poisson samples"}  # fmt: skip
+LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
+
+
+def odds(epsilon: float) -> float:
+    """The most that a 50:50 guess about one unit can rise to, as a probability.
+
+    Source: the odds form of Nanayakkara et al., arXiv 2303.00738.
+
+    >>> round(odds(1.0), 2)
+    0.73
+    """
+    return 1 / (1 + exp(-epsilon))
+
+
+def meaning(epsilon: float, *, about: str = "row") -> str:
+    """Epsilon in words.
+
+    >>> meaning(1.0)
+    'a guess of 50:50 about one row can rise to at most 73:27'
+    """
+    best = odds(epsilon)
+    if best > 0.9949:
+        return f"a guess of 50:50 about one {about} can rise to at most {100 * best:.6g} in 100"
+    return f"a guess of 50:50 about one {about} can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of the libraries that the guarantee and the table rest on."""
+    found = {name: _installed(name) for name in LIBRARIES}
+    return {name: told for name, told in found.items() if told is not None}
+
+
+@cache
+def _installed(name: str) -> str | None:
+    """Looked up once: it takes longer than all else that a card needs."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _merged(events: Sequence[Event]) -> list[Event]:
+    """Equal events as one with their number, in the order in which they were first asked."""
+    found: dict[Event, Event] = {}
+    for e in events:
+        key = replace(e, count=1)
+        found[key] = replace(e, count=e.count + (found[key].count if key in found else 0))
+    return list(found.values())
+
+
+def _mechanism(event: Event) -> str:
+    """What drew the noise, in words."""
+    if event.kind == SLICES:
+        return "rounded Gaussian on random slices"
+    if event.kind in OTHERS:
+        return OTHERS[event.kind]
+    return "rounded Gaussian counts" if event.pitch == 1 else "rounded Gaussian sums"
+
+
+def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
+    """The card of a release whose schema was learnt before: both guarantees added, both lists of mechanisms."""
+    before = [event(m) for m in learnt.mechanisms]
+    epsilon, delta = about["epsilon"] + learnt.epsilon, about["delta"] + learnt.delta
+    mechanisms = [{"mechanism": "schema learning", **e.plain()} for e in before]
+    return {
+        **about,
+        "epsilon": epsilon,
+        "delta": delta,
+        "epsilon_derived": min(epsilon, about["epsilon_derived"] + learnt.epsilon),
+        "meaning": meaning(epsilon, about="row" if about["unit"] == "row" else "person"),
+        "mechanisms": [*mechanisms, *about["mechanisms"]],
+        "of_which_schema": {"epsilon": learnt.epsilon, "delta": learnt.delta, "ledger_entry": learnt.ledger_entry},
+    }
+
+
+def card(
+    *,
+    schema: Schema,
+    dataset: str | None,
+    method: str,
+    near: Adjacency,
+    epsilon: float,
+    delta: float,
+    failure_delta: float,
+    events: Sequence[Event],
+    noise: SystemNoise,
+    num_rows: int,
+    ledger_entry: dict[str, Any],
+    created: str,
+) -> dict[str, Any]:
+    """The card as JSON data; see docs/card.md for every field."""
+    return complete({
+        "format": "facsimile-card/1",
+        "product": "synthetic table",
+        "created": created,
+        "dataset": dataset,
+        "method": method,
+        "relation": str(near.relation),
+        "relation_in_words": near.in_words,
+        "unit": near.unit,
+        "max_rows_of_a_unit": near.max_rows,
+        "epsilon": epsilon,
+        "delta": delta,
+        "epsilon_derived": epsilon_of(events, delta - failure_delta),
+        "meaning": meaning(epsilon, about="row" if near.by_row else "person"),
+        "mechanisms": [{"mechanism": _mechanism(e), **e.plain()} for e in _merged(events)],
+        "accountant": {
+            "name": accountant(events),
+            "library": "dp-accounting",
+            "version": versions().get("dp-accounting"),
+            "delta_reserved_for_sampler": (delta - failure_delta) * DELTA_RESERVE,
+            "delta_reserved_for_thresholds": failure_delta,
+        },
+        "noise_source": noise.name,
+        "exportable": noise.exportable,
+        "floating_point": "sums are exact, of whole multiples of a lattice step; noise is rounded onto the lattice",
+        "rows": {"synthetic": num_rows, "source_count": "public" if near.rows_are_public else "private"},
+        "public_facts": {name: c.source for name, c in schema.columns.items()},
+        "vouched_alone": {
+            name: {"why_alone": RISKS[c.risk], "values": len(c.categories), "reason": c.reason}
+            for name, c in schema.columns.items()
+            if c.risk is not None and c.categories and c.reason
+        },
+        "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
+        "linkage": "synthetic rows are not linked to each other: every identifier is a fresh key for its row alone",
+        "post_processing": "everything after the mechanisms uses their outputs and public facts only",
+        "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
+        "ledger_entry": ledger_entry,
+        "versions": versions(),
+    })  # fmt: skip

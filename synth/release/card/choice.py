@@ -1,0 +1,130 @@
+"""The card of a release that was chosen among several: it counts all of them and what the choice itself cost.
+
+The proof that the sum covers the chosen release stands in privacy/accounting/chosen.md.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+from synth.release.card.card import meaning
+from synth.release.card.statements import selection
+from synth.errors import UsageError
+
+RUN, CHOICE = "run", "choice"
+COUNTED = ("private", "all", "releases", "unstated")  # ways of choosing that cost every candidate
+MUST = ("private", "all")  # a card that says so and counts nothing was made before this rule
+TOLERANCE = 1e-6  # relative
+STATEMENT = (
+    "The guarantee counts every run that the choice could fall on and what was paid to choose: their sum, which holds "
+    "however a run was asked for after the results of others. It holds as long as neither the settings of a run nor "
+    "the questions of the choice followed from a comparison with the real rows."
+)
+TOTALS = ("epsilon", "delta", "epsilon_derived")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """A line of the ledger that the choice rests on: another candidate's, or the choice's own (``what``)."""
+
+    number: int
+    hash: str
+    epsilon: float
+    delta: float
+    what: str = RUN
+
+
+def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), tables: Sequence[str] = ()) -> dict:
+    """The card of a release chosen in this way among candidates with these charges; an earlier statement is replaced.
+
+    ``tables``: SHA-256 of the candidates' synthetic tables, where they are known. Lines that the card counts already,
+    its own and that of its schema, are passed over. Errors: UsageError for an unknown way, or a sum of deltas of 1.
+
+    **Guarantee**: basic composition of everything the choice looked at (privacy/accounting/chosen.md).
+    """
+    about = own(card)
+    about["selection"] = selection(how)
+    if how not in COUNTED:
+        return about
+    counted = {int(about["ledger_entry"]["number"]), (about.get("of_which_schema") or {}).get("ledger_entry")}
+    kept = [asdict(c) for c in sorted(set(charges), key=lambda c: c.number) if c.number not in counted]
+    before = {name: about[name] for name in TOTALS}
+    about["selection"] |= {"of_which_this_run": before, "charges": kept, "tables": sorted(set(tables)),
+                           "statement": STATEMENT}  # fmt: skip
+    for name in TOTALS:
+        more = [c["delta" if name == "delta" else "epsilon"] for c in kept]
+        about[name] = exact([before[name], *more])
+    if about["delta"] >= 1:
+        raise UsageError(
+            "the deltas of all candidates add up to 1 or more, which is no guarantee; release none of them"
+        )
+    about["meaning"] = meaning(about["epsilon"], about="row" if about["unit"] == "row" else "person")
+    return about
+
+
+def own(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card as it was before anything was said of a choice: the guarantee of its run alone."""
+    about = dict(card)
+    told = about.get("selection") or {}
+    if isinstance(before := told.get("of_which_this_run"), dict):
+        about |= {name: before[name] for name in TOTALS if name in before}
+        about["meaning"] = meaning(about["epsilon"], about="row" if about["unit"] == "row" else "person")
+    if "selection" in about:
+        about["selection"] = selection("unstated")
+    return about
+
+
+def exact(figures: Sequence[float]) -> float:
+    """The sum of figures as they are written.
+
+    >>> exact([0.1, 0.1, 0.1])
+    0.3
+    """
+    return float(sum((Decimal(repr(float(f))) for f in figures), Decimal(0)))
+
+
+def beside(about: Mapping[str, Any]) -> tuple[float, float]:
+    """Epsilon and delta of all that the card counts beside its own run."""
+    kept = (about.get("selection") or {}).get("charges") or []
+    return exact([c["epsilon"] for c in kept]), exact([c["delta"] for c in kept])
+
+
+def problems(about: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a sentence for whatever in the card's statement of a choice does not hold."""
+    told = about["selection"]
+    how, kept = told["how"], told.get("charges")
+    if how in MUST and kept is None:
+        yield f"it was {told['in_words']}, but it counts its own run alone; state the choice again with `synth bundle`"
+    if kept is None:
+        return
+    numbers = [c["number"] for c in kept]
+    if len(set(numbers)) < len(numbers) or about["ledger_entry"]["number"] in numbers:
+        yield "it counts a line of the ledger twice"
+    if how == "private" and sum(c["what"] == CHOICE for c in kept) != 1:
+        yield "it says that a paid selection chose it, but does not count what that cost, once"
+    if how not in COUNTED and kept:
+        yield f"it counts other candidates, yet says: {told['in_words']}"
+    before = told.get("of_which_this_run") or {}
+    for name, more in zip(("epsilon", "delta"), beside(about), strict=True):
+        whole = exact([before.get(name, 0.0), more])
+        if abs(whole - about[name]) > TOLERANCE * whole:
+            yield f"its {name} is {about[name]:g}, but its own run and what the choice rests on add up to {whole:g}"
+
+
+def in_words(about: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Rows for a page: what of the sum is the run's own, the other candidates' and the choice's."""
+    told = about.get("selection") or {}
+    kept = told.get("charges")
+    if not kept:
+        return []
+    before = told["of_which_this_run"]
+    rows = [("of which this run", f"epsilon {before['epsilon']:g}, delta {before['delta']:g}")]
+    for what, words in ((RUN, "of which other candidates"), (CHOICE, "of which the choice")):
+        part = [c for c in kept if c["what"] == what]
+        if part:
+            lines = ", ".join(str(c["number"]) for c in part)
+            rows.append((words, f"epsilon {exact([c['epsilon'] for c in part]):g}, delta "
+                         f"{exact([c['delta'] for c in part]):g} (ledger {'lines' if len(part) > 1 else 'line'} "
+                         f"{lines})"))  # fmt: skip
+    return rows

@@ -1,0 +1,189 @@
+"""Derives a card's epsilon again from its mechanisms, by a computation of its own, and finds every mismatch.
+
+Gaussian mechanisms are not composed by the accountant that made the card but from the formula: mu^2 is the sum of
+count (sensitivity / sigma)^2, and delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (arXiv 1805.06530).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import exp, inf, isfinite, log, sqrt
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+from synth.release.card import choice
+from synth.schema import regular_files
+from synth.release.card.card import meaning
+from synth.release.card.model import Card
+from synth.release.card.statements import complete
+from synth.errors import InputError, SynthError, reading
+from synth.privacy.accounting.composition import DELTA_RESERVE, EPSILON_RESERVE, epsilon_of, event
+from synth.privacy.relation import Adjacency, Relation
+
+TOLERANCE = 1e-6  # relative; inversions of the profile differ by less
+LEARNING = "schema learning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A card that holds: what it claims and what was derived from its mechanisms."""
+
+    epsilon: float
+    delta: float
+    epsilon_derived: float
+    mechanisms: int
+
+    def plain(self) -> dict[str, Any]:
+        """The result as JSON data."""
+        return {"ok": True, **asdict(self)}
+
+
+def load(path: str | Path) -> dict[str, Any]:
+    """A card file (or the folder that holds card.json), of the right form. Errors: InputError."""
+    place = Path(path)
+    place = place / "card.json" if place.is_dir() else place
+    try:
+        plain = json.loads(regular_files.text(place))
+    except OSError as error:
+        raise InputError(f"{place}: {error.strerror or 'cannot be read'}; name a card.json or its folder") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{place}: not a card (not JSON); use another copy") from None
+    if not isinstance(plain, dict):
+        raise InputError(f"{place}: not a card (no JSON object); use another copy")
+    return plain
+
+
+@reading("card", "card")
+def check(card: Mapping[str, Any]) -> Checked:
+    """Errors: InputError, one line, for the first thing in the card that does not hold."""
+    about = complete(card)
+    try:
+        Card.model_validate(about)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        where = ".".join(str(p) for p in fault["loc"])
+        raise InputError(f"the card does not hold: {where}: {fault['msg']}") from None
+    for problem in problems(about):
+        raise InputError(f"the card does not hold: {problem}")
+    return Checked(epsilon=about["epsilon"], delta=about["delta"], epsilon_derived=_whole(about),
+                   mechanisms=sum(m["count"] for m in about["mechanisms"]))  # fmt: skip
+
+
+def problems(about: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a sentence for each claim that the mechanisms do not bear out."""
+    yield from choice.problems(about)
+    yield from _mechanism_problems(about)
+    epsilon, derived = about["epsilon"], _whole(about)
+    if derived > epsilon * (1 + TOLERANCE):
+        yield f"its mechanisms give epsilon {derived:.6g} at delta {about['delta']:g}, above the {epsilon:g} it claims"
+    stated = about["epsilon_derived"]
+    if abs(stated - derived) > max(TOLERANCE * derived, 1e-9):
+        yield f"it states a derived epsilon of {stated:.9g}, but its mechanisms give {derived:.9g}"
+    if about["meaning"] != meaning(epsilon, about="row" if about["unit"] == "row" else "person"):
+        yield f"its plain-language meaning is not that of epsilon {epsilon:g}"
+    if about["exportable"] and "SEEDED" in about["noise_source"].upper():
+        yield "its noise was seeded, so it protects nothing, yet it is marked exportable"
+    yield from _reserve_problems(about)
+
+
+def _mechanism_problems(about: Mapping[str, Any]) -> Iterator[str]:
+    near = Adjacency(relation=Relation(about["relation"]), unit=about["unit"], max_rows=about["max_rows_of_a_unit"])
+    if near.by_row and near.max_rows != 1:
+        yield "its unit is a row, yet it speaks of several rows of a unit"
+    least = float(near.max_rows)
+    for m in about["mechanisms"]:
+        if (m.get("sigma") is None) == (m.get("scale") is None):
+            yield f"mechanism {m['name']!r} needs either sigma (Gaussian) or scale (Laplace)"
+        elif "counts" in m["mechanism"] and m["sensitivity"] < least * _factor(near) * (1 - TOLERANCE):
+            yield (f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but {least:g} rows of a unit under "
+                   f"{near.relation} move counts by {least * _factor(near):.4g}")  # fmt: skip
+
+
+def _factor(near: Adjacency) -> float:
+    """By how much one row can move a table of counts, in L2."""
+    return sqrt(2) if near.relation is Relation.REPLACE_ONE else 1.0
+
+
+def _reserve_problems(about: Mapping[str, Any]) -> Iterator[str]:
+    own = _own_delta(about)
+    failing = sum(m.get("failure_delta", 0.0) * m["count"] for m in about["mechanisms"] if m["mechanism"] != LEARNING)
+    set_aside = about["accountant"]["delta_reserved_for_thresholds"]
+    if failing > set_aside * (1 + TOLERANCE):
+        yield f"thresholds may fail with probability {failing:.3g}, but only {set_aside:.3g} of delta is set aside"
+    kept = about["accountant"]["delta_reserved_for_sampler"]
+    if abs(kept - (own - set_aside) * DELTA_RESERVE) > TOLERANCE * own:
+        yield "the part of delta kept for the noise generator is not that of its accountant"
+
+
+def _own_delta(about: Mapping[str, Any]) -> float:
+    learnt = float((about.get("of_which_schema") or {}).get("delta", 0.0))
+    return float(about["delta"]) - choice.beside(about)[1] - learnt
+
+
+def _whole(about: Mapping[str, Any]) -> float:
+    """Epsilon of all mechanisms; to it are added a schema learnt before and what a choice rests on."""
+    return choice.exact([_derived(about), choice.beside(about)[0]])
+
+
+def _derived(about: Mapping[str, Any]) -> float:
+    """Epsilon of the card's own mechanisms, with its schema's."""
+    learnt = about.get("of_which_schema")
+    own = [m for m in about["mechanisms"] if not learnt or m["mechanism"] != LEARNING]
+    net = _own_delta(about) - about["accountant"]["delta_reserved_for_thresholds"]
+    derived = derive(own, net) if own else 0.0
+    if not learnt:
+        return derived
+    before = [m for m in about["mechanisms"] if m["mechanism"] == LEARNING]
+    failing = sum(m.get("failure_delta", 0.0) * m["count"] for m in before)
+    again = derive(before, learnt["delta"] - failing) if before else 0.0
+    claimed = learnt["epsilon"]
+    return derived + (claimed if again <= claimed * (1 + TOLERANCE) else again)
+
+
+def derive(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> float:
+    """Epsilon of mechanisms at this delta, the reserves of the noise generator included. Errors: InputError.
+
+    >>> round(derive([{"name": "a", "sensitivity": 1, "sigma": 3.7355, "count": 1}], 1e-5), 3)
+    1.0
+    """
+    if delta <= 0:
+        raise InputError("the card does not hold: its parts take more than all of delta")
+    if all(m.get("kind", "gaussian") == "gaussian" and m.get("scale") is None for m in mechanisms):
+        mu = sqrt(sum(m["count"] * (m["sensitivity"] / m["sigma"]) ** 2 for m in mechanisms))
+        return _gaussian(mu, delta * (1 - DELTA_RESERVE)) / (1 - EPSILON_RESERVE)
+    if any(m.get("scale") is not None for m in mechanisms):
+        return _with_laplace(mechanisms, delta)
+    try:
+        return epsilon_of([event(m) for m in mechanisms], delta)
+    except (ValueError, KeyError, TypeError, SynthError):
+        raise InputError("the card does not hold: it names a mechanism that cannot be composed") from None
+
+
+def _gaussian(mu: float, delta: float) -> float:
+    """The smallest epsilon at which a mu-GDP mechanism has at most this delta."""
+
+    def over(epsilon: float) -> float:
+        first, second = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        return exp(first) - exp(second) - delta
+
+    if over(0.0) <= 0:
+        return 0.0
+    high = mu * mu / 2 + mu * sqrt(2 * log(1 / delta)) + 1
+    return float(brentq(over, 0.0, high, xtol=1e-12, rtol=1e-12))
+
+
+def _with_laplace(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> float:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    whole = None
+    for m in mechanisms:
+        made = (pld.from_laplace_mechanism(m["scale"], sensitivity=m["sensitivity"]) if m.get("scale") is not None
+                else pld.from_gaussian_mechanism(m["sigma"], sensitivity=m["sensitivity"]))  # fmt: skip
+        made = made.self_compose(m["count"])
+        whole = made if whole is None else whole.compose(made)
+    found = float(whole.get_epsilon_for_delta(delta * (1 - DELTA_RESERVE))) if whole is not None else 0.0
+    return found / (1 - EPSILON_RESERVE) if isfinite(found) else inf

@@ -1,0 +1,70 @@
+"""Who compared which release with the real rows: a steward's note beside the ledger, never in a release's folder.
+
+A look leaves no trace in what may leave, and a release is known by the ledger's line that paid for it and by the hash
+of its table, both of which its card names.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from synth.schema import regular_files
+from synth.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """``what``: look, or choice (then ``how``, and for a paid one the ledger's line in ``paid``, ``among`` tables)."""
+
+    what: str
+    line: str
+    table: str
+    dataset: str
+    by: str = ""
+    how: str = ""
+    paid: str = ""
+    among: tuple[str, ...] = ()
+    time: str = ""
+
+
+def place(ledger: Path) -> Path:
+    """The file of notes beside a ledger."""
+    return ledger.with_name(ledger.name + ".looks")
+
+
+def add(ledger: Path, note: Note) -> None:
+    """Adds a note. Errors: InputError where it cannot be written: then nothing may be looked at."""
+    stamped = asdict(note) | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
+    line = (json.dumps(stamped, ensure_ascii=False) + "\n").encode()
+    try:
+        place(ledger).parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(place(ledger), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(handle, "wb", buffering=0) as file:
+            file.write(line)
+            os.fsync(file.fileno())
+    except OSError as error:
+        reason = error.strerror or "refused"
+        raise InputError(f"{place(ledger)}: {reason}, so the look cannot be noted; name a writable ledger") from None
+
+
+def notes(ledger: Path) -> list[Note]:
+    """All notes, oldest first. Errors: InputError for a damaged file, which must not read as no look at all."""
+    try:
+        lines = regular_files.text(place(ledger), most=regular_files.ENDLESS).splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{place(ledger)}: cannot be read; restore it from a backup") from None
+    try:
+        return [_note(json.loads(line)) for line in lines if line.strip()]
+    except (ValueError, TypeError, RecursionError):
+        raise InputError(f"{place(ledger)}: damaged; restore it from a backup") from None
+
+
+def _note(plain: Mapping[str, Any]) -> Note:
+    known = {f.name: plain[f.name] for f in fields(Note) if f.name in plain}
+    return Note(**known | {"among": tuple(known.get("among", ()))})

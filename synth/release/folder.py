@@ -1,0 +1,272 @@
+"""The files of a release: written whole or not at all, read back with every part checked."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from synth.schema import codec, csv_injection
+from synth.generators.product_mixture import check_state
+from synth.release import store, dialect_copy
+from synth.schema import table as schemas
+from synth.schema.column import Column
+from synth.schema.dialect import Dialect
+from synth.errors import InputError, UsageError
+from synth.generators import load_model as rebuild
+from synth.generators.base import Model, Setting
+from synth.questions import Release
+from synth.schema.table import Schema
+from synth.sources.formats import files
+from synth.sources.formats.dialect_writer import Writing
+
+NAMES = ("synthetic.csv", "schema.json", "card.json", "release.json", "release.safetensors", "model.json",
+         "model.safetensors")  # fmt: skip
+
+
+def write(
+    out: Path,
+    *,
+    blocks: Iterable[Mapping[str, pa.Array]],
+    method: str,
+    model: Model,
+    releases: Sequence[Release],
+    setting: Setting,
+    card: dict[str, Any],
+    options: Mapping[str, Any] | None = None,
+    raw_text: bool = False,
+    dialect: str = "plain",
+    note: Callable[[str], None] = print,
+) -> dict[str, str]:
+    """Writes the files of a release into ``out``: synthetic.csv, its twin in the schema's dialect (twin.py),
+    schema.json, card.json, release.* and model.*; returns their paths.
+
+    The card gains the table's SHA-256, so that another table beside it is noticed, and what became of text that a
+    spreadsheet would take for a formula: ``raw_text`` writes it as it is (formulas.py).
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    write_blocks(out / "synthetic.csv", blocks, setting.schema, raw_text=raw_text)
+    card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
+    with open(out / "synthetic.csv", "rb") as file:
+        card["synthetic_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    card.pop(dialect_copy.DIGEST, None)  # of the release that is refitted
+    found = dialect_copy.write(out, setting.schema, dialect, note, raw_text=raw_text)
+    card |= {dialect_copy.DIGEST: found} if found else {}
+    schema = json.loads(setting.schema.to_json())
+    packed, arrays = store.pack(releases)
+    about = {"format": "facsimile-release/1", "method": method, "options": dict(options or {}), "card": dict(card),
+             "schema": schema}  # fmt: skip
+    given = {n: getattr(setting, n) for n in ("mu", "sensitivity", "signed", "public_rows")}
+    state, weights = model.state()
+    learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}
+    store.replace(out / "schema.json", setting.schema.to_json().encode())
+    store.replace(out / "card.json", (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
+    store.save(out / "release.json", {**about, "setting": given, **packed}, arrays)
+    store.save(out / "model.json", {**learnt, "model": state}, weights)
+    names = (*NAMES, dialect_copy.NAME) if found else NAMES
+    return {n.removesuffix(".json").removesuffix(".csv").replace(".", "_"): str(out / n) for n in names}
+
+
+def write_table(
+    path: Path, texts: Mapping[str, pa.Array], schema: Schema, *, raw_text: bool = False, dialect: str = "plain"
+) -> None:
+    """A table file of the kind that its name says: .csv, .csv.gz; .parquet and .xlsx with typed numbers and dates.
+
+    In CSV, which has no types, text that a spreadsheet would take for a formula is marked (formulas.py) unless
+    ``raw_text``; an .xlsx holds it as text in any case. ``dialect``: ``same`` writes a CSV as the schema says that the
+    private one is written.
+    """
+    write_blocks(path, [texts], schema, raw_text=raw_text, dialect=dialect)
+
+
+def write_blocks(
+    path: Path,
+    blocks: Iterable[Mapping[str, pa.Array]],
+    schema: Schema,
+    *,
+    raw_text: bool = False,
+    dialect: str = "plain",
+) -> None:
+    """``write_table`` for a table that comes in blocks of rows, of which one is in memory at a time."""
+    typed = path.suffix in (".parquet", ".pq", ".xlsx")
+    wanted = Writing.of(schema) if dialect == "same" and not typed else None
+    told = (texts if wanted is None else wanted.columns(texts) for texts in blocks)
+    parts = (_as_written(texts, schema, typed=typed, raw_text=raw_text) for texts in told)
+    files.write_parts(path, parts, dialect=wanted.dialect if wanted else Dialect())
+
+
+def _as_written(
+    texts: Mapping[str, pa.Array], schema: Schema, *, typed: bool, raw_text: bool
+) -> Mapping[str, pa.Array]:
+    if typed:
+        return codec.typed(texts, schema)
+    if raw_text:
+        return texts
+    return {csv_injection.marked(n, texts): _marked(a, known_texts(schema.columns[n])) for n, a in texts.items()}
+
+
+def known_texts(column: Column) -> frozenset[str]:
+    """Every text that stands for something in a column of categories or missing codes."""
+    return frozenset([*(column.categories or ()), *column.missing_codes])
+
+
+def _marked(texts: pa.Array, known: frozenset[str]) -> pa.Array:
+    """The cells with risky texts marked; distinct texts are looked at once."""
+    coded = texts.dictionary_encode()
+    words = [csv_injection.marked(t, known) for t in coded.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(coded.indices, pa.array(words, type=pa.string())).cast(pa.string())
+
+
+def check_steward_log(path: Path | None) -> None:
+    """Refuses a log that cannot be written, before anything is spent. Errors: UsageError."""
+    if path is None:
+        return
+    try:
+        new = not os.path.lexists(path)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o600))  # a pipe is not waited for
+        if new:
+            os.unlink(path)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or "no name of a file"
+        raise UsageError(f"steward log {path}: cannot be written ({reason}); name a file you may write to") from None
+
+
+def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
+    """Counts of cells outside the schema. Private: for the steward, never beside the output."""
+    found = {"clamped": dict(encoded.clamped), "unreadable": dict(encoded.unreadable)}
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        json.dump({"private": "for the steward only; never release", **found}, file, indent=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredRelease:
+    """A release as read back."""
+
+    method: str
+    options: dict[str, Any]
+    card: dict[str, Any]
+    setting: Setting
+    releases: list[Release]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredModel:
+    """A model as read back."""
+
+    card: dict[str, Any]
+    schema: Schema
+    model: Model
+
+
+def load_release(path: str | Path) -> StoredRelease:
+    """A stored release (release.json or its folder). Errors: InputError when it is missing or damaged."""
+    plain, arrays = store.load(path, kind="release")
+    schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+    check_state.check_numbers(arrays, what="release")
+    releases = store.unpack(plain, arrays)
+    for release in releases:
+        _check_columns(store.bins_of(release), schema, what="release")
+    try:
+        given = plain["setting"]
+        public = None if given["public_rows"] is None else int(given["public_rows"])
+        numbers: dict[str, Any] = {n: float(given[n]) for n in ("mu", "sensitivity", "signed")}
+        setting = Setting(schema=schema, public_rows=public, **numbers)
+        card = plain["card"]
+        card["relation"], card["rows"]["source_count"], card["dataset"]
+        return StoredRelease(
+            method=str(plain["method"]),
+            options=dict(plain["options"]),
+            card=card,
+            setting=setting,
+            releases=releases,
+        )
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: the release is damaged; make it again or use another copy") from None
+
+
+class _OfColumn(Protocol):
+    """Something that stands on one column's positions."""
+
+    @property
+    def column(self) -> str: ...
+
+    @property
+    def cells(self) -> int: ...
+
+
+def _check_columns(parts: Iterable[_OfColumn], schema: Schema, *, what: str) -> None:
+    for part in parts:
+        column = schema.measured().get(part.column)
+        if column is None or column.cells != part.cells:
+            raise InputError(f"the {what} is damaged: it does not fit column {part.column} of its own schema")
+
+
+def load_model(path: str | Path) -> StoredModel:
+    """A stored model (model.json or its folder). Errors: InputError when it is missing or damaged."""
+    plain, arrays = store.load(path, kind="model")
+    schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+    try:
+        model = rebuild(plain["model"], arrays)
+        _check_columns(model.axes, schema, what="model")
+        check_state.check(model)
+        return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None
+
+
+def check_out(out: Path | None) -> None:
+    """Refuses an output folder that cannot be written, before anything is spent. Errors: UsageError.
+
+    By trying: a file is made in it and removed again, folders that were not there too.
+    """
+    if out is None:
+        return
+    try:
+        made = [p for p in (out, *out.absolute().parents) if not p.exists()]
+        if not made and not out.is_dir():
+            raise UsageError(f"--out {out}: is a file; name a folder")
+        taken = [
+            p.name
+            for p in (out / n for n in (*NAMES, dialect_copy.NAME))
+            if p.exists() and not (p.is_file() and os.access(p, os.W_OK))
+        ]
+        if taken:
+            raise UsageError(f"--out {out}: {taken[0]} there cannot be written over; name another folder")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=out, prefix="." + max(NAMES, key=len)) as file:
+                file.write(b"x")
+        finally:
+            for folder in made:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or "no name of a folder"
+        raise UsageError(f"--out {out}: cannot be written ({reason}); choose a folder you may write to") from None
+
+
+def check_room(out: Path, schema: Schema, num_rows: int | None) -> None:
+    """Refuses a CSV that the disk cannot hold, were each cell as short as can be. Errors: UsageError."""
+    if num_rows is None:
+        return
+    nearest = next(p for p in (out, *out.absolute().parents) if p.exists())
+    least, free = num_rows * _shortest_row(schema), shutil.disk_usage(nearest).free
+    if least > free:
+        raise UsageError(
+            f"--num-rows {num_rows}: take {least / 1e9:.3g} GB at least, and {free / 1e9:.3g} GB are free there; "
+            "ask for fewer rows"
+        )
+
+
+def _shortest_row(schema: Schema) -> int:
+    """Bytes of a CSV row whose every cell is as short as can be."""
+    cells = [(*(c.categories or ("x" if c.is_numeric else "",)), *c.missing_codes) for c in schema.columns.values()]
+    return len(cells) + sum(min(len(t.encode()) for t in texts) for texts in cells)

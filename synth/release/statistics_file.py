@@ -1,0 +1,23 @@
+"""The file of statistics that were paid for: read by reports, which must not reach what reads rows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from synth.schema import regular_files
+from synth.errors import InputError
+
+FORMAT = "facsimile-statistics/1"
+
+
+def load(path: str | Path) -> dict[str, Any]:
+    """What `synth statistics --out` wrote. Errors: InputError."""
+    try:
+        found = json.loads(regular_files.text(path))
+        fit = found["format"] == FORMAT and isinstance(found["statistics"], list) and found["level"] > 0
+        whole = fit and all(found["card"][n] is not None for n in ("epsilon", "delta", "relation"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise InputError(f"{path}: holds no statistics; name the file that `synth statistics --out` wrote")
+    return found

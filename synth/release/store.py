@@ -1,0 +1,147 @@
+"""Releases and models on disk: JSON for what people read, safetensors for arrays. Never a pickle."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from safetensors import SafetensorError
+
+from synth import questions
+from synth.schema import regular_files
+from synth.release import safetensors_stream
+from synth.errors import InputError
+from synth.questions import Release
+
+Arrays = dict[str, np.ndarray]
+KINDS: dict[str, Any] = {n: getattr(questions, n) for n in questions.__all__}  # what may be rebuilt
+
+
+def save(path: Path, plain: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Writes NAME.json and NAME.safetensors beside it, each whole or not at all. Errors: OSError."""
+    with replacing(path.with_suffix(".safetensors")) as file:
+        digest = safetensors_stream.write(file, arrays)
+    told = {**plain, "arrays_sha256": digest}
+    replace(path, (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Writes a file that appears whole or not at all; nothing is left beside it when that fails. Errors: OSError."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to be written, in the place of ``path`` once that is done; as ``replace``."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
+    """What ``save`` wrote. ``path``: the JSON file, or the folder that holds KIND.json.
+
+    Errors: InputError when a file is missing, damaged or of another kind.
+    """
+    path = Path(path)
+    path = path / f"{kind}.json" if path.is_dir() else path
+    try:
+        plain = json.loads(regular_files.text(path, most=regular_files.ENDLESS))
+        arrays, digest = safetensors_stream.read(path.with_suffix(".safetensors"))
+    except OSError as error:
+        missing = Path(str(error.filename or path)).name
+        reason = f"{missing}: {error.strerror or 'cannot be read'}"
+        raise InputError(f"{reason}; a {kind} is two files, {kind}.json and {kind}.safetensors") from None
+    except (ValueError, KeyError, TypeError, SafetensorError, RecursionError):
+        raise InputError(f"{path}: not a {kind} written by this tool, or damaged") from None
+    if not isinstance(plain, dict) or plain.get("format") != f"facsimile-{kind}/1":
+        raise InputError(f"{path}: not a {kind} (format facsimile-{kind}/1) but something else")
+    told = plain.get("arrays_sha256")  # older files have none
+    if told is not None and told != digest:
+        raise InputError(f"{path}: its arrays are damaged or another {kind}'s; use another copy")
+    return plain, arrays
+
+
+def pack(releases: Sequence[Release]) -> tuple[dict[str, Any], Arrays]:
+    """Releases as JSON data and arrays. An object that several questions share is stored once."""
+    packer = _Packer()
+    steps = [packer.value(release) for release in releases]
+    return {"steps": steps, "parts": packer.parts}, packer.arrays
+
+
+class _Packer:
+    """Questions and answers are trees of frozen dataclasses: each becomes a numbered part, each array a name."""
+
+    def __init__(self) -> None:
+        self.parts: list[dict[str, Any]] = []
+        self.arrays: Arrays = {}
+        self._known: dict[int, int] = {}
+
+    def value(self, value: Any) -> Any:
+        """What stands for a value: itself, a list, {"array": name} or {"part": number}."""
+        if isinstance(value, np.ndarray):
+            name = f"array.{len(self.arrays)}"
+            self.arrays[name] = value
+            return {"array": name}
+        if isinstance(value, tuple):
+            return [self.value(v) for v in value]
+        if is_dataclass(value):
+            return {"part": self._part(value)}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        raise TypeError(f"a release cannot hold a {type(value).__name__}")
+
+    def _part(self, value: Any) -> int:
+        if id(value) not in self._known:
+            content = {f.name: self.value(getattr(value, f.name)) for f in fields(value) if f.init}
+            self._known[id(value)] = len(self.parts)
+            self.parts.append({"is": type(value).__name__, **content})
+        return self._known[id(value)]
+
+
+def unpack(plain: Mapping[str, Any], arrays: Arrays) -> list[Any]:
+    """The inverse of ``pack``. Errors: InputError when the parts do not fit together."""
+    try:
+        made: list[Any] = []  # a part stands after those it refers to
+        for part in plain["parts"]:
+            content = {n: _value(v, made, arrays) for n, v in part.items() if n != "is"}
+            made.append(KINDS[part["is"]](**content))
+        return [_value(step, made, arrays) for step in plain["steps"]]
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError):
+        raise InputError("the release is damaged: its JSON and its arrays do not fit together") from None
+
+
+def _value(plain: Any, made: Sequence[Any], arrays: Arrays) -> Any:
+    if isinstance(plain, list):
+        return tuple(_value(v, made, arrays) for v in plain)
+    if isinstance(plain, dict):
+        return arrays[plain["array"]] if "array" in plain else made[plain["part"]]
+    return plain
+
+
+def bins_of(value: Any) -> list[questions.Bins]:
+    """Every grouping that a release stands on, each once."""
+    found: dict[int, questions.Bins] = {}
+
+    def look(part: Any) -> None:
+        if isinstance(part, questions.Bins):
+            found[id(part)] = part
+        elif isinstance(part, tuple):
+            for p in part:
+                look(p)
+        elif is_dataclass(part):
+            for f in fields(part):
+                look(getattr(part, f.name))
+
+    look(value)
+    return list(found.values())

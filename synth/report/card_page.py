@@ -1,0 +1,174 @@
+"""The card for people: Markdown and HTML, both from the same parts, and the files beside card.json."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from synth.errors import UsageError, reading
+from synth.release import markdown
+from synth.release.card.card import odds
+from synth.release.card.choice import in_words
+from synth.release.card.statements import UNCOVERED, complete, deployment, registry, shares, uncovered
+from synth.release.card.verify import load
+from synth.report import html
+
+Rows = list[tuple[str, str]]
+MECHANISM_HEAD = ("purpose", "mechanism", "sensitivity", "noise", "count")
+
+
+@reading("card", "card")
+def render_html(card: Mapping[str, Any]) -> str:
+    """The card as one page that needs no network."""
+    about = complete(card)
+    mark = (
+        UNCOVERED
+        if uncovered(about)
+        else "Made with seeded noise: protects nothing"
+        if not about["exportable"]
+        else None
+    )
+    told = [html.section(title, html.facts(rows)) for title, rows in _parts(about)]
+    head = html.grid([
+        html.number("Epsilon", f"{about['epsilon']:g}", f"derived from the mechanisms: {about['epsilon_derived']:.6g}"),
+        html.number("Delta", f"{about['delta']:g}", "probability that epsilon does not bound the loss"),
+        html.number("In odds", f"{100 * odds(about['epsilon']):.3g} %", about["meaning"]),
+    ])  # fmt: skip
+    tables = [
+        html.section("Mechanisms", html.table(MECHANISM_HEAD, _by_purpose(about), words=(0, 1)),
+                     html.details("Every mechanism", html.table(MECHANISM_HEAD, _mechanisms(about), words=(0, 1)))),
+        html.section("Where the budget went", html.table(("purpose", "share of the noise budget"), _shares(about))),
+        html.section("What the guarantee does not say", *(html.text(h) for h in about["hazards"])),
+    ]  # fmt: skip
+    return html.page("Release card", head, *told, *tables, mark=mark)
+
+
+@reading("card", "card")
+def render_markdown(card: Mapping[str, Any]) -> str:
+    """The card as Markdown."""
+    about = complete(card)
+    lines = ["# Release card", ""]
+    if uncovered(about):
+        lines += [f"**{UNCOVERED}**", ""]
+    if not about["exportable"]:
+        lines += ["**Made with seeded noise: protects nothing**", ""]
+    for title, rows in _parts(about):
+        lines += [f"## {title}", "", "| | |", "|---|---|"]
+        lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in rows] + [""]
+    for title, head, table in (("Mechanisms", MECHANISM_HEAD, _mechanisms(about)),
+                               ("Where the budget went", ("purpose", "share"), _shares(about))):  # fmt: skip
+        lines += [f"## {title}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+        lines += [f"| {' | '.join(map(_cell, row))} |" for row in table] + [""]
+    lines += ["## What the guarantee does not say", "", *(f"- {_cell(h)}" for h in about["hazards"]), ""]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    return markdown.text(value)
+
+
+def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
+    unit = (
+        "a row" if about["unit"] == "row" else f"a person ({about['unit']}), at most {about['max_rows_of_a_unit']} rows"
+    )
+    learnt = about.get("of_which_schema")
+    yield "Guarantee", [
+        ("epsilon, delta", f"{about['epsilon']:g}, {about['delta']:g} ({about['variant']})"),
+        ("meaning", about["meaning"]),
+        ("unit of privacy", unit),
+        ("relation", f"{about['relation']}: {about['relation_in_words']}"),
+        ("composition", about["composition"]),
+        ("accountant", "{name}, {library} {version}".format(**about["accountant"])),
+        *([("of which the schema", f"epsilon {learnt['epsilon']:g}, delta {learnt['delta']:g}, ledger entry "
+            f"{learnt['ledger_entry']}")] if learnt else []),
+        *in_words(about),
+    ]  # fmt: skip
+    yield "Release", [
+        *_deployment(about.get("deployment", {})),
+        ("product", about["product"]),
+        ("dataset", about.get("dataset") or "not named"),
+        ("method", about["method"]),
+        ("synthetic rows", f"{about['rows']['synthetic']:,}"),
+        ("created", about["created"]),
+        ("chosen among candidates", about["selection"]["in_words"]),
+        *([("what the choice costs", about["selection"]["statement"])] if in_words(about) else []),
+        ("ledger entry", f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"),
+        ("schema SHA-256", about["schema_sha256"]),
+    ]  # fmt: skip
+    yield "Taken as public (invariants)", [
+        (i["what"], f"{', '.join(i['of'])}: {i['vouched']}" if "of" in i else i["vouched"]) for i in about["invariants"]
+    ] + _learnt(about)  # fmt: skip
+    yield (
+        "Measures",
+        [
+            ("tuning", about["tuning"]["statement"]),
+            ("noise", about["noise_source"]),
+            ("randomness", f"{about['randomness']['privacy']}; {about['randomness']['after_release']}"),
+            ("floating point", about["floating_point"]),
+            ("side channels", about["side_channels"]),
+            ("trust", about["trust"]),
+            ("post-processing", about["post_processing"]),
+            ("identifiers", about.get("linkage", "-")),
+            ("versions", ", ".join(f"{n} {v}" for n, v in about["versions"].items())),
+        ],
+    )
+
+
+def _learnt(about: Mapping[str, Any]) -> Rows:
+    names = [n for n, s in about["public_facts"].items() if s == "private"]
+    return [("learnt with privacy, no invariant", ", ".join(names))] if names else []
+
+
+def _deployment(own: Mapping[str, Any]) -> Rows:
+    return [
+        (name.replace("_", " "), ", ".join(v) if isinstance(v, list | tuple) else str(v)) for name, v in own.items()
+    ]
+
+
+def _mechanisms(about: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    out: list[tuple[str, ...]] = []
+    for m in about["mechanisms"]:
+        noise = f"sigma {m['sigma']:.6g}" if m.get("sigma") is not None else f"scale {m['scale']:.6g}"
+        out.append((m["name"], m["mechanism"], f"{m['sensitivity']:.6g}", noise, str(m["count"])))
+    return out
+
+
+def _by_purpose(about: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The mechanisms of one purpose in one line, with their least and greatest noise."""
+    groups: dict[tuple[str, str, float], list[Mapping[str, Any]]] = {}
+    for m in about["mechanisms"]:
+        groups.setdefault((m["name"], m["mechanism"], m["sensitivity"]), []).append(m)
+    out: list[tuple[str, ...]] = []
+    for (name, kind, size), members in groups.items():
+        scales = sorted(float(m.get("sigma") or m["scale"]) for m in members)
+        noise = f"{scales[0]:.4g}" if scales[0] == scales[-1] else f"{scales[0]:.4g} to {scales[-1]:.4g}"
+        word = "sigma" if members[0].get("sigma") is not None else "scale"
+        out.append((name, kind, f"{size:.6g}", f"{word} {noise}", str(sum(m["count"] for m in members))))
+    return out
+
+
+def _shares(about: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, f"{100 * part:.1f} %") for name, part in shares(about).items()]
+
+
+def write(
+    folder: str | Path, *, facts: Mapping[str, Any] | None = None, chosen: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """Completes card.json in a release's folder and writes card.md and card.html beside it; returns their paths.
+
+    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``chosen``: the card with how the release
+    was chosen (``choosing.settle``). Errors: InputError without a card, UsageError for an unknown fact.
+    """
+    place = Path(folder)
+    place = place.parent if place.is_file() else place
+    card = complete(load(place) if chosen is None else chosen)
+    card["deployment"] = deployment({**card.get("deployment", {}), **(facts or {})})
+    card["registry"] = registry(card)
+    written = {"card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
+               "card.md": render_markdown(card), "card.html": render_html(card)}  # fmt: skip
+    try:
+        for name, words in written.items():
+            (place / name).write_text(words, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{place}: {error.strerror}; choose a folder you may write to") from None
+    return {name.replace(".", "_"): str(place / name) for name in written}

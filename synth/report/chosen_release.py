@@ -1,0 +1,250 @@
+"""How a release was chosen, worked out for its card: what was compared, what was charged, and what may be said.
+
+**Guarantee**: a release that was chosen by anything that looked at rows carries the sum of all that was looked at
+(privacy/accounting/chosen.md); one chosen by exact scores carries none and is refused by whoever packs it.
+"""
+
+import getpass
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from synth.errors import InputError, UsageError
+from synth.privacy.ledger.ledger import Entry, Ledger, default_path
+from synth.release import comparison_notes
+from synth.release.card import choice, verify
+from synth.release.card.choice import CHOICE, Charge
+from synth.release.card.statements import CHOICES
+from synth.release.comparison_notes import Note
+from synth.release.statistics_file import load as load_statistics
+from synth.report import private_selection
+
+WAYS = "before, releases, private (with --paid and --with) or all (with --with)"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A release's folder with its card, known by the ledger's ``line`` that paid for it and its ``table``'s hash."""
+
+    folder: Path
+    card: dict[str, Any]
+    line: str
+    table: str
+
+    @classmethod
+    def at(cls, folder: str | Path) -> "Candidate":
+        """The release there. Errors: InputError without a card."""
+        folder = Path(folder)
+        folder = folder.parent if folder.is_file() else folder
+        card = verify.load(folder)
+        try:
+            line, table = str(card["ledger_entry"]["hash"]), card.get("synthetic_sha256")
+            if table is None:
+                table = hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest()
+        except (KeyError, TypeError, OSError):
+            raise InputError(f"{folder}: holds no release with a card; name the folder that a run wrote") from None
+        return cls(folder, card, line, str(table))
+
+
+class Book:
+    """The ledger as a choice needs it; a ledger that is not there has no lines and is not made."""
+
+    def __init__(self, ledger: str | Path | None) -> None:
+        self.path = Path(ledger if ledger is not None else default_path()).expanduser().absolute()
+        lines = Ledger(self.path).entries() if self.path.exists() else []
+        ended = {e.run: e.question.get("state") for e in lines if e.kind == "outcome"}
+        self.spends = [e for e in lines if e.kind == "spend" and ended.get(e.run) not in ("failed", "cancelled")]
+
+    def line(self, number: int, seal: str | None = None) -> Entry | None:
+        """The spend of that number, and of that hash where one is given."""
+        found = (e for e in self.spends if e.number == number)
+        return next((e for e in found if seal is None or e.hash == seal), None)
+
+    def of(self, one: Candidate) -> Entry | None:
+        """The spend that paid for a release, None where another ledger did."""
+        return self.line(int(one.card["ledger_entry"]["number"]), one.line)
+
+    def dataset(self, one: Candidate) -> str:
+        """What a release was charged to."""
+        paid = self.of(one)
+        return paid.dataset if paid else str(one.card.get("dataset") or "")
+
+
+def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
+    """Notes that somebody compared a release with the real rows. Errors: InputError where it cannot be noted."""
+    one, book = Candidate.at(release), Book(ledger)
+    comparison_notes.add(
+        book.path, Note(what="look", line=one.line, table=one.table, dataset=book.dataset(one), by=_user())
+    )
+
+
+def settle(
+    release: str | Path, how: str | None, *, beside: Sequence[str | Path] = (), paid: str | Path | None = None,
+    ledger: str | Path | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The release's card with how it was chosen and what that costs.
+
+    ``how``: a key of ``card_statements.CHOICES``; None asks whether it can be left open. ``beside``: the other
+    candidates' folders. ``paid``: counts by which a paid selection decides. Errors: UsageError where the choice must be
+    stated or does not fit what was noted; InputError where the counts chose another release, or guarantees of
+    different relations or units would be added up.
+    """
+    one, book = Candidate.at(release), Book(ledger)
+    others = [Candidate.at(b) for b in beside]
+    compared = _compared(one, book)
+    if how is not None and how not in CHOICES:
+        raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
+    if how is None and (told := _told_before(one, compared)) is not None:
+        return told
+    if how is None and compared:
+        raise UsageError(f"{_releases(len(compared))} compared with the real rows; say how this "
+                         f"one was chosen with --choice: {WAYS}")  # fmt: skip
+    charges = _charges(one, how or "unstated", others, compared, paid, book)
+    if how is None:
+        how = "unstated" if any(c.number != one.card["ledger_entry"]["number"] for c in charges) else "only"
+        how = how if book.of(one) else "unstated"
+    if how not in ("unstated", "only"):
+        _note(one, how, book, charges, others)
+    return choice.chosen(one.card, how, charges, [o.table for o in others])
+
+
+def _charges(
+    one: Candidate, how: str, others: list[Candidate], compared: list[Note], paid: str | Path | None, book: Book
+) -> list[Charge]:
+    """The ledger's lines that this way of choosing rests on."""
+    if how in ("before", "scores"):
+        return []
+    if how in ("releases", "unstated", "only"):
+        lines = _everything(one, book)
+        own = {one.card["ledger_entry"]["number"], (one.card.get("of_which_schema") or {}).get("ledger_entry")}
+        tables = [e for e in lines if e.number not in own and not e.question.get("learns")]
+        if how == "only" and (compared or tables):
+            raise UsageError("other runs were charged to this dataset, so it is not the only candidate; say how it was "
+                             f"chosen: {WAYS}")  # fmt: skip
+        return [] if how == "only" else [_charge(e) for e in lines]
+    known = {(o.line, o.table) for o in others}
+    if missing := {(c.line, c.table) for c in compared} - known:
+        raise UsageError(f"{_releases(len(missing))} compared with the real rows and not named; name each with --with")
+    if not others:
+        raise UsageError(f"--choice {how}: name the other candidates, each with --with FOLDER")
+    charges = [c for o in others for c in _of(o, one, book)]
+    return charges if how == "all" else [*charges, _decided(one, others, paid, book)]
+
+
+def _everything(one: Candidate, book: Book) -> list[Entry]:
+    """All that was charged to the release's dataset and did not fail: whatever was released of it may have decided."""
+    mine = book.of(one)
+    lines = [] if mine is None else [e for e in book.spends if e.dataset == mine.dataset]
+    _alike(one, lines)
+    return lines
+
+
+def _of(other: Candidate, one: Candidate, book: Book) -> list[Charge]:
+    """What another candidate cost: its run, and the schema that was learnt before."""
+    if any(other.card.get(n) != one.card.get(n) for n in ("relation", "unit")):
+        raise InputError("candidates under different relations or units have guarantees that do not add up")
+    learnt, own = other.card.get("of_which_schema"), choice.own(other.card)
+    line = other.card["ledger_entry"]
+    share = learnt or {"epsilon": 0.0, "delta": 0.0}
+    epsilon, delta = (_less(own[name], share[name]) for name in ("epsilon", "delta"))
+    charges = [Charge(number=int(line["number"]), hash=other.line, epsilon=epsilon, delta=delta)]
+    if learnt:
+        paid = book.line(int(learnt["ledger_entry"]))
+        charges.append(Charge(number=int(learnt["ledger_entry"]), hash=paid.hash if paid else "",
+                              epsilon=float(learnt["epsilon"]), delta=float(learnt["delta"])))  # fmt: skip
+    return charges
+
+
+def _less(whole: float, part: float) -> float:
+    return choice.exact([whole, -part])
+
+
+def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, book: Book) -> Charge:
+    """The line of the counts that chose this release among the others. Errors: InputError where they chose another."""
+    if paid is None:
+        raise UsageError("--choice private: name the counts that decide, which `synth statistics` wrote, with --paid")
+    about = load_statistics(paid)["card"]
+    number, seal = int(about["ledger_entry"]["number"]), str(about["ledger_entry"]["hash"])
+    if any(about.get(n) != one.card.get(n) for n in ("relation", "unit")):
+        raise InputError(f"{paid}: paid for under another relation or unit, so it does not add up with the candidates")
+    among = tuple(sorted({one.table, *(o.table for o in others)}))
+    before = [
+        n for n in comparison_notes.notes(book.path) if n.how == "private" and n.among == among and n.paid != seal
+    ]
+    if before:
+        raise UsageError("these releases were decided between already; that decision holds")
+    gaps = private_selection.distances(paid, [one.folder, *(o.folder for o in others)])
+    if gaps[0] > min(gaps):
+        winner = others[gaps.index(min(gaps)) - 1].folder
+        raise InputError(f"{paid}: these counts chose {winner}, not {one.folder}; release that one, or all")
+    return Charge(number=number, hash=seal, epsilon=float(about["epsilon"]), delta=float(about["delta"]), what=CHOICE)
+
+
+def _compared(one: Candidate, book: Book) -> list[Note]:
+    """Looks at other releases of the same dataset, each release once."""
+    dataset = book.dataset(one)
+    found = {
+        (n.line, n.table): n for n in comparison_notes.notes(book.path) if n.what == "look" and n.dataset == dataset
+    }
+    return [n for key, n in found.items() if key != (one.line, one.table)]
+
+
+def _told_before(one: Candidate, compared: list[Note]) -> dict[str, Any] | None:
+    """The card as it stands, where it states a choice that still takes in all that was compared since."""
+    told = one.card.get("selection") or {}
+    how = told.get("how", "unstated")
+    if how in ("before", "releases", "scores"):
+        return one.card if how != "releases" or "charges" in told else None
+    if how in ("private", "all") and "charges" in told:
+        return one.card if {c.table for c in compared} <= set(told.get("tables", ())) else None
+    return None
+
+
+def _note(one: Candidate, how: str, book: Book, charges: list[Charge], others: list[Candidate]) -> None:
+    paid = next((c.hash for c in charges if c.what == CHOICE), "")
+    among = tuple(sorted({one.table, *(o.table for o in others)})) if how == "private" else ()
+    note = Note(what="choice", line=one.line, table=one.table, dataset=book.dataset(one), by=_user(), how=how,
+                paid=paid, among=among)  # fmt: skip
+    try:
+        comparison_notes.add(book.path, note)
+    except InputError:
+        if how == "private":  # or whoever asks again until his favourite wins would choose by what he saw
+            raise
+
+
+def _charge(line: Entry) -> Charge:
+    return Charge(number=line.number, hash=line.hash, epsilon=line.epsilon, delta=line.delta)
+
+
+def _alike(one: Candidate, lines: Sequence[Entry]) -> None:
+    if any((e.relation, e.unit) != (one.card.get("relation"), one.card.get("unit")) for e in lines):
+        raise InputError(
+            "runs of this dataset were charged under different relations or units, whose guarantees do not add up; "
+            "name the candidates with --choice all or private, or say --choice before"
+        )
+
+
+def check_lines(card: Mapping[str, Any], *, ledger: str | Path) -> None:
+    """Whether the ledger holds every line that the card counts. Errors: InputError, one line."""
+    book = Book(ledger)
+    own = card["ledger_entry"]
+    mine = book.line(int(own["number"]), str(own["hash"]))
+    if mine is None:
+        raise InputError(f"the card does not hold: its ledger line {own['number']} is not in this ledger")
+    for c in (card.get("selection") or {}).get("charges") or []:
+        line = book.line(int(c["number"]), str(c["hash"]))
+        if line is None or line.dataset != mine.dataset or (line.epsilon, line.delta) != (c["epsilon"], c["delta"]):
+            raise InputError(f"the card does not hold: line {c['number']} of this ledger is not what it counts")
+
+
+def _releases(count: int) -> str:
+    return f"{count} other release{'s' if count > 1 else ''} of this dataset {'were' if count > 1 else 'was'}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""

@@ -1,0 +1,97 @@
+"""The publishable report of a release: from releases, public facts and the synthetic table; free.
+
+The steward's report, which compares with real rows, is of another kind and stands in ``steward_report``.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth.errors import InputError, UsageError
+from synth.evaluate.read_sample import read
+from synth.release import folder as bundle
+from synth.release.card import verify
+from synth.release.card.choice import TOTALS, own
+from synth.release.statistics_file import load
+from synth.report import publishable
+from synth.report.publishable import Publishable
+
+MOST_ROWS = 1_000_000  # synthetic rows counted for the publishable report
+
+
+def gather(release: str | Path) -> Publishable:
+    """The publishable report of a release, as data: free, since it uses the release and the synthetic table alone.
+
+    **Guarantee**: that of the release. Errors: InputError for an unusable release.
+    """
+    folder = folder_of(release)
+    stored = bundle.load_release(folder)
+    rng = np.random.default_rng(0)  # no privacy noise: a synthetic table may be sampled with a seed
+    made = read(folder / "synthetic.csv", stored.setting.schema, limit=MOST_ROWS, rng=rng, synthetic=True)
+    return publishable.gather(stored.releases, made.positions, public_rows=stored.setting.public_rows)
+
+
+def publishable_page(
+    found: Publishable,
+    release: str | Path,
+    *,
+    statistics: Mapping[str, Any] | None = None,
+    card: Mapping[str, Any] | None = None,
+) -> str:
+    """The publishable report as one HTML page, with further ``statistics`` where some were paid for.
+
+    ``card``: with how the release was chosen and what that costs; default the one beside it. Errors: InputError for an
+    unusable release, and for statistics under another relation or unit than its own.
+    """
+    stored = bundle.load_release(folder_of(release))
+    card = about(folder_of(release)) if card is None else dict(card)
+    if statistics is not None and any(statistics["card"].get(n) != card.get(n) for n in ("relation", "unit")):
+        raise InputError(
+            "the statistics were paid for under another relation or unit than the release; ask for them again"
+        )
+    return publishable.render(found, schema=stored.setting.schema, about=card, paid=statistics)
+
+
+def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
+    """Writes the publishable report and its JSON. ``statistics``: a file of further ones, paid for.
+
+    Errors: InputError, UsageError when ``out`` is no .html file.
+    """
+    page, found = Path(out), gather(release)
+    if page.suffix != ".html":
+        raise UsageError(f"--out {out}: name a .html file")
+    paid = None if statistics is None else load(statistics)
+    plain = publishable.plain(found) | ({} if paid is None else {"further": paid})
+    _write(page, publishable_page(found, release, statistics=paid))
+    _write(page.with_suffix(".json"), json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
+
+
+def folder_of(release: str | Path) -> Path:
+    """A release's folder. Errors: InputError when it holds no synthetic table."""
+    folder = Path(release)
+    folder = folder.parent if folder.suffix == ".json" else folder
+    if not (folder / "synthetic.csv").is_file():
+        raise InputError(f"{folder}: holds no release (synthetic.csv is missing); name the folder that a run wrote")
+    return folder
+
+
+def about(folder: Path) -> dict[str, Any]:
+    """The card that a release carries, with what card.json beside it adds of a choice. Errors: InputError."""
+    stored = bundle.load_release(folder).card
+    try:
+        told = verify.load(folder)
+        same = all(own(told)[name] == own(stored)[name] for name in TOTALS)
+    except (InputError, KeyError, TypeError):
+        return stored
+    return {**stored, **{name: told[name] for name in (*TOTALS, "meaning", "selection") if name in told and same}}
+
+
+def _write(path: Path, words: str) -> None:
+    try:
+        path.write_text(words, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; choose another --out") from None

@@ -1,0 +1,78 @@
+"""The steward's report of a release: against the real rows, without noise. For the steward alone, never released.
+
+The publishable report is of another kind and stands in ``report``; nothing that packs a release reads this module.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from synth.errors import SynthError, UsageError
+from synth.evaluate import examination
+from synth.evaluate.examination import Examination, Limits
+from synth.pipeline import plan
+from synth.release import folder as bundle
+from synth.report.publish import about, folder_of
+from synth.report.steward import page as steward
+
+
+def examine(
+    release: str | Path,
+    *,
+    real: str | Path,
+    test: str | Path | None = None,
+    target: str | None = None,
+    groups: Sequence[str] = (),
+    limits: Limits | None = None,
+) -> Examination:
+    """Examines a release's synthetic table against the real one. ``release``: the folder that a run wrote.
+
+    ``test``: held-out real rows. ``target``: column to be predicted, default the schema's. ``groups``: columns that
+    divide people. Same arguments, same figures. Errors: InputError for an unusable file or release, UsageError.
+
+    **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
+    """
+    folder = folder_of(release)
+    stored = bundle.load_release(folder)
+    return examination.examine(
+        real, folder / "synthetic.csv", stored.setting.schema, test=test, target=target, groups=tuple(groups),
+        forecast=forecast(folder), limits=limits,
+    )  # fmt: skip
+
+
+def forecast(release: str | Path) -> dict[str, float | None]:
+    """The errors that ``synth plan`` forecasts for such a run, from public facts and the release; empty if none."""
+    stored = bundle.load_release(release)
+    try:
+        rows = stored.setting.public_rows or max(1, round(bundle.load_model(release).model.total))
+        told = plan.plan(
+            stored.setting.schema, rows=rows, epsilon=float(stored.card["epsilon"]), delta=float(stored.card["delta"]),
+            method=stored.method, relation=str(stored.card["relation"]), options=stored.options,
+        )  # fmt: skip
+    except SynthError:
+        return {}
+    return {"one_way": told.error_one_way or None, "two_way": told.error_two_way}
+
+
+def write(found: Examination, release: str | Path, out: str | Path) -> dict[str, str]:
+    """Writes the page and its JSON, both marked in name and content and readable by their owner alone.
+
+    Errors: UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
+    """
+    page, folder = steward.marked(Path(out)), folder_of(release)
+    if folder.resolve() in page.resolve().parents:
+        raise UsageError(f"--out {out}: lies in the release's folder, which is for others; choose another place")
+    told = {"card": about(folder).get("ledger_entry"), **examination.plain(found)}
+    _private(page, steward.render(found, about=about(folder)))
+    _private(page.with_suffix(".json"), json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
+
+
+def _private(path: Path, words: str) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(words)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; choose another --out") from None

@@ -1,0 +1,148 @@
+"""Census tasks fetched by folktables: a table, and a schema whose facts are those of the publisher's code book.
+
+Everything here is public: no ledger is touched. Files come from the Census Bureau, by way of folktables (Ding et al.,
+arXiv 2108.04884), and stay in a cache folder, so that a second call needs no network.
+"""
+
+import io
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synth.errors import InputError, UsageError
+from synth.schema.table import Column, Schema
+
+TASKS = {
+    "acs-income": "ACSIncome",
+    "acs-public-coverage": "ACSPublicCoverage",
+    "acs-mobility": "ACSMobility",
+    "acs-employment": "ACSEmployment",
+    "acs-travel-time": "ACSTravelTime",
+}
+FIRST_YEAR = 2017  # the first with a code book that programs can read
+AREAS = ("PUMA", "POWPUMA")  # their codes stand in books of their own; those of the state's published file are taken
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """What was fetched: the table as text, empty cells where a value does not apply, and its schema."""
+
+    table: pd.DataFrame
+    schema: Schema
+
+
+def fetch(task: str, *, state: str, year: int, cache: str | Path) -> Fetched:
+    """One task's rows of one state and year, and their schema. ``cache``: where the publisher's files are kept.
+
+    The target is 0 or 1, as folktables defines it. Errors: UsageError for an unknown task, state or year, or without
+    the extra [fetch]; InputError when a file is neither in the cache nor to be had.
+    """
+    folktables, states = _library()
+    if task not in TASKS:
+        raise UsageError(f"task {task!r} is unknown; choose one of {', '.join(TASKS)}")
+    if state not in states:
+        raise UsageError(f"--state {state}: must be a state's two letters, such as CA, or PR")
+    if year < FIRST_YEAR:
+        raise UsageError(f"--year {year}: code books that programs can read begin with {FIRST_YEAR}")
+    source = folktables.ACSDataSource(survey_year=year, horizon="1-Year", survey="person", root_dir=str(cache))
+    rows = _file(lambda: source.get_data(states=[state], download=True), f"the {year} person file of {state}", cache)
+    book = _file(lambda: source.get_definitions(download=True), f"the {year} code book", cache)
+    problem = getattr(folktables, TASKS[task])
+    absent = [n for n in [*problem.features, problem.target] if n not in rows.columns]
+    if absent:
+        raise InputError(
+            f"the {year} person file of {state} has no column {', '.join(absent)}, which {task} needs; the publisher "
+            "renamed some after 2018: choose --year 2018 or 2017"
+        )
+    return _made(task, state, year, problem, rows, book)
+
+
+def _library() -> tuple[Any, Sequence[str]]:
+    """folktables, and the states it knows. Errors: UsageError when it is not installed."""
+    if find_spec("folktables") is None:
+        raise UsageError("folktables is not installed; run: pip install 'facsimile-synth[fetch]'")
+    import folktables
+    from folktables.load_acs import state_list
+
+    return folktables, state_list
+
+
+def _file(read: Any, what: str, cache: str | Path) -> pd.DataFrame:
+    """What folktables reads, which tells its troubles to stdout and then does not find the file."""
+    try:
+        with redirect_stdout(io.StringIO()):
+            found = read()
+    except UsageError:
+        raise
+    except Exception as error:  # whatever the network, a proxy or a half-written archive may cause
+        raise InputError(
+            f"{what} could not be fetched ({type(error).__name__}): it comes from www2.census.gov, which this computer "
+            f"must reach, or lie under {Path(cache).name}/ as folktables keeps it (docs/fetch.md)"
+        ) from None
+    if not isinstance(found, pd.DataFrame) or found.empty:
+        raise InputError(f"{what} is empty; delete it from {Path(cache).name}/ and fetch it again")
+    return found
+
+
+def _made(task: str, state: str, year: int, problem: Any, rows: pd.DataFrame, book: pd.DataFrame) -> Fetched:
+    """The task's table and schema. folktables' own arrays would write 0 where nothing applies; here cells are empty."""
+    values, target, _ = problem.df_to_pandas(rows)
+    kept = problem._preprocess(rows)  # the same rows with what is missing still missing
+    texts = {n: _texts(kept[n]) for n in problem.features}
+    yes = target.to_numpy().ravel().astype(bool)
+    if len(values) != len(kept) or len(yes) != len(kept):
+        raise InputError(f"{task}: folktables kept other rows than were read; install the pinned version")
+    table = pd.DataFrame({**texts, problem.target: np.where(yes, "1", "0")})
+    columns = {n: _column(n, book, rows[n]) for n in problem.features}
+    asked = f"1 where {_label(problem.target, book)} is as {TASKS[task]} asks"
+    columns[problem.target] = Column(type="boolean", categories=("0", "1"), source="public", description=asked)
+    schema = Schema(dataset=f"{task}-{state}-{year}", target=problem.target, positive="1", columns=columns)
+    return Fetched(table=table, schema=schema)
+
+
+def _texts(values: pd.Series) -> pd.Series:
+    """Whole numbers as digits, missing ones as empty cells."""
+    numbers = pd.to_numeric(values, errors="coerce")
+    return numbers.map(lambda v: "" if pd.isna(v) else f"{v:.0f}").reset_index(drop=True)
+
+
+def _column(name: str, book: pd.DataFrame, values: pd.Series) -> Column:
+    """A column's facts from the code book. Area codes, and whether cells can be empty, are the publisher's rows'."""
+    lines = book[(book[0] == "VAL") & (book[1] == name)]
+    described = _label(name, book)
+    if name in AREAS:
+        areas = [t for t in dict.fromkeys(_texts(values.sort_values())) if t]
+        return Column(type="categorical", categories=tuple(areas), nullable=bool(values.isna().any()), source="public",
+                      description=described)  # fmt: skip
+    if lines.empty:
+        raise InputError(f"the code book does not explain column {name}; choose another --year")
+    low, high = (pd.to_numeric(lines[i], errors="coerce") for i in (4, 5))
+    nullable = bool(low.isna().any()) or bool(values.isna().any())
+    ranges = lines[(low != high) & low.notna() & high.notna()]
+    if str(lines.iloc[0][2]) == "N" or len(ranges):
+        first, last = int(np.nanmin(low)), int(np.nanmax(high))
+        return Column(type="integer", min=first, max=last, nullable=nullable, source="public", description=described)
+    codes = [f"{v:.0f}" for v in low.dropna()]
+    labels = [str(t).strip() for t in lines[6][low.notna()]]
+    return Column(type="categorical", categories=tuple(dict.fromkeys(codes)), labels=_aligned(codes, labels),
+                  nullable=nullable, source="public", description=described)  # fmt: skip
+
+
+def _aligned(codes: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
+    """One label for each distinct code, the first."""
+    first: dict[str, str] = {}
+    for code, label in zip(codes, labels, strict=True):
+        first.setdefault(code, label)
+    return tuple(first.values())
+
+
+def _label(name: str, book: pd.DataFrame) -> str:
+    """What the code book calls a column."""
+    found = book[(book[0] == "NAME") & (book[1] == name)]
+    return name if found.empty else str(found.iloc[0][4]).strip()

@@ -1,0 +1,96 @@
+"""Code books: every value of a column and its label, as its publisher lists them."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from synth.errors import InputError, UsageError
+from synth.schema import regular_files
+from synth.schema.sdv_metadata import Exchanged
+from synth.schema.table import CATEGORICAL, UNCONFIRMED, Column, Schema, canonical, parse
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeBook:
+    """Every value a column can take, in the file's order, each with its label."""
+
+    values: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def load_codes(path: str | Path) -> CodeBook:
+    """A code book: a CSV file with the header ``value,label`` and a line for each value.
+
+    Further columns are left aside; a value without a label is its own label.
+    Errors: InputError naming the line and the rule.
+    """
+    try:
+        with io.StringIO(regular_files.text(path, encoding="utf-8-sig"), newline="") as file:
+            reader = csv.reader(file, strict=True)
+            lines = [(reader.line_num, [c.strip() for c in row]) for row in reader if any(c.strip() for c in row)]
+    except OSError as error:
+        raise InputError(f"code book {path}: {error.strerror or 'cannot be read'}; check the name") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"code book {path}: not a UTF-8 CSV file; save it as UTF-8 CSV with commas") from None
+    if not lines or [cell.lower() for cell in lines[0][1][:2]] != ["value", "label"]:
+        raise InputError(f"code book {path}: its first line must be the header value,label")
+    return _book(lines[1:], path)
+
+
+def _book(lines: Sequence[tuple[int, list[str]]], path: str | Path) -> CodeBook:
+    labels: dict[str, str] = {}
+    seen = set()
+    for number, (value, *rest) in lines:
+        if not value:
+            raise InputError(f"code book {path}: line {number} has no value; empty cells are declared by `nullable`")
+        if canonical(value) in seen:
+            raise InputError(f"code book {path}: line {number}: value {value!r} stands twice; keep one")
+        seen.add(canonical(value))
+        labels[value] = rest[0] if rest and rest[0] else value
+    if not labels:
+        raise InputError(f"code book {path}: it has a header and no codes; at least one is needed")
+    return CodeBook(values=tuple(labels), labels=tuple(labels.values()))
+
+
+def with_codes(schema: Schema, name: str, book: CodeBook, *, missing: Sequence[str] = ()) -> Exchanged:
+    """The schema with a column's categories and labels from its code book: whoever hands it over vouches for it.
+
+    Values that are missing codes, of the column or by ``missing``, stay missing codes and lose their label. Missing
+    codes that were drafted from rows and are not in the book are nobody's word: the column stays ``unconfirmed``.
+    Errors: UsageError for a name that is no column; InputError when no category is left.
+    """
+    if name not in schema.columns:
+        raise UsageError(f"code book of {name}: the schema has no such column; check the spelling")
+    old = schema.columns[name]
+    codes = {canonical(code): code for code in (*old.missing_codes, *missing)}
+    pairs = [(v, text) for v, text in zip(book.values, book.labels, strict=True) if canonical(v) not in codes]
+    listed = [v for v in book.values if canonical(v) in codes]
+    notes = [f"{name}: {value!r} means missing, so its label is dropped" for value in listed]
+    told = {canonical(value) for value in listed}
+    drafted = old.source == UNCONFIRMED and any(canonical(code) not in told for code in old.missing_codes)
+    if drafted:
+        notes.append(f"{name}: some missing codes were drafted and are not in the code book; it stays unconfirmed")
+    kept = [*old.missing_codes, *(v for v in listed if canonical(v) not in map(canonical, old.missing_codes))]
+    fits = old.type in CATEGORICAL and not (old.type == "boolean" and len(pairs) > 2)
+    column = Column(
+        type=old.type if fits else "categorical",
+        categories=tuple(value for value, _ in pairs),
+        labels=tuple(text for _, text in pairs),
+        nullable="" in kept or None,
+        missing=tuple(kept) if any(kept) else None,
+        source=UNCONFIRMED if drafted else "declared",
+        description=old.description,
+    )
+    changed = schema.model_copy(update={"columns": {**schema.columns, name: column}})
+    return Exchanged(schema=parse(changed.model_dump(exclude_none=True), complete=False), notes=notes)
+
+
+def with_books(schema: Schema, books: Mapping[str, CodeBook], *, missing: Sequence[str] = ()) -> Exchanged:
+    """``with_codes`` for several columns, one after the other."""
+    notes: list[str] = []
+    for name, book in books.items():
+        found = with_codes(schema, name, book, missing=missing)
+        schema, notes = found.schema, notes + found.notes
+    return Exchanged(schema=schema, notes=notes)

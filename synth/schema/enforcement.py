@@ -1,0 +1,71 @@
+"""A schema's constraints, ready to act on positions."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from synth.errors import InputError
+from synth.schema import codec
+from synth.schema.constraints import Compiled, Redraw, columns_of, compiled, mend_all, shares
+from synth.schema.intervals import Intervals
+from synth.schema.table import Schema
+
+
+class Rules:
+    """A schema's constraints as sampling keeps them. Errors: InputError naming the constraint and what it breaks."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._rules: list[Compiled] = []
+        self.kept: list[dict[str, Any]] = []
+        for number in range(len(schema.constraints or ())):
+            try:
+                self._rules += _compile(schema, number)
+            except InputError:
+                if schema.learnt is None:
+                    raise
+                # A condition may name a category too rare to have been learnt: then no row can meet it.
+
+    def mend(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+        """Mends rows in place; ``kept`` then tells, for each rule, the share of rows that keep it."""
+        mend_all(self._rules, rows, redraw)
+        told = zip(self._rules, shares(self._rules, rows), strict=True)
+        self.kept = [{"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": share} for r, share in told]
+
+
+def _compile(schema: Schema, number: int) -> list[Compiled]:
+    rule = (schema.constraints or ())[number]
+    try:
+        return compiled([rule], _Facts(schema))
+    except ValueError as error:
+        names = ", ".join(columns_of(rule))
+        raise InputError(f"schema: constraint {number + 1} ({rule.kind} on {names}): {error}") from None
+
+
+class _Facts:
+    """What rules need to know of a schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def places(self, column: str, condition: str) -> Intervals:
+        """Positions that a condition allows."""
+        try:
+            return codec.allowed(self._schema.columns[column], condition)
+        except ValueError as error:
+            raise ValueError(f"{column}={condition}: {error}") from None
+
+    def cells(self, column: str) -> tuple[int, int]:
+        """Number of positions of valid values, and in all."""
+        found = self._schema.columns[column]
+        return found.size, found.cells
+
+    def shift(self, low: str, high: str) -> int:
+        """Distance of the two columns' grids, which must have one step and meet."""
+        a, b = self._schema.columns[low], self._schema.columns[high]
+        if not (a.is_numeric and b.is_numeric and a.step == b.step):
+            raise ValueError(f"{low} and {high} must be numbers or dates of one resolution")
+        steps = Fraction(a.bounds[0] - b.bounds[0]) / Fraction(a.step)
+        if steps.denominator != 1:
+            raise ValueError(f"{low} and {high} must lie on one grid: their min must differ by whole steps")
+        return int(steps)

@@ -1,0 +1,265 @@
+"""What is publicly known of a table: kinds, bounds, categories, missing codes, and who vouches for each.
+
+A schema is the only source of public facts. Positions, the integers that stand for values everywhere
+inside the library, follow from it alone: a valid value has a position in ``range(column.size)``, and a
+missing code one in ``range(column.size, column.cells)``.
+"""
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from synth.errors import InputError
+from synth.schema import regular_files
+from synth.schema.column import (
+    CATEGORICAL,
+    NUMERIC,
+    SECONDS,
+    UNREAD,
+    Column,
+    Grouping,
+    Kind,
+    Source,
+    canonical,
+    column_problems,
+    facts,
+    repeated,
+)
+from synth.schema.constraints import Constraint, columns_of, derived
+from synth.schema.dialect import Dialect
+
+__all__ = ["CATEGORICAL", "MAX_CATEGORIES", "NUMERIC", "SECONDS", "UNCONFIRMED", "UNREAD", "Column", "Grouping", "Kind",
+           "Learnt", "Schema", "Source", "canonical", "facts", "load", "parse"]  # fmt: skip
+UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
+MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
+MOST_LISTED = 1_000_000  # categories of all columns that are looked at at all
+LISTS = ("categories", "labels", "missing")
+
+
+class Learnt(BaseModel):
+    """What it cost to learn a schema's ``private`` facts: a guarantee of its own, which every release adds to its."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    delta: float = Field(gt=0, lt=1)
+    relation: str
+    unit: str
+    ledger_entry: int
+    mechanisms: tuple[dict[str, float | int | str], ...]
+
+
+class Schema(BaseModel):
+    """The public facts of a table. Columns keep the order of the file.
+
+    >>> s = Schema.model_validate({"columns": {"AGE": {"type": "integer", "min": 0, "max": 99}}})
+    >>> s.columns["AGE"].size
+    100
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dataset: str | None = None
+    target: str | None = None
+    positive: str | None = None
+    unit: str | None = None
+    max_rows: int | None = Field(default=None, ge=1)
+    unit_source: Literal["public", "declared", "unconfirmed"] | None = None
+    dialect: Dialect | None = None
+    learnt: Learnt | None = None
+    constraints: tuple[Constraint, ...] | None = None
+    columns: dict[str, Column]
+
+    @property
+    def person(self) -> str | None:
+        """The column that names a person where a person is the unit of privacy; None where a row is."""
+        return None if self.unit in (None, "row") else self.unit
+
+    def measured(self) -> dict[str, Column]:
+        """The columns that a generator learns: not identifiers, those left out, or those that a constraint gives."""
+        given = derived(self.constraints or ())
+        return {n: c for n, c in self.columns.items() if c.type not in UNREAD and n not in given}
+
+    def kept(self) -> "Schema":
+        """The schema without the columns that are left out: they are neither read nor made."""
+        columns = {n: c for n, c in self.columns.items() if c.type != "omitted"}
+        return self if len(columns) == len(self.columns) else self.model_copy(update={"columns": columns})
+
+    def unconfirmed(self) -> dict[str, list[str]]:
+        """Drafted facts that nobody has vouched for, by column."""
+        return {n: facts(c) for n, c in self.columns.items() if c.source == UNCONFIRMED}
+
+    def assume_public(self, names: Collection[str] | None = None) -> "Schema":
+        """The same schema with the unconfirmed facts of these columns, by default of all, marked as public."""
+        mark = {"source": "public"}
+        columns = {
+            n: c.model_copy(update=mark) if c.source == UNCONFIRMED and (names is None or n in names) else c
+            for n, c in self.columns.items()
+        }
+        return self.model_copy(update={"columns": columns, **self._dialect_confirmed(mark)})
+
+    def _dialect_confirmed(self, mark: dict[str, str]) -> dict[str, Dialect]:
+        waiting = self.dialect is not None and self.dialect.source == UNCONFIRMED
+        return {"dialect": self.dialect.model_copy(update=mark)} if waiting and self.dialect is not None else {}
+
+    def to_json(self) -> str:
+        """The schema as JSON text; absent facts are left out, whole numbers written without a point."""
+        plain = self.model_dump(mode="json", exclude_none=True)
+        for column in plain["columns"].values():
+            for fact in ("min", "max", "resolution"):
+                value = column.get(fact)
+                if isinstance(value, float) and value.is_integer():
+                    column[fact] = int(value)
+        return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+
+
+def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Schema:
+    """A checked schema from plain JSON data. ``complete=False`` lets categories and bounds be absent (to be learnt).
+
+    Errors: InputError naming column, rule and remedy.
+    """
+    _check_size(plain, name)
+    try:
+        schema = Schema.model_validate(plain)
+    except ValidationError as error:
+        raise InputError(f"{name}: {_first(error)}") from None
+    for problem in _problems(schema, complete):
+        raise InputError(f"{name}: {problem}")
+    return schema
+
+
+def _check_size(plain: object, name: str) -> None:
+    """Refuses lists that no run could use before anything is made of them. Errors: InputError."""
+    columns = plain.get("columns") if isinstance(plain, dict) else None
+    if not isinstance(columns, dict):
+        return
+    listed = {n: max(len(c[f]) for f in LISTS if isinstance(c.get(f), list | tuple)) for n, c in columns.items()
+              if isinstance(c, dict) and any(isinstance(c.get(f), list | tuple) for f in LISTS)}  # fmt: skip
+    if sum(listed.values()) > MOST_LISTED:
+        longest = max(listed, key=lambda n: listed[n])
+        raise InputError(f"{name}: its columns list {sum(listed.values()):,} values, {listed[longest]:,} of them of "
+                         f"{longest}; at most {MOST_LISTED:,} can be read: group the values, or omit it")  # fmt: skip
+
+
+def load(path: str | Path, *, complete: bool = True) -> Schema:
+    """The schema in a JSON file, as ``parse`` checks it. Errors: InputError when missing, not JSON, or wrong."""
+    try:
+        text = regular_files.text(path, encoding="utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise InputError(f"schema {path}: {reason}; draft one with `synth schema init`") from None
+    except UnicodeDecodeError:
+        raise InputError(f"schema {path}: not UTF-8 text; save it as UTF-8 JSON") from None
+    try:
+        return parse(json.loads(text, object_pairs_hook=_no_twins), name=f"schema {path}", complete=complete)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"schema {path}: not JSON ({error.msg}, {where})") from None
+    except RecursionError:
+        raise InputError(f"schema {path}: nested too deep to be a schema") from None
+    except ValueError:  # Python takes no whole number of more than 4,300 digits
+        raise InputError(f"schema {path}: it holds a number of thousands of digits; shorten it") from None
+
+
+def is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8: JSON can name halves of characters, which no file can hold.
+
+    >>> is_text("a"), is_text(chr(0xD800))
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        twice = repeated(k for k, _ in pairs)
+        raise InputError(f"schema: {twice!r} stands twice in one object; keep one")
+    return out
+
+
+def _first(error: ValidationError) -> str:
+    """The first fault of a validation, as column, fact and rule."""
+    fault = error.errors(include_url=False)[0]
+    where = [str(p) for p in fault["loc"]]
+    in_column = where[:1] == ["columns"] and len(where) > 1
+    place = f"column {where[1]}: {' '.join(where[2:])}" if in_column else ".".join(where)
+    rule = "is no fact of a schema; remove it" if fault["type"] == "extra_forbidden" else fault["msg"]
+    return f"{place}: {rule}" if place else f"{rule}"
+
+
+def _problems(schema: Schema, complete: bool):
+    """Yields a sentence for each rule that the schema breaks."""
+    if not schema.columns:
+        yield "it names no column; add at least one"
+    yield from _half_characters(schema)
+    for name, column in schema.columns.items():
+        for rule in column_problems(column, complete):
+            yield f"column {name}: {rule}"
+    if schema.target is not None:
+        yield from _target_problems(schema)
+    yield from _unit_problems(schema)
+    for number, rule in enumerate(schema.constraints or (), start=1):
+        for problem in _rule_problems(schema, rule):
+            yield f"constraint {number} ({rule.kind}): {problem}"
+
+
+def _half_characters(schema: Schema):
+    for name, column in schema.columns.items():
+        texts = [name, *(column.categories or ()), *(column.labels or ()), *(column.missing or ())]
+        if not is_text("".join([*texts, column.description or ""])):
+            yield f"column {name}: a name, category, label or code holds half a character (a lone surrogate)"
+    if not is_text(schema.to_json()):
+        yield "a text holds half a character (a lone surrogate), which no file can hold"
+
+
+def _rule_problems(schema: Schema, rule: Constraint):
+    names = columns_of(rule)
+    for name in names:
+        if name not in schema.columns:
+            yield f"{name!r} is not among the columns"
+        elif schema.columns[name].type in UNREAD:
+            what = "an identifier" if schema.columns[name].type == "identifier" else "left out"
+            yield f"{name!r} is {what}, which no rule can concern"
+    if len(set(names)) < len(names):
+        yield "it names a column twice"
+    lines = rule.table if rule.kind == "function" else rule.combinations if rule.kind == "fixed" else ()
+    if any(len(line) != len(names) for line in lines):
+        yield f"each line needs {len(names)} entries, one for each of {', '.join(names)}"
+    given = derived(schema.constraints or ())
+    if rule.kind == "function" and any(n in given for n in rule.of):
+        yield "it rests on a column that another constraint gives; name that one's own columns instead"
+
+
+def _unit_problems(schema: Schema):
+    if schema.person is None:
+        if schema.max_rows is not None:
+            yield "max_rows needs a unit, the column that names a person"
+        return
+    column = schema.columns.get(schema.person)
+    if column is None:
+        yield f"unit {schema.person!r} is not among the columns"
+    elif column.type != "identifier":
+        yield f"unit {schema.person!r} must be an identifier column, since it names a person"
+    elif schema.max_rows is None:
+        yield f"unit {schema.person!r} needs max_rows, how many rows of one person are kept"
+
+
+def _target_problems(schema: Schema):
+    target = schema.columns.get(schema.target or "")
+    if target is None:
+        yield f"target {schema.target!r} is not among the columns"
+    elif target.type in UNREAD:
+        what = "an identifier" if target.type == "identifier" else "left out"
+        yield f"target {schema.target!r} is {what}, which is never modelled; choose another column"
+    elif target.type in CATEGORICAL and schema.positive is not None:
+        known = {canonical(c) for c in target.categories or ()}
+        if canonical(schema.positive) not in known:
+            yield f"positive {schema.positive!r} is not a category of {schema.target}"

@@ -1,0 +1,1 @@
+"""Tables that stay where they are: DuckDB, PostgreSQL, Spark; positions and counts by expressions in the engine."""

@@ -1,0 +1,171 @@
+"""Parquet files read by DuckDB inside this process: larger than memory, encoded as they are read.
+
+Whole numbers, double precision, dates, times and categories written as the schema writes them are encoded in SQL;
+every other cell is handed over as it is and read by the codec.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from synth.errors import InputError
+from synth.schema import codec
+from synth.schema.table import CATEGORICAL, Column, Schema
+from synth.sources.engines.sql import DUCKDB, LOST, Kind, position
+from synth.sources.formats.arrow_text import encode
+from synth.sources.formats.text_table import Table
+from synth.sources.rows.encoding import Batch, plain, tables
+
+BATCH = 1 << 18  # rows handed over at a time
+MEMORY = "1GB"  # of DuckDB's own buffers
+OTHER = -4  # a text that is not written as the schema writes it
+DAMAGED = "its Parquet data are damaged or not UTF-8; save it again as Parquet or CSV"
+# a Parquet file's minimum and maximum leave out NaN: by them the optimizer would take isnan() for false
+TRUSTING = "SET disabled_optimizers = 'statistics_propagation'"
+MOST_LISTED = 60_000  # categories that an enumeration lists
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """A database in memory that loads and fetches nothing and spills to the folder for temporary files."""
+    con = duckdb.connect(config={"threads": len(os.sched_getaffinity(0)), "memory_limit": MEMORY,
+                                 "temp_directory": tempfile.gettempdir(), "autoinstall_known_extensions": False,
+                                 "autoload_known_extensions": False, "python_enable_replacements": False,
+                                 "arrow_large_buffer_size": True})  # fmt: skip  # the last: texts beyond 2 GiB
+    con.execute("SET enable_progress_bar = false")
+    con.execute(TRUSTING)
+    return con
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The file, or those of a folder in the order of their names. Errors: InputError when a folder has none."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(p for p in path.iterdir() if p.name.lower().endswith((".parquet", ".pq")))
+    found = [p for p in found if not p.name.startswith((".", "_"))]
+    if not found:
+        raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")
+    return found
+
+
+def literal(path: Path) -> str:
+    """The path as a pattern that only it matches: DuckDB takes every path for a pattern.
+
+    >>> literal(Path("data[1]*.parquet"))
+    'data[[]1][*].parquet'
+    """
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def kind_of(kind: pa.DataType) -> Kind | None:
+    """What sql.py calls cells of this type."""
+    if pt.is_integer(kind):
+        return "integer"
+    if pt.is_float64(kind):
+        return "double"
+    if pt.is_date32(kind):
+        return "date"
+    return "time" if pt.is_timestamp(kind) and kind.tz is None and kind.unit != "ns" else None
+
+
+def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Sequence[str] = ()) -> Iterator[Batch]:
+    """The measured columns of Parquet files, and ``raw`` ones as they are, some rows at a time and in order.
+
+    ``types``: of the files' columns. Errors: InputError when the data are damaged.
+    """
+    if overflows(paths):
+        parts = (b for p in paths for b in pq.ParquetFile(p).iter_batches(columns=[*schema.measured(), *raw]))
+        yield from plain(tables(parts))
+        return
+    told = {n: _told(c, n, types.field(n).type) for n, c in schema.measured().items()}
+    lists = {n: texts for n, (_, texts) in told.items() if texts}
+    chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(told.values())]
+    chosen += [f"{_other(n, t)} AS o{i}" for i, (n, t) in enumerate(lists.items())]
+    chosen += [f"{DUCKDB.identifier(n)} AS r{i}" for i, n in enumerate(raw)]
+    where = paths[0].parent if len(paths) > 1 else paths[0]
+    con = connect()
+    try:
+        con.read_parquet([literal(p) for p in paths]).create_view("synth_files")
+        with con.sql(f"SELECT {', '.join(chosen)} FROM synth_files").to_arrow_reader(BATCH) as reader:
+            for part in reader:
+                yield _batch(part, schema, told, lists, raw)
+    except (duckdb.Error, pa.ArrowException, OSError):
+        raise InputError(f"{where}: {DAMAGED}") from None
+    finally:
+        con.close()
+
+
+def overflows(paths: Sequence[Path]) -> bool:
+    """Whether DuckDB fails at some cell of the files' types, of any column: it makes milliseconds microseconds."""
+    return any("timestamp[ms" in str(field.type) for path in paths for field in pq.read_schema(path))
+
+
+def _told(column: Column, name: str, kind: pa.DataType) -> tuple[str, list[str] | None]:
+    """What to ask of a column: an expression, and the texts it enumerates if it does."""
+    found = kind_of(kind)
+    sql = position(column, name, found, DUCKDB) if found else None
+    if sql is not None:
+        return f"CAST(COALESCE({sql}, {LOST}) AS {_narrow(column.cells)})", None
+    words = pt.is_string(kind) or pt.is_large_string(kind)
+    texts = list(dict.fromkeys([*(column.categories or ()), *column.missing_codes]))
+    if words and column.type in CATEGORICAL and 0 < len(texts) <= MOST_LISTED and not any("\0" in t for t in texts):
+        cell = DUCKDB.identifier(name)
+        empty = f"WHEN {cell} IS NULL THEN {LOST - 4}"
+        return f"CASE {empty} ELSE COALESCE(CAST(enum_code({_enum(name, texts)}) AS INTEGER), {OTHER}) END", texts
+    return DUCKDB.identifier(name), []
+
+
+def _narrow(cells: int) -> str:
+    return (
+        "TINYINT" if cells < 1 << 7 else "SMALLINT" if cells < 1 << 15 else "INTEGER" if cells < 1 << 31 else "BIGINT"
+    )
+
+
+def _enum(name: str, texts: list[str]) -> str:
+    listed = ", ".join(DUCKDB.text(t) for t in texts)
+    return f"TRY_CAST({DUCKDB.identifier(name)} AS ENUM({listed}))"
+
+
+def _other(name: str, texts: list[str]) -> str:
+    """The cell itself where it is none of the texts."""
+    return f"CASE WHEN {_enum(name, texts)} IS NULL THEN {DUCKDB.identifier(name)} END"
+
+
+def _batch(
+    part: pa.RecordBatch,
+    schema: Schema,
+    told: dict[str, tuple[str, list[str] | None]],
+    lists: dict[str, list[str]],
+    raw: Sequence[str],
+) -> Batch:
+    others = {n: part.column(f"o{i}") for i, n in enumerate(lists)}
+    table: dict[str, Any] = {n: pa.chunked_array([part.column(f"r{i}")]) for i, n in enumerate(raw)}
+    codes = {}
+    for i, (name, (_, texts)) in enumerate(told.items()):
+        cells = part.column(f"c{i}")
+        if texts is None:
+            codes[name] = cells.to_numpy(zero_copy_only=False)
+        elif texts:
+            codes[name] = _listed(schema.columns[name], cells.to_numpy(zero_copy_only=False), texts, others[name], name)
+        else:
+            table[name] = pa.chunked_array([cells])
+    return Batch(table=Table(table, num_rows=part.num_rows), codes=codes)
+
+
+def _listed(column: Column, cells: np.ndarray, texts: list[str], others: pa.Array, name: str) -> np.ndarray:
+    """Positions of enumerated texts; the codec reads the empty cell, and texts that are none of them."""
+    lookup = codec.known(column, np.array([*texts, ""], dtype=object))[0]
+    found = lookup[np.where(cells < 0, len(texts), cells)]
+    rest = np.flatnonzero(cells == OTHER)
+    if len(rest):
+        values, index = encode(others.take(pa.array(rest)), name=name)
+        found[rest] = codec.known(column, values)[0][index]
+    return found

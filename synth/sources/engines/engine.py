@@ -1,0 +1,232 @@
+"""Databases and clusters reached through Ibis: where they are, how to ask them, and what stays unsaid about it.
+
+A password may stand in the address; it is used and never shown: not in a name, a representation, a message or a log.
+Better leave it out: PostgreSQL's ~/.pgpass and PGPASSWORD are read by the driver.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import pyarrow as pa
+
+from synth.errors import InputError, UsageError
+from synth.sources.engines.duckdb import literal, parquet_files
+from synth.sources.engines.sql import DIALECTS, Dialect
+
+SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
+KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, or spark"
+FETCH = 1 << 16  # rows fetched at a time
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine named by its address. Nothing is connected to before it is asked.
+
+    >>> Engine("postgres://ann:secret@db.example:5433/census?sslmode=require").shown
+    'postgres://db.example:5433/census'
+    """
+
+    address: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Errors: UsageError for an address of no known engine."""
+        if self._parts.scheme not in SCHEMES:
+            raise UsageError(f"--source: no engine of this kind is known; write {KNOWN}")
+
+    def __repr__(self) -> str:
+        """Without user and password."""
+        return f"Engine({self.shown!r})"
+
+    @property
+    def _parts(self) -> SplitResult:
+        try:
+            found = urlsplit(self.address if ":" in self.address else f"{self.address}:")
+            _ = found.port  # it is only looked at now
+        except ValueError:
+            raise UsageError(f"--source: the address cannot be read; write {KNOWN}") from None
+        return found
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the engine writes SQL; its name is the engine's."""
+        return DIALECTS[SCHEMES[self._parts.scheme]]
+
+    @property
+    def shown(self) -> str:
+        """The address without user, password and options: fit for a ledger, a card, a log."""
+        parts = self._parts
+        if self.dialect.name == "spark":
+            return "spark"
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+        return f"{self.dialect.name}://{host}{port}{parts.path}"
+
+    @cached_property
+    def backend(self) -> Any:
+        """Ibis' connection. Errors: InputError when there is none, or the packages are not installed."""
+        try:
+            import ibis
+
+            return getattr(self, f"_{self.dialect.name}")(ibis)
+        except ImportError:
+            lacking = "Ibis or the engine's driver is not installed; pip install 'facsimile-synth[warehouse]'"
+            raise InputError(f"source {self.shown}: {lacking}") from None
+        except (InputError, UsageError):
+            raise
+        except Exception:  # drivers raise many kinds, and their texts may repeat the address
+            remedy = "check its address, user and password (~/.pgpass or PGPASSWORD)"
+            raise InputError(f"source {self.shown}: cannot be connected to; {remedy}") from None
+
+    def _postgres(self, ibis: Any) -> Any:
+        parts = self._parts
+        options = dict(p.split("=", 1) for p in parts.query.split("&") if "=" in p)
+        given = {"host": parts.hostname, "port": parts.port, "user": _plain(parts.username),
+                 "password": _plain(parts.password), "database": unquote(parts.path.lstrip("/")) or None}  # fmt: skip
+        found = ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
+        with found.con.cursor() as cursor:  # dates as text are those of ISO 8601, whatever the server's manners
+            cursor.execute("SET datestyle TO ISO, YMD")
+        found.con.commit()
+        return found
+
+    def _duckdb(self, ibis: Any) -> Any:
+        path = unquote(self._parts.path)
+        if path and not os.path.exists(path):
+            raise InputError(f"source {self.shown}: no such file; check the name")
+        found = ibis.duckdb.connect(path or ":memory:", threads=len(os.sched_getaffinity(0)))
+        found.con.execute("SET disabled_optimizers = 'statistics_propagation'")  # as duck.py says
+        for setting in ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions"):
+            found.con.execute(f"SET {setting} = false")  # a table is never a variable of Python or something fetched
+        return found
+
+    def _spark(self, ibis: Any) -> Any:
+        from pyspark.sql import SparkSession
+
+        found = SparkSession.getActiveSession()
+        if found is None:
+            found = (
+                SparkSession.builder.appName("facsimile")
+                .config("spark.ui.enabled", "false")
+                .config("spark.ui.showConsoleProgress", "false")
+                .config("spark.log.level", "OFF")  # its log quotes cells that cannot be read
+                .getOrCreate()
+            )
+        found.conf.set("spark.sql.session.timeZone", "UTC")
+        return ibis.pyspark.connect(found)
+
+    def parquet(self, path: Path, *, view: str) -> Any:
+        """A Parquet file, or those of a folder, as an Ibis table; signs in the name stand for themselves."""
+        if self.dialect.name == "duckdb":
+            return self.backend.read_parquet([literal(p) for p in parquet_files(path)], table_name=view)
+        read = self.backend._session.read.option("__globPaths__", "false").parquet(str(path))
+        read.createOrReplaceTempView(view)
+        return self.backend.table(view)
+
+    def rows(self, query: str) -> Iterator[list[tuple]]:
+        """What a query answers, some rows at a time. Errors: InputError, never the engine's words."""
+        with self._asked():
+            if self.dialect.name == "postgres":
+                with self.backend.con.cursor() as cursor:
+                    cursor.execute(query)
+                    while found := cursor.fetchmany(FETCH):
+                        yield found
+            elif self.dialect.name == "duckdb":
+                cursor = self.backend.con.execute(query)
+                while found := cursor.fetchmany(FETCH):
+                    yield found
+            else:
+                for batch in self.backend.raw_sql(query).toArrow().to_batches():
+                    yield list(zip(*(c.to_pylist() for c in batch.columns), strict=True))
+
+    def batches(self, query: Any) -> Iterator[pa.RecordBatch]:
+        """An Ibis table, some rows at a time. Errors: as ``rows``."""
+        with self._asked():
+            if self.dialect.name == "duckdb":  # Ibis 12 asks DuckDB 2 for a method that is gone
+                yield from self.backend.con.sql(self.backend.compile(query)).to_arrow_reader(FETCH)
+            elif self.dialect.name == "spark":  # Ibis collects the whole table
+                yield from self._partitions(query)
+            else:
+                yield from self.backend.to_pyarrow_batches(query, chunk_size=FETCH)
+
+    def _partitions(self, query: Any) -> Iterator[pa.RecordBatch]:
+        """Rows of an Ibis table on Spark, of which the driver holds one partition at a time."""
+        types = query.schema().to_pyarrow()
+        waiting = self.backend.raw_sql(self.backend.compile(query)).toLocalIterator(prefetchPartitions=False)
+        while rows := list(islice(waiting, FETCH)):
+            columns = zip(*rows, strict=True)
+            yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, types, strict=True)], schema=types)
+
+    def tables(self, schema: str | None = None) -> list[str]:
+        """Names of the tables and views of the user's own schema, or of another, sorted. Errors: as ``rows``."""
+        if self.dialect.name == "spark":
+            with self._asked():
+                return sorted(self.backend.list_tables(**({"database": schema} if schema else {})))
+        where = self.dialect.text(schema) if schema else "current_schema()"
+        listed = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
+        return sorted(str(row[0]) for part in self.rows(listed) for row in part)
+
+    def split(self, name: str) -> tuple[str | None, str]:
+        """(schema, table) of a name such as ``public.people``; (None, name) where a table has it, point and all.
+
+        Errors: as ``rows``.
+        """
+        schema, _, table = name.partition(".")
+        return (None, name) if not (schema and table) or name in self.tables() else (schema, table)
+
+    def qualified(self, schema: str | None, table: str) -> str:
+        """The table's name in a query."""
+        return ".".join(self.dialect.identifier(part) for part in (schema, table) if part)
+
+    def store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
+        """A new table with the parts' rows, each part sent as it comes. Errors: InputError, also where there is one.
+
+        ``name``: as it is for a run, ``people`` or ``public.people``.
+        """
+        with self._asked():
+            schema, table = self.split(name)
+            there = {"database": schema} if schema else {}
+            if table in self.tables(schema):
+                raise InputError(f"source {self.shown}: a table {name!r} is there already; choose another name")
+            for number, columns in enumerate(parts):
+                rows = pa.table(dict(columns))
+                if number == 0:
+                    self.backend.create_table(table, schema=_ibis_schema(rows.schema), **there)
+                if self.dialect.name == "postgres":
+                    self._copy(self.qualified(schema, table), rows)
+                else:
+                    self.backend.insert(table, rows, **there)
+
+    def _copy(self, relation: str, table: pa.Table) -> None:
+        """PostgreSQL's bulk load, in one transaction for each part."""
+        quoted = ", ".join(self.dialect.identifier(n) for n in table.column_names)
+        load = f"COPY {relation} ({quoted}) FROM STDIN"
+        with self.backend.con.cursor() as cursor, cursor.copy(load) as copy:
+            for batch in table.to_batches(FETCH):
+                for row in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                    copy.write_row(row)
+        self.backend.con.commit()
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        try:
+            yield
+        except (InputError, UsageError, GeneratorExit):
+            raise
+        except Exception:
+            raise InputError(f"source {self.shown}: the engine could not answer; look into its own log") from None
+
+
+def _ibis_schema(types: pa.Schema) -> Any:
+    import ibis
+
+    return ibis.schema({f.name: ibis.dtype(f.type) for f in types})
+
+
+def _plain(text: str | None) -> str | None:
+    return unquote(text) if text is not None else None

@@ -1,0 +1,326 @@
+"""A column's position as an SQL expression, equal to the codec's for every cell (tests/laws/test_counts_engines.py).
+
+Only types whose text the codec reads back unchanged are compiled: whole numbers, double precision, dates and times.
+The expression never fails, whatever a cell holds: no sum, quotient or cast in it can overflow, and none underflows.
+Its value is the position, or one of three marks below zero that ``codec`` gives a position afterwards.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from synth.schema import csv_injection
+from synth.schema.cells import LONGEST
+from synth.schema.codec import is_exact
+from synth.schema.table import CATEGORICAL, Column, canonical
+
+LOST, BELOW, ABOVE = -1, -2, -3  # not readable; clamped at the minimum, at the maximum
+FIRST_SECOND, LAST_SECOND = -62167219200, 253402300799  # of the years 0 and 9999, which four digits can write
+FEW = 8  # branches written one after the other; more are nested in halves
+MOST_RUNS = 5_000
+MOST_TEXTS = 2_000  # categories that a query lists; of more, rows are fetched
+BLANK = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
+                          0x202F, 0x205F, 0x3000)))  # fmt: skip  # white space, as str.strip() has it
+
+Kind = Literal["integer", "double", "date", "time"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How an engine writes what the standard leaves open. ``{0}`` stands for the operand.
+
+    ``quote``: around names. ``double``,
+    ``words``: types. ``rint``: to the nearest whole number, halves to the even one. ``days``, ``seconds``: whole ones
+    since 1970 of a date and of a time without a zone, rounded down. ``finite``: whether a date is one. ``trim``,
+    ``ltrim``: text without the characters ``{1}`` around or before it. ``bytes``: of a text. ``order``: compares texts
+    byte by byte, whatever the column says. ``end``: the end of a text in a pattern; ``group``: what it caught.
+    """
+
+    name: str
+    quote: str
+    double: str
+    words: str
+    rint: str
+    nan: str
+    days: str
+    seconds: str
+    finite: str
+    trim: str
+    ltrim: str
+    bytes: str
+    order: str
+    end: str
+    group: str
+
+    def identifier(self, name: str) -> str:
+        """The name, quoted."""
+        return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
+
+    def number(self, value: float) -> str:
+        """Exactly this float."""
+        return f"CAST('{float(value)!r}' AS {self.double})"
+
+    def text(self, value: str) -> str:
+        """A text literal."""
+        plain = value.replace("\\", "\\\\") if self.name == "spark" else value
+        return "'" + plain.replace("'", "\\'" if self.name == "spark" else "''") + "'"
+
+
+DUCKDB = Dialect(
+    name="duckdb",
+    quote='"',
+    double="DOUBLE",
+    words="VARCHAR",
+    rint="round_even({0}, 0)",
+    nan="isnan({0})",
+    days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
+    seconds="(epoch_us({0}) // 1000000 - CASE WHEN epoch_us({0}) % 1000000 < 0 THEN 1 ELSE 0 END)",
+    finite="isfinite({0})",
+    trim="trim({0}, {1})",
+    ltrim="ltrim({0}, {1})",
+    bytes="strlen({0})",
+    order="({0} COLLATE C)",
+    end="$",
+    group="\\1",
+)
+POSTGRES = Dialect(
+    name="postgres",
+    quote='"',
+    double="DOUBLE PRECISION",
+    words="TEXT",
+    rint="round({0})",
+    nan="({0} = CAST('NaN' AS DOUBLE PRECISION))",
+    days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
+    seconds="CAST(floor(extract(epoch FROM {0})) AS BIGINT)",
+    finite="isfinite({0})",
+    trim="btrim({0}, {1})",
+    ltrim="ltrim({0}, {1})",
+    bytes="octet_length({0})",
+    order='({0} COLLATE "C")',
+    end="$",
+    group="\\1",
+)
+SPARK = Dialect(
+    name="spark",
+    quote="`",
+    double="DOUBLE",
+    words="STRING",
+    rint="rint({0})",
+    nan="isnan({0})",
+    days="CAST(datediff({0}, DATE '1970-01-01') AS BIGINT)",
+    seconds="unix_seconds(CAST({0} AS TIMESTAMP))",
+    finite="TRUE",
+    trim="trim(BOTH {1} FROM {0})",
+    ltrim="trim(LEADING {1} FROM {0})",
+    bytes="octet_length({0})",
+    order="({0} COLLATE UTF8_BINARY)",
+    end="\\z",
+    group="$1",
+)
+DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK)}
+
+
+def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | None:
+    """The position of the cell ``name`` of an engine's type ``kind``, or None where only the codec reads such cells."""
+    cell = dialect.identifier(name)
+    codes = {c: column.size + i for i, c in reversed(list(enumerate(map(canonical, column.missing_codes))))}
+    absent = codes.get("", LOST)
+    found = _typed_codes(codes, kind)
+    if found is None:
+        return None
+    branches = [f"WHEN {cell} IS NULL THEN {absent}"]
+    if column.type in CATEGORICAL:
+        if kind != "integer" or column.grouping is not None:
+            return None
+        listed = {**_whole({canonical(c): i for i, c in enumerate(column.categories or ())}), **found}
+        inside = piecewise(cell, listed)
+        return None if inside is None else f"CASE {branches[0]} ELSE {inside} END"
+    if (column.type == "datetime") != (kind in ("date", "time")):
+        return None
+    if kind == "double":
+        branches.append(f"WHEN {dialect.nan.format(cell)} THEN {absent}")
+    branches += [f"WHEN {cell} = {_literal(value, kind, dialect)} THEN {at}" for value, at in found.items()]
+    if column.type == "datetime":
+        steps = _dated(column, cell, kind, dialect)
+    else:
+        exact = kind == "integer" and is_exact(column)
+        steps = _exact(column, cell, dialect) if exact else _numbered(column, cell, dialect)
+    return " ".join(["CASE", *branches, steps, "END"])
+
+
+def _exact(column: Column, cell: str, dialect: Dialect) -> str:
+    """The last branches of a whole number under bounds that are whole numbers: nothing is rounded but the quotient."""
+    low, step = int(column.bounds[0]), int(column.step)
+    above = f"(CAST({cell} AS BIGINT) - ({low}))"
+    quotient = dialect.rint.format(f"(CAST({above} AS {dialect.double}) / {dialect.number(step)})")
+    return (
+        f"WHEN {cell} < ({low - 2 * step}) THEN {BELOW} WHEN {cell} > ({low + (column.size + 2) * step}) THEN {ABOVE} "
+        f"{_clamped(above if step == 1 else quotient, column.size)}"
+    )
+
+
+def _numbered(column: Column, cell: str, dialect: Dialect) -> str:
+    """The last branches of a number: those far outside first, so that the arithmetic of the rest is safe."""
+    low, step = float(column.bounds[0]), float(column.step)
+    x, least, width = f"CAST({cell} AS {dialect.double})", dialect.number(low), dialect.number(step)
+    under, over = dialect.number(low - 2 * step), dialect.number(low + (column.size + 2) * step)
+    steps = dialect.rint.format(f"(({x} - {least}) / {width})")
+    return (
+        f"WHEN {x} < {under} THEN {BELOW} WHEN {x} > {over} THEN {ABOVE} "
+        f"WHEN abs({x} - {least}) < {dialect.number(step / 4)} THEN 0 {_clamped(steps, column.size)}"
+    )
+
+
+def _dated(column: Column, cell: str, kind: Kind, dialect: Dialect) -> str:
+    """The last branches of a date or time; one that four digits of a year cannot write is no date."""
+    low, step = int(column.bounds[0]), int(column.step)
+    whole = f"{dialect.days.format(cell)} * 86400" if kind == "date" else dialect.seconds.format(cell)
+    least, width = dialect.number(low), dialect.number(step)
+    steps = f"floor((CAST({whole} AS {dialect.double}) - {least}) / {width})"
+    return (
+        f"WHEN NOT {dialect.finite.format(cell)} THEN {LOST} "
+        f"WHEN {whole} NOT BETWEEN {FIRST_SECOND} AND {LAST_SECOND} THEN {LOST} {_clamped(steps, column.size)}"
+    )
+
+
+def _clamped(steps: str, size: int) -> str:
+    return f"WHEN {steps} < 0 THEN {BELOW} WHEN {steps} >= {size} THEN {ABOVE} ELSE CAST({steps} AS BIGINT)"
+
+
+def _typed_codes(codes: Mapping[str, int], kind: Kind) -> dict[int, int] | None:
+    """Missing codes as whole numbers that a cell of this kind may equal; None where only texts would tell.
+
+    A whole number is written without a fraction in every type; the zero of double precision has two signs.
+    """
+    texts = {c: at for c, at in codes.items() if c}
+    whole = _whole(texts)
+    if kind == "integer":
+        return whole
+    if kind == "double":
+        safe = len(whole) == len(texts) and 0 not in whole and all(abs(v) < 10**15 for v in whole)
+        return whole if safe else None
+    return {} if not any(c[:1].isdigit() for c in texts) else None
+
+
+def _whole(texts: Mapping[str, int]) -> dict[int, int]:
+    """The texts that are how some 64-bit whole number is written, as numbers."""
+    found = {}
+    for text, at in texts.items():
+        digits = text.removeprefix("-")
+        if digits.isascii() and digits.isdecimal() and len(digits) < 19 and str(int(text)) == text:
+            found[int(text)] = at
+    return found
+
+
+def _literal(value: int, kind: Kind, dialect: Dialect) -> str:
+    return dialect.number(value) if kind == "double" else str(value)
+
+
+def worded(column: Column, name: str, dialect: Dialect) -> str | None:
+    """The position of a cell of text in a column of categories; None where only the codec reads such cells.
+
+    A text is looked up as it stands, then as the codec does: trimmed, without a zero fraction, without formula marks.
+    """
+    missing = {canonical(c): column.size + i for i, c in reversed(list(enumerate(column.missing_codes)))}
+    known = {**{canonical(c): i for i, c in enumerate(column.categories or ())}, **missing}
+    if (
+        column.type not in CATEGORICAL
+        or column.grouping is not None
+        or len(known) > MOST_TEXTS
+        or not all(map(_writable, known))
+    ):
+        return None
+    cell = dialect.order.format(f"CAST({dialect.identifier(name)} AS {dialect.words})")
+    plain = _canonical(cell, dialect)
+    risky = {text: at for text, at in known.items() if csv_injection.risky(text)}
+    bare = _canonical(dialect.ltrim.format(plain, dialect.text(csv_injection.MARK)), dialect)
+    marked = f"CASE {bare} {_cases(risky, dialect)} ELSE {LOST} END" if risky else str(LOST)
+    first = f"substr({plain}, 1, 1) = {dialect.text(csv_injection.MARK)}"
+    return (
+        f"CASE WHEN {cell} IS NULL THEN {known.get('', LOST)} {_listed(cell, known, dialect)} "
+        f"WHEN {dialect.bytes.format(cell)} > {LONGEST} THEN {LOST} "
+        f"ELSE COALESCE(CASE {plain} {_cases(known, dialect)} END, CASE WHEN {first} THEN {marked} ELSE {LOST} END) END"
+    )
+
+
+def _canonical(text: str, dialect: Dialect) -> str:
+    """``schema.canonical`` of a text."""
+    trimmed = dialect.trim.format(text, dialect.text(BLANK))
+    pattern = dialect.text(r"^(-?[0-9]+)\.0+" + dialect.end)
+    return f"regexp_replace({trimmed}, {pattern}, {dialect.text(dialect.group)})"
+
+
+def _writable(text: str) -> bool:
+    """Whether a query may hold the text: no NUL, no half characters."""
+    return "\0" not in text and text.encode("utf-8", "ignore").decode() == text
+
+
+def _listed(cell: str, places: Mapping[str, int], dialect: Dialect) -> str:
+    """Branches for texts as they stand, those of one place together."""
+    by_place: dict[int, list[str]] = {}
+    for text, at in places.items():
+        by_place.setdefault(at, []).append(dialect.text(text))
+    return " ".join(f"WHEN {cell} IN ({', '.join(texts)}) THEN {at}" for at, texts in by_place.items())
+
+
+def _cases(places: Mapping[str, int], dialect: Dialect) -> str:
+    return " ".join(f"WHEN {dialect.text(text)} THEN {at}" for text, at in places.items())
+
+
+def piecewise(cell: str, places: Mapping[int, int]) -> str | None:
+    """The place of a whole number, or ``LOST``: runs of neighbouring numbers with neighbouring places are one branch.
+
+    >>> piecewise("x", {1: 0, 2: 1})
+    'CASE WHEN x BETWEEN 1 AND 2 THEN CAST(x AS BIGINT) - 1 ELSE -1 END'
+    """
+    runs: list[tuple[int, int, int]] = []
+    for value in sorted(places):
+        shift = value - places[value]
+        if runs and runs[-1][1] == value - 1 and runs[-1][2] == shift:
+            runs[-1] = (runs[-1][0], value, shift)
+        else:
+            runs.append((value, value, shift))
+    return None if len(runs) > MOST_RUNS else _halved(cell, runs)
+
+
+def _halved(cell: str, runs: Sequence[tuple[int, int, int]]) -> str:
+    if len(runs) > FEW:
+        half = len(runs) // 2
+        low, high = _halved(cell, runs[:half]), _halved(cell, runs[half:])
+        return f"CASE WHEN {cell} < {runs[half][0]} THEN {low} ELSE {high} END"
+    told = [f"WHEN {cell} BETWEEN {a} AND {b} THEN {_moved(cell, -s)}" for a, b, s in runs]
+    return f"CASE {' '.join(told)} ELSE {LOST} END" if told else str(LOST)
+
+
+def _moved(cell: str, shift: int) -> str:
+    """Widened first: a sum of narrow whole numbers could overflow."""
+    return f"CAST({cell} AS BIGINT) {'-' if shift <= 0 else '+'} {abs(shift)}"
+
+
+def settled(cell: str, column: Column) -> str:
+    """The position without marks; ``LOST`` stays where the column is never missing."""
+    last, absent = column.size - 1, column.size if column.missing_codes else LOST
+    return f"CASE {cell} WHEN {BELOW} THEN 0 WHEN {ABOVE} THEN {last} WHEN {LOST} THEN {absent} ELSE {cell} END"
+
+
+def binned(cell: str, cells: int, starts: np.ndarray, groups: np.ndarray, *, lost: int) -> str:
+    """The group of a position among ``cells``, ``lost`` below zero; neighbouring leaves of one group are one branch.
+
+    >>> binned("p", 9, np.array([0, 5, 7]), np.array([0, 0, 1]), lost=9)
+    'CASE WHEN p < 0 THEN 9 ELSE CASE WHEN p < 7 THEN 0 ELSE 1 END END'
+    """
+    if len(starts) == cells and np.array_equal(groups, starts):
+        return f"CASE WHEN {cell} < 0 THEN {lost} ELSE {cell} END"
+    first = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
+    inner = _split(cell, starts[first].tolist(), groups[first].tolist())
+    return f"CASE WHEN {cell} < 0 THEN {lost} ELSE {inner} END"
+
+
+def _split(cell: str, starts: list[int], groups: list[int]) -> str:
+    if len(groups) == 1:
+        return str(groups[0])
+    half = len(groups) // 2
+    low, high = _split(cell, starts[:half], groups[:half]), _split(cell, starts[half:], groups[half:])
+    return f"CASE WHEN {cell} < {starts[half]} THEN {low} ELSE {high} END"

@@ -1,0 +1,317 @@
+"""Tables in a database or on a cluster: counted where they are, so that only counts come back.
+
+Cells whose type sql.py compiles, and texts of columns with few categories, are encoded and counted by the engine.
+What it cannot encode faithfully, persons as units, and questions that are no counts are answered from rows fetched
+once, encoded by the codec and held in a spool. Schema and types alone choose the way, never what stands in cells.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth.errors import InputError
+from synth.schema import codec
+from synth.schema.table import Schema
+from synth.sources.engines.duckdb import overflows
+from synth.sources.engines.engine import Engine
+from synth.sources.engines.sql import LOST, Kind, binned, position, settled, worded
+from synth.sources.formats.arrow_text import BEYOND
+from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.text_table import Table
+from synth.sources.rows.encoded import EncodedRows, Grouping, Tables
+from synth.sources.rows.encoding import Batch, Encoder, plain, tables
+from synth.sources.rows.marginals import Binner, cover, distinct, holders
+from synth.sources.rows.spill import Spool
+from synth.sources.table_source import Opened, Place
+
+OWN = {"postgres": "public", "duckdb": "main", "spark": "default"}  # schemas that need not be named
+PARQUET = (".parquet", ".pq")
+DRAWN = 1 << 20  # cells placed at random at a time
+
+
+@dataclass(frozen=True)
+class WarehousePlace(Place):
+    """A table of an engine; for Spark and DuckDB also a Parquet file or a folder of them."""
+
+    source: Engine
+    table: str
+    reading: Reading = PLAIN
+
+    @property
+    def engine(self) -> str:  # type: ignore[override]
+        """The engine's name."""
+        return self.source.dialect.name
+
+    @property
+    def name(self) -> str:
+        """Address and table, without user and password; the schema that is a user's own by default is left out, so
+        that a table is charged under one name."""
+        if self._file is not None:
+            return f"{self.source.shown}/{self._file.resolve()}"
+        return f"{self.source.shown}/{self.table.removeprefix(OWN[self.engine] + '.')}"
+
+    @cached_property
+    def _file(self) -> Path | None:
+        """The file or folder that the table's name is; None where it is a table, which wins over a file.
+
+        Only a name with a slash or a Parquet ending can be a file: what lies in the working directory must not decide
+        what ``people`` means.
+        """
+        path = Path(self.table)
+        if self.engine == "postgres" or not ("/" in self.table or path.suffix.lower() in PARQUET):
+            return None
+        if not path.exists() or (self.engine == "spark" and "/" in self.table):
+            return path if path.exists() else None  # Spark has no table of such a name
+        return None if self.table in self.source.tables() else path
+
+    @property
+    def expression(self) -> Any:
+        """The table as Ibis sees it. Errors: InputError when there is none of this name."""
+        return self._found[0]
+
+    @cached_property
+    def _found(self) -> tuple[Any, str | None]:
+        """The table, and the schema (namespace) that its name tells: ``people``, or ``public.people``."""
+        try:
+            if self._file is not None:
+                return self.source.parquet(self._file, view=self._view), None
+            schema, table = self.source.split(self.table)
+            if self.engine == "duckdb" and table not in self.source.tables(schema):
+                raise LookupError  # DuckDB would look for a file of this name
+            return self.source.backend.table(table, **({"database": schema} if schema else {})), schema
+        except InputError:
+            raise
+        except Exception:
+            raise InputError(
+                f"source {self.source.shown}: no table {self.table!r} is there; check the name, SCHEMA.TABLE for one "
+                "that is not in the user's own schema, ./NAME for a Parquet file or a folder"
+            ) from None
+
+    @property
+    def _view(self) -> str:
+        """A name for files, the same for the same ones."""
+        return "synth_" + hashlib.blake2b(str(Path(self.table).resolve()).encode(), digest_size=8).hexdigest()
+
+    def check_form(self, columns: Sequence[str]) -> None:
+        """Looks at names and types alone. Errors: InputError."""
+        types = self.expression.schema()
+        if self._file is not None and overflows(sorted(self._file.rglob("*.parquet")) or [self._file]):
+            raise InputError(
+                f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
+                "always read; write them in microseconds, or leave --source out"
+            )
+        for name in columns:
+            if name not in types:
+                raise InputError(f"source {self.source.shown}: table {self.table!r} has no column {name!r}")
+            if types[name].is_nested() or types[name].is_binary() or getattr(types[name], "timezone", None):
+                raise InputError(
+                    f"column {name}: cells of this type are not supported; use numbers, text or plain dates"
+                )
+
+    def read(self, columns: Sequence[str]) -> Table:
+        """The columns as text, in memory."""
+        import pyarrow as pa
+
+        parts = list(self.source.batches(self._plainly(columns)))
+        none = pa.schema([(n, pa.string()) for n in columns])
+        whole = pa.Table.from_batches(parts) if parts else none.empty_table()
+        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
+
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+        """Rows as they are, for the codec."""
+        parts = tables(self.source.batches(self._plainly([*schema.measured(), *raw])))
+        return plain(part.read_by(self.reading) for part in parts)
+
+    def rows_there(self) -> int:
+        """How many rows the table has: private."""
+        return int(next(iter(self.source.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
+
+    def _plainly(self, columns: Sequence[str]) -> Any:
+        """The columns with types that come over unchanged; others as the engine writes them.
+
+        Dates come as text: a driver would fail at one that Python has no room for.
+        """
+        t, types = self.expression, self.expression.schema()
+        return t.select(**{n: _fetched(t[n], types[n]) for n in columns})
+
+    def encoded(self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes) -> Opened:
+        """Rows that stay where they are, where every column can be encoded there; else fetched ones."""
+        found = {} if person else self._compiled(schema)
+        if person or found is None:
+            return super().encoded(schema, draws, person=person, key=key)
+        rows = WarehouseRows(self, schema, draws, found)
+        return Opened(rows.described(), None, None)
+
+    def _compiled(self, schema: Schema) -> dict[str, str] | None:
+        """The position of each column in the engine's SQL."""
+        found = {}
+        for name, column in schema.measured().items():
+            kind = kind_of(self.expression.schema()[name])
+            sql = position(column, name, kind, self.source.dialect) if kind else None
+            if self.expression.schema()[name].is_string():
+                sql = worded(column, name, self.source.dialect)
+            if sql is None:
+                return None
+            found[name] = sql
+        return found
+
+    @property
+    def relation(self) -> str:
+        """The table's name in a query."""
+        expression, schema = self._found
+        return self.source.qualified(schema, expression.op().name)  # a view of files has a name of its own
+
+
+def _fetched(cell: Any, kind: Any) -> Any:
+    """A cell of an Ibis type as it is fetched."""
+    import ibis
+
+    if kind.is_string() or kind.is_boolean() or kind.is_integer() or kind.is_float64():
+        return cell
+    if kind.is_date():
+        first, last, text = ibis.date("0001-01-01"), ibis.date("9999-12-31"), cell.cast("string")
+    elif kind.is_timestamp() and kind.timezone is None:
+        first, last = ibis.timestamp("0001-01-01 00:00:00"), ibis.timestamp("9999-12-31 23:59:59")
+        text = cell.cast("string").substr(0, 19).replace(" ", "T")
+    else:
+        return cell.cast("string")
+    return ibis.cases((cell.isnull(), ibis.null("string")), (cell.between(first, last), text), else_=BEYOND)
+
+
+def kind_of(kind: Any) -> Kind | None:
+    """What sql.py calls cells of an Ibis type."""
+    if kind.is_integer():
+        return "integer"
+    if kind.is_float64():
+        return "double"
+    if kind.is_date():
+        return "date"
+    return "time" if kind.is_timestamp() and kind.timezone is None and kind.scale in (None, 0, 3, 6) else None
+
+
+class WarehouseRows(EncodedRows):
+    """Encoded rows that stay in the engine; ``positions``: each column's expression (sql.py)."""
+
+    def __init__(self, place: WarehousePlace, schema: Schema, draws: codec.Draws, positions: Mapping[str, str]) -> None:
+        self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
+        self._fetched: Spool | None = None
+        self._known: codec.Encoded | None = None
+        self._rows = 0
+
+    def __repr__(self) -> str:
+        """Columns only."""
+        return f"WarehouseRows({len(self._positions)} columns)"
+
+    def __iter__(self) -> Iterator[str]:
+        """The columns' names."""
+        return iter(self._positions)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A column's positions, fetched."""
+        return self._local()[name]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the table when it was first looked at."""
+        self.described()
+        return self._rows
+
+    def described(self) -> codec.Encoded:
+        """These rows, with the counts of clamped and unreadable cells, which are the steward's alone."""
+        if self._known is None:
+            marks = [f"SUM(CASE WHEN p{i} {m} THEN 1 ELSE 0 END)" for i in range(len(self)) for m in ("< -1", "= -1")]
+            query = f"SELECT COUNT(*), {', '.join(marks)} FROM {self._marked(list(self))}"
+            told = [int(v or 0) for v in next(iter(self._place.source.rows(query)))[0]]
+            self._rows = told[0]
+            clamped, lost = dict(zip(self, told[1::2], strict=True)), dict(zip(self, told[2::2], strict=True))
+            self._known = codec.Encoded(self, clamped, lost)
+        return self._known
+
+    def batches(self, columns: Iterable[str], step: int) -> Iterator[dict[str, np.ndarray]]:
+        """Fetched rows, some at a time."""
+        return self._local().batches(columns, step)
+
+    def _local(self) -> Spool:
+        if self._fetched is None:
+            encoder = Encoder(self._schema, self._draws)
+            for batch in self._place.batches(self._schema, []):
+                encoder.add(batch)
+            self._fetched = encoder.spool
+        return self._fetched
+
+    def counts(self, tables: Tables) -> list[np.ndarray]:
+        """Exact counts by the engine, a query for each block of tables (tally.py).
+
+        A cell that no position is known for, in a column that is never missing, comes back as such and is placed at
+        random here, for each table anew: the law of a table is that of rows placed one by one.
+        """
+        groupings, axes = distinct(tables)
+        binners = [Binner(g) for g in groupings]
+        sizes = [b.size + 1 for b in binners]  # the last bin holds the cells that are to be placed
+        blocks = cover(axes, sizes)
+        joints = [self._joint(block, groupings, sizes) for block in blocks]
+        return [
+            self._table(table, blocks[at], joints[at], groupings, binners)
+            for table, at in zip(axes, holders(axes, blocks), strict=True)
+        ]
+
+    def _joint(self, block: Sequence[int], groupings: Sequence[Grouping], sizes: Sequence[int]) -> np.ndarray:
+        shape = tuple(sizes[i] for i in block)
+        names = list(dict.fromkeys(groupings[i].column for i in block))
+        flat = "0"
+        for i, size in zip(block, shape, strict=True):
+            grouping, cell = groupings[i], f"p{names.index(groupings[i].column)}"
+            groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
+            flat = f"({flat}) * {size} + {binned(cell, grouping.cells, grouping.starts, groups, lost=size - 1)}"
+        columns = self._schema.columns
+        whole = ", ".join(f"CAST({settled(f'p{i}', columns[n])} AS BIGINT) AS p{i}" for i, n in enumerate(names))
+        rows = f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
+        query = f"SELECT k, COUNT(*) FROM (SELECT {flat} AS k FROM {rows}) AS keyed_rows GROUP BY k"
+        joint = np.zeros(prod(shape), dtype=np.int64)
+        for part in self._place.source.rows(query):
+            keys, times = zip(*part, strict=True)
+            joint[np.array(keys, dtype=np.int64)] = times
+        return joint.reshape(shape)
+
+    def _marked(self, names: Sequence[str]) -> str:
+        """Columns of the table as positions or marks, named p0, p1, ..."""
+        chosen = ", ".join(f"COALESCE({self._positions[n]}, {LOST}) AS p{i}" for i, n in enumerate(names))
+        return f"(SELECT {chosen} FROM {self._place.relation}) AS marked_rows"
+
+    def _table(
+        self,
+        axes: tuple[int, ...],
+        block: Sequence[int],
+        joint: np.ndarray,
+        groupings: Sequence[Grouping],
+        binners: Sequence[Binner],
+    ) -> np.ndarray:
+        wanted = list(dict.fromkeys(axes))
+        summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
+        order = [g for g in block if g in wanted]
+        table = np.ascontiguousarray(np.transpose(summed, [order.index(g) for g in wanted]))
+        for axis, g in enumerate(wanted):
+            table = np.moveaxis(table, axis, -1)
+            flat = np.ascontiguousarray(table).reshape(-1, table.shape[-1])
+            self._place_lost(flat, groupings[g], binners[g])
+            table = np.moveaxis(flat.reshape(table.shape), -1, axis)
+        table = table[tuple(slice(groupings[g].size) for g in wanted)]
+        if len(wanted) < len(axes):
+            raise ValueError("a table must not name one grouping twice")
+        return np.ascontiguousarray(table).reshape(-1)
+
+    def _place_lost(self, table: np.ndarray, grouping: Grouping, binner: Binner) -> None:
+        """Moves the counts (rows, bins) of the last bin to bins of positions drawn uniformly."""
+        size = self._schema.columns[grouping.column].size
+        for index in np.flatnonzero(table[:, -1]).tolist():
+            left = int(table[index, -1])
+            table[index, -1] = 0
+            for start in range(0, left, DRAWN):
+                drawn = binner.codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
+                table[index] += np.bincount(drawn, minlength=table.shape[1])

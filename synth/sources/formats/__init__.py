@@ -1,0 +1,1 @@
+"""Files as tables of text: CSV, Excel, Parquet, frames; and their writers."""

@@ -1,0 +1,158 @@
+"""Cells of text turned into the one spelling that the codec reads: decimal points, ISO dates.
+
+**Guarantee**: what becomes of a cell follows from that cell and the schema alone. A text that does not fit its
+column's format becomes ``UNREADABLE``, which no column knows; missing codes and empty cells stay as they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from synth.schema import csv_injection
+from synth.schema.dialect import CENTURY, Dates, Dialect, Numbers, dates, numbers
+from synth.schema.table import NUMERIC, Column, Schema, canonical
+
+UNREADABLE = "\ufffd"
+INFINITE = r"^[+-]?[iI]nf(inity)?$"
+EXPONENT = "(?:[eE][+-]?[0-9]{1,3})?"
+Form = Numbers | Dates
+
+
+@dataclass(frozen=True)
+class Reading:
+    """By column the form that its texts have, where it is not the plain one, and the codes that stay as they are."""
+
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    dialect: Dialect | None = None  # of a CSV file
+
+    @staticmethod
+    def of(schema: Schema, *, delimited: bool) -> "Reading":
+        """What the schema says. ``delimited``: of a CSV file, whose dialect gives the numbers of all columns."""
+        dialect = schema.dialect if delimited else None
+        forms = {n: f for n, c in schema.columns.items() if (f := form_of(c, dialect)) is not None}
+        return Reading(forms, {n: schema.columns[n].missing_codes for n in forms}, dialect)
+
+    def cells(self, name: str, array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+        """The column's cells; only those that are texts change."""
+        form = self.forms.get(name)
+        kind = array.type.value_type if pt.is_dictionary(array.type) else array.type
+        if form is None or not is_text(kind):
+            return array
+        chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+        return pa.chunked_array(
+            [_by_value(c, form, self.codes.get(name, ())) for c in chunked.chunks],
+            type=pa.dictionary(pa.int32(), pa.string()),
+        )
+
+    def texts(self, name: str, values: np.ndarray) -> np.ndarray:
+        """The same for texts of a column, (n,) object."""
+        form = self.forms.get(name)
+        if form is None:
+            return values
+        return spelt(pa.array(values, pa.string()), form, self.codes.get(name, ())).to_numpy(zero_copy_only=False)
+
+
+PLAIN = Reading()
+
+
+def form_of(column: Column, dialect: Dialect | None) -> Form | None:
+    """The form of a column's texts, None for the plain one."""
+    if column.type == "datetime":
+        return dates(column.format) if column.format else None
+    if column.type not in NUMERIC:
+        return None
+    stated = Numbers(dialect.decimal, dialect.thousands) if dialect else Numbers()
+    found = numbers(column.format) if column.format else stated
+    return None if found == Numbers() else found
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether cells of this type are texts."""
+    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+
+
+def spelt(texts: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Array:
+    """Each text as the codec reads it, null where it is null; ``UNREADABLE`` where it does not fit."""
+    plain = pc.utf8_trim_whitespace(texts)
+    found = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
+    return pc.if_else(stays(plain, form, codes), texts, pc.fill_null(found, UNREADABLE))
+
+
+def _by_value(chunk: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
+    """A chunk by its distinct texts."""
+    coded = chunk if pt.is_dictionary(chunk.type) else chunk.dictionary_encode()
+    values = spelt(coded.dictionary.cast(pa.string()), form, codes)
+    return pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), values)
+
+
+def stays(plain: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
+    """Empty cells, missing codes, texts behind an apostrophe (formulas.py), and infinite numbers."""
+    known = pa.array(sorted({canonical(c) for c in codes} | {c.strip() for c in codes} | {""}), pa.string())
+    kept = pc.or_(pc.is_in(plain, value_set=known), pc.starts_with(plain, csv_injection.MARK))
+    return pc.or_(kept, pc.match_substring_regex(plain, INFINITE)) if isinstance(form, Numbers) else kept
+
+
+def pointed(plain: pa.Array, form: Numbers) -> pa.Array:
+    """Numbers with a decimal point and no mark between thousands; null for what does not fit.
+
+    >>> pointed(pa.array(["1.234,5", "-12", "1.5", "12.34"]), Numbers(",", ".")).to_pylist()
+    ['1234.5', '-12', None, None]
+    """
+    mark, point = _literal(form.thousands or ""), _literal(form.decimal)
+    grouped = f"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|" if mark else ""
+    pattern = f"^[+-]?(?:(?:{grouped}[0-9]+)(?:{point}[0-9]*)?|{point}[0-9]+){EXPONENT}$"
+    fits = pc.match_substring_regex(plain, pattern)
+    bare = pc.replace_substring(plain, form.thousands, "") if form.thousands else plain
+    return pc.if_else(fits, pc.replace_substring(bare, form.decimal, "."), None)
+
+
+def iso(plain: pa.Array, form: Dates) -> pa.Array:
+    """Dates as YYYY-MM-DD, with the clock where there is one; null for what does not fit. The codec looks whether such
+    a day exists.
+
+    >>> iso(pa.array(["31.1.2020", "2020-01-31"]), Dates(("dd", ".", "mm", ".", "yyyy"))).to_pylist()
+    ['2020-01-31', None]
+    """
+    found = pc.extract_regex(plain, form.pattern)
+    names = [p for p in form.parts if p.isalpha() and len(p) > 1]
+    part = {n: pc.struct_field(found, n) for n in names}
+    day = pc.binary_join_element_wise(_year(part), _two(part["mm"]), _two(part["dd"]), "-")
+    hour = part.get("HH", part.get("hh"))
+    if hour is None:
+        return day
+    clock = pc.binary_join_element_wise(
+        _hour(hour, part.get("AM")), part["MM"], *([part["SS"]] if "SS" in part else []), ":"
+    )
+    return pc.if_else(pc.equal(hour, ""), day, pc.binary_join_element_wise(day, clock, "T"))
+
+
+def _year(part: dict[str, pa.Array]) -> pa.Array:
+    if "yyyy" in part:
+        return part["yyyy"]
+    late = pc.greater_equal(part["yy"].cast(pa.int32()), CENTURY)
+    return pc.binary_join_element_wise(pc.if_else(late, "19", "20"), part["yy"], "")
+
+
+def _two(digits: pa.Array) -> pa.Array:
+    return pc.utf8_lpad(digits, 2, "0")
+
+
+def _hour(hour: pa.Array, half: pa.Array | None) -> pa.Array:
+    """The hour of a day of 24; one that no clock of 12 has becomes 99, which no day has."""
+    if half is None:
+        return _two(hour)
+    number = pc.if_else(pc.equal(hour, ""), "1", hour).cast(pa.int32())
+    later = pc.add(
+        pc.if_else(pc.equal(number, 12), 0, number), pc.if_else(pc.starts_with(half, "p", ignore_case=True), 12, 0)
+    )
+    on_clock = pc.and_(pc.greater_equal(number, 1), pc.less_equal(number, 12))
+    return _two(pc.if_else(on_clock, later, 99).cast(pa.string()))
+
+
+def _literal(mark: str) -> str:
+    return rf"\{mark}" if mark == "." else mark

@@ -1,0 +1,198 @@
+"""Reading and writing tables as CSV, Parquet or Excel files; the kind follows from the file's name.
+
+Only the *form* of a file can be at fault: its encoding, its header, the number of fields in a row. What stands
+in a cell never is, and no message repeats a cell.
+"""
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.errors import InputError
+from synth.schema.dialect import Dialect
+from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_reader, excel_writer
+from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.csv_records import PLAIN as PLAIN_DIALECT
+from synth.sources.formats.csv_records import open_bytes
+from synth.sources.formats.text_table import Table, check_names
+
+SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
+
+Kind = Literal["csv", "parquet", "xlsx"]
+Cells = Iterable[object]  # arrow arrays included
+
+
+def kind(path: str | Path) -> Kind:
+    """The kind of file that a name stands for.
+
+    >>> kind("people.csv.gz"), kind("people.pq")
+    ('csv', 'parquet')
+
+    Errors: InputError for any other ending.
+    """
+    name = Path(path).name.lower()
+    for suffix, found in SUFFIXES.items():
+        if name.endswith(suffix):
+            return found  # type: ignore[return-value]
+    known = ".csv, .csv.gz, .parquet and .xlsx"
+    raise InputError(f"{path}: only {known} files can be read or written; save as CSV or Parquet")
+
+
+def header(path: str | Path, *, dialect: Dialect | None = None) -> list[str]:
+    """The column names, in the file's order; no row is looked at.
+
+    Errors: InputError for a file that cannot be opened or whose names are empty, repeated or not separated by
+    commas.
+    """
+    path = Path(path)
+    if kind(path) == "csv":
+        return csv_reader.header(path, dialect).names
+    if kind(path) == "xlsx":
+        return excel_reader.header(path)
+    names: list[str] = list(_parquet(path).schema_arrow.names)
+    check_names(names, thing=str(path))
+    return names
+
+
+def check_form(path: str | Path, *, columns: Iterable[str] | None = None, dialect: Dialect | None = None) -> None:
+    """Goes through the whole file once, in bounded memory, and keeps nothing: everything that ``read`` could find.
+
+    ``columns`` must stand in the file; others may. ``dialect``: of a CSV file.
+    Errors: InputError with what is wrong, a row number where there is one, and the remedy; never a cell.
+    """
+    path = Path(path)
+    names = wanted(path, columns, dialect)
+    if kind(path) == "csv":
+        csv_reader.check(path, dialect)
+    elif kind(path) == "xlsx":
+        excel_reader.check(path)
+    else:
+        _check_parquet(path, names)
+
+
+def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Reading = PLAIN) -> Table:
+    """The file as a table of the given columns, in the given order; all columns when left out.
+
+    ``reading``: how its texts are written, as the table's schema says. Errors: as ``check_form``.
+    """
+    path = Path(path)
+    names = wanted(path, columns, reading.dialect)
+    if kind(path) == "csv":
+        table = csv_reader.read(path, names, reading.dialect)
+    else:
+        table = excel_reader.read(path, names, reading) if kind(path) == "xlsx" else _read_parquet(path, names)
+    if table.num_rows == 0:
+        raise _no_rows(path)
+    found = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
+    return found if kind(path) == "xlsx" else found.read_by(reading)
+
+
+def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
+    """Writes columns of equal length; the file appears whole or not at all.
+
+    In CSV each cell is written as ``Table.column`` gives its text, quoted only where it must be; in Parquet types
+    are kept, and ``read`` gives back the same texts. In Excel text is kept as text, numbers and dates as such; read
+    back, a whole number has no point and a time at midnight is its date. The bytes depend on names and cells alone.
+    Errors: InputError for a name of no known kind, names that are empty or repeated, or a folder that cannot be
+    written to; UsageError for more than an Excel sheet has room for.
+    """
+    write_parts(path, [columns])
+
+
+def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]], *, dialect: Dialect = PLAIN_DIALECT) -> None:
+    """``write`` for a table that comes in parts, one at least, of equal names and types: one is in memory at a time.
+
+    A Parquet file gets a row group for each part; an Excel sheet has no room for a second one. ``dialect``: of a CSV
+    file, as of delimited_writer.
+    """
+    path = Path(path)
+    found, tables = kind(path), (_checked(columns, path) for columns in parts)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if found == "csv":
+            csv_writer.write(part, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
+        elif found == "xlsx":
+            excel_writer.write(part, pa.concat_tables(tables))
+        else:
+            _write_parquet(part, tables)
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _checked(columns: Mapping[str, Cells], path: Path) -> pa.Table:
+    check_names(list(columns), thing=str(path))
+    table = pa.table({n: c if isinstance(c, pa.Array | pa.ChunkedArray) else pa.array(c) for n, c in columns.items()})
+    for field in table.schema:
+        arrow_text.check_type(field.type, name=field.name)
+    return table
+
+
+def _write_parquet(path: Path, tables: Iterable[pa.Table]) -> None:
+    rest = iter(tables)
+    head = next(rest)
+    with pq.ParquetWriter(path, head.schema) as out:
+        for table in chain([head], rest):
+            out.write_table(table)
+
+
+def wanted(path: Path, columns: Iterable[str] | None, dialect: Dialect | None = None) -> list[str]:
+    """The columns to read, each known to stand in the file. Errors: InputError."""
+    names = header(path, dialect=dialect)
+    if columns is None:
+        return names
+    listed = list(columns)
+    for name in listed:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+            near = near or [n for n in names if n.strip().lower() == name.strip().lower()]
+            hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
+            raise InputError(f"{path}: it has no column {name!r}; {hint}")
+    return listed
+
+
+def _no_rows(path: Path) -> InputError:
+    return InputError(f"{path}: it has a header and no rows; at least one row is needed")
+
+
+def _parquet(path: Path) -> pq.ParquetFile:
+    open_bytes(path).close()  # a missing file, a folder or a lack of permission is named as such
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError, ValueError):
+        raise InputError(f"{path}: not a readable Parquet file; save it again as Parquet or CSV") from None
+
+
+def _check_parquet(path: Path, wanted: list[str]) -> None:
+    file = _parquet(path)
+    if file.metadata.num_rows == 0:
+        raise _no_rows(path)
+    for name in wanted:
+        arrow_text.check_type(file.schema_arrow.field(name).type, name=name)
+    try:
+        for batch in file.iter_batches(batch_size=65_536, columns=wanted, use_threads=False):
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError):
+        raise _damaged(path) from None
+
+
+def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
+    file = _parquet(path)
+    for name in wanted:
+        arrow_text.check_type(file.schema_arrow.field(name).type, name=name)
+    try:
+        return file.read(columns=wanted)
+    except (pa.ArrowException, OSError, ValueError):
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path}: its Parquet data are damaged or not UTF-8; save it again as Parquet or CSV")

@@ -1,0 +1,237 @@
+"""Databases by name, so that nobody types or stores a password: the file that ``$SYNTH_SOURCES`` names is TOML::
+
+    [census]
+    address = "postgres://steward@db.example/census"
+    password_file = "/run/secrets/census"   # or password_env = "CENSUS_PASSWORD", or the driver's own ~/.pgpass
+    people = ["ann@example.org"]            # who may use it where people sign in; without it every steward
+    may_write = true                        # whether synthetic tables may be put there
+
+``@census`` then stands for the address wherever ``--source`` is asked for. It is looked up by the process that
+connects: what a job's folder, the ledger or a list of processes shows is the name.
+"""
+
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.errors import InputError, UsageError
+from synth.schema import names, regular_files
+from synth.schema.dialect import Dialect
+from synth.sources.engines.engine import Engine
+from synth.sources.engines.warehouse import WarehousePlace
+from synth.sources.formats import csv_reader, files
+from synth.sources.formats.cell_formats import Reading
+from synth.sources.formats.sniff_dialect import sniffed
+from synth.sources.formats.text_table import Table
+from synth.sources.table_source import CsvPlace, ParquetPlace, Place, place_of
+
+FEW = 500_000  # rows that are enough for a draft
+SMALL = 1 << 25  # bytes of a CSV file that is read whole
+KEYS = {"address", "password_file", "password_env", "people", "may_write"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Database:
+    """A database that an installation offers. ``shown``: its address without user and password."""
+
+    name: str
+    shown: str
+    may_write: bool = False
+    people: tuple[str, ...] | None = None
+
+    def open_to(self, person: str) -> bool:
+        """Whether somebody of that address may use it.
+
+        >>> Database(name="a", shown="", people=("ann@x.org",)).open_to("bob@x.org")
+        False
+        """
+        return self.people is None or any(fnmatchcase(person.lower(), p.lower()) for p in self.people)
+
+
+def databases() -> list[Database]:
+    """What the installation offers, in the file's order; nothing is connected to. Errors: InputError."""
+    return [
+        Database(name=n, shown=Engine(f["address"]).shown, may_write=f.get("may_write", False),
+                 people=tuple(f["people"]) if "people" in f else None)
+        for n, f in _file().items()
+    ]  # fmt: skip
+
+
+def address(source: str) -> str:
+    """The full address of ``@name``, password included where the file names one; any other address as it is.
+
+    Never to be shown or stored. Errors: InputError for an unknown name or a secret that cannot be read.
+
+    >>> address("duckdb:///people.duckdb")
+    'duckdb:///people.duckdb'
+    """
+    if not source.startswith("@"):
+        return source
+    wanted = names.canonical(source[1:])
+    found = next((entry for name, entry in _file().items() if names.canonical(name) == wanted), None)
+    if found is None:
+        raise InputError(f"source {source}: no database of this name; SYNTH_SOURCES names the file that lists them")
+    return _with_password(source, found)
+
+
+def check_bare(source: str) -> None:
+    """Errors: UsageError for an address of no known engine, or one with a password in it."""
+    Engine(source)
+    if urlsplit(source).password is not None or "password" in urlsplit(source).query.lower():
+        raise UsageError(
+            "source: leave the password out of the address; put it into ~/.pgpass, PGPASSWORD or the file that "
+            "SYNTH_SOURCES names"
+        )
+
+
+def tables(source: str) -> list[str]:
+    """Names of the tables and views at a source that its user may read, sorted. Errors: InputError, UsageError."""
+    return Engine(address(source)).tables()
+
+
+def place(table: str | Path, source: str | None) -> Place:
+    """Where a table lies: a file or folder, or a table at a source. Errors: InputError, UsageError."""
+    return place_of(table) if source is None else WarehousePlace(Engine(address(source)), str(table))
+
+
+def whole(
+    table: str | Path,
+    source: str | None,
+    *,
+    columns: list[str] | None = None,
+    few: int = FEW,
+    stated: Mapping[str, str | None] | None = None,
+) -> tuple[Table, list[str]]:
+    """A table's rows as text, checked for form, for a draft; and a note where it is so long that not all are taken.
+
+    Of more than ``2 * few`` rows every second, fourth, ... is kept, spread evenly over the table, so that memory does
+    not grow with it. ``columns`` must be there. A CSV file is read as it seems to be written (``Table.dialect``);
+    ``stated`` facts of its dialect are taken as they are. Errors: InputError, UsageError.
+    """
+    at = place(table, source)
+    dialect: Dialect | None = None
+    parts: Iterable[pa.Table]
+    if isinstance(at, WarehousePlace):
+        names = list(at.expression.schema().names)
+        at.check_form([*names, *(c for c in columns or () if c not in names)])
+        parts = (pa.Table.from_batches([b]) for b in at.source.batches(at._plainly(names)))
+    elif isinstance(at, ParquetPlace):
+        names = files.header(at.paths[0])
+        at.check_form([*names, *(c for c in columns or () if c not in names)])
+        parts = (pa.Table.from_batches([b]) for p in at.paths for b in pq.ParquetFile(p).iter_batches(columns=names))
+    else:
+        if isinstance(at, CsvPlace):
+            dialect = sniffed(at.path, **(stated or {}))
+        files.check_form(table, columns=columns, dialect=dialect)
+        if not isinstance(at, CsvPlace) or at.path.stat().st_size < SMALL:
+            found = files.read(table, reading=Reading(dialect=dialect))
+            found.dialect = dialect
+            return found, []
+        names = files.header(table, dialect=dialect)
+        parts = csv_reader.stream(at.path, names, dialect)
+    kept, step = thinned(parts, few=few)
+    note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
+    found = Table({n: kept.column(n) for n in names}, num_rows=kept.num_rows)
+    found.dialect = dialect
+    return found, [note] if step > 1 else []
+
+
+def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
+    """At least ``few`` and at most ``2 * few`` rows at equal steps, all where there are no more; and the step.
+
+    >>> blocks = [pa.table({"a": range(i, i + 5)}) for i in range(0, 20, 5)]
+    >>> kept, step = thinned(blocks, few=5)
+    >>> kept.column("a").to_pylist(), step
+    ([0, 2, 4, 6, 8, 10, 12, 14, 16, 18], 2)
+    """
+    kept: list[pa.Table] = []
+    step, seen, size = 1, 0, 0
+    for part in parts:
+        kept.append(part.take(np.arange(-seen % step, part.num_rows, step)))
+        seen, size = seen + part.num_rows, size + kept[-1].num_rows
+        while size > 2 * few:
+            whole = pa.concat_tables(kept)
+            kept, step = [whole.take(np.arange(0, size, 2))], 2 * step
+            size = kept[0].num_rows
+    if size == 0:
+        raise InputError("the table has columns and no rows; at least one row is needed")
+    return pa.concat_tables(kept), step
+
+
+def fetch(source: str | None, table: str, out: str | Path, *, columns: list[str]) -> None:
+    """Copies columns of a table, or of a folder's parts, into a Parquet file that this user alone may read.
+
+    Errors: InputError.
+    """
+    read = place(table, source).read(columns)
+    cells = {}
+    for name in read.names:
+        column = read.column(name)
+        cells[name] = column.values[column.codes]
+    with tempfile.TemporaryDirectory(dir=Path(out).parent) as private:  # nobody else may look in there
+        made = Path(private) / "copy.parquet"
+        files.write(made, cells)
+        made.chmod(0o600)
+        made.replace(out)
+
+
+def _file() -> dict[str, dict[str, Any]]:
+    """The file's entries, checked; none without a file. Errors: InputError."""
+    named = os.environ.get("SYNTH_SOURCES")
+    if not named:
+        return {}
+    path = Path(named).expanduser()
+    try:
+        plain = tomllib.loads(regular_files.text(path))
+    except OSError as error:
+        raise InputError(f"sources {path}: {error.strerror or 'cannot be read'}; correct SYNTH_SOURCES") from None
+    except (ValueError, RecursionError):  # also of a number of thousands of digits
+        raise InputError(f"sources {path}: not a TOML file; see docs/app.md for its form") from None
+    for name, entry in plain.items():
+        _check(path, name, entry)
+    if len({names.canonical(name) for name in plain}) < len(plain):
+        raise InputError(f"sources {path}: two names are spellings of one; keep one of them")
+    return plain
+
+
+def _check(path: Path, name: str, entry: Any) -> None:
+    """Errors: InputError naming the entry and the rule, never what a secret says."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("address"), str) or set(entry) - KEYS:
+        raise InputError(f"sources {path}: {name} needs an address and knows {', '.join(sorted(KEYS - {'address'}))}")
+    try:
+        check_bare(entry["address"])
+    except UsageError as error:
+        raise InputError(f"sources {path}: {name}: {error}") from None
+    people, secrets = entry.get("people", []), [entry.get(k, "") for k in ("password_file", "password_env")]
+    if not isinstance(people, list) or not all(isinstance(v, str) for v in [*people, *secrets]) or all(secrets):
+        raise InputError(f"sources {path}: {name}: people is a list of addresses; name a password's file or variable")
+    if not isinstance(entry.get("may_write", False), bool):
+        raise InputError(f"sources {path}: {name}: may_write must be true or false")
+
+
+def _with_password(source: str, entry: dict[str, Any]) -> str:
+    password = None
+    if "password_file" in entry:
+        try:
+            password = regular_files.text(Path(entry["password_file"]).expanduser()).rstrip("\n")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"source {source}: its password_file cannot be read; correct SYNTH_SOURCES") from None
+    elif "password_env" in entry:
+        password = os.environ.get(entry["password_env"])
+        if password is None:
+            raise InputError(f"source {source}: the variable {entry['password_env']} is not set; set its password")
+    if password is None:
+        return str(entry["address"])
+    parts = urlsplit(entry["address"])
+    user, _, host = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()

@@ -1,0 +1,1 @@
+"""Rows as positions: encoding, the spill beyond memory, persons, tables of counts."""

@@ -1,0 +1,206 @@
+"""Many tables of counts in one pass over rows.
+
+Tables that share columns are counted together: a *block* is a joint table of several groupings, small enough for the
+processor's cache; it is counted once per row, and every table inside it is a sum over its other axes. Sums of whole
+numbers are exact, so that the counts do not depend on the blocks.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations_with_replacement
+from math import prod
+
+import numpy as np
+
+from synth.sources.rows.encoded import Grouping, Tables
+
+STEP = 1 << 18  # most rows counted at a time
+HELD = 1 << 25  # most bin codes (4 bytes each) held at a time
+LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather than by a lookup table
+BLOCK = 1 << 16  # most cells of a block of several tables (8 bytes each)
+AXES = 32  # most groupings of a block: arrays have no more axes, and groupings of a single bin never fill it
+
+
+class Tally:
+    """Counts of ``tables``, filled batch by batch.
+
+    >>> from synth.questions import Bins
+    >>> tally = Tally([[Bins.each("A", 2), Bins.each("B", 2)], [Bins.each("B", 2)]])
+    >>> tally.add({"A": np.array([0, 1, 1]), "B": np.array([1, 1, 0])})
+    >>> [t.tolist() for t in tally.tables()]
+    [[0, 1, 1, 1], [1, 2]]
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.groupings, self._axes = distinct(tables)
+        self._bins = [Binner(g) for g in self.groupings]
+        sizes = [b.size for b in self._bins]
+        self._blocks = cover(self._axes, sizes)
+        self._shapes = [tuple(sizes[i] for i in block) for block in self._blocks]
+        self._joint = [np.zeros(prod(shape), dtype=np.int64) for shape in self._shapes]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a batch must hold."""
+        return list(dict.fromkeys(g.column for g in self.groupings))
+
+    @property
+    def step(self) -> int:
+        """Most rows of a batch, so that its bin codes stay within ``HELD``."""
+        return max(min(STEP, HELD // max(len(self.groupings), 1)), 1)
+
+    def add(self, batch: Mapping[str, np.ndarray]) -> None:
+        """Counts the rows of a batch: positions of at most ``step`` rows by column, of any whole-number type."""
+        codes = [b.codes(batch[g.column]) for g, b in zip(self.groupings, self._bins, strict=True)]
+        for block, shape, joint in zip(self._blocks, self._shapes, self._joint, strict=True):
+            add([codes[i] for i in block], shape, joint)
+
+    def tables(self) -> list[np.ndarray]:
+        """Each table's counts so far, int64 (cells,)."""
+        found = zip(self._axes, holders(self._axes, self._blocks), strict=True)
+        return [self._table(axes, at) for axes, at in found]
+
+    def _table(self, axes: tuple[int, ...], at: int) -> np.ndarray:
+        return part(self._joint[at].reshape(self._shapes[at]), self._blocks[at], axes, self.groupings)
+
+
+def count(batches: Iterable[Mapping[str, np.ndarray]], tally: Tally) -> list[np.ndarray]:
+    """The tally's tables over all batches."""
+    for batch in batches:
+        tally.add(batch)
+    return tally.tables()
+
+
+def part(joint: np.ndarray, block: Sequence[int], axes: Sequence[int], groupings: Sequence[Grouping]) -> np.ndarray:
+    """One table of a block's joint counts: other axes summed out, left-out bins cut off, axes in the table's order."""
+    wanted = list(dict.fromkeys(axes))
+    summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
+    order = [g for g in block if g in wanted]
+    table = np.transpose(summed, [order.index(g) for g in wanted])
+    table = table[tuple(slice(groupings[g].size) for g in wanted)]
+    if len(wanted) < len(axes):  # a grouping that stands twice: its table is a diagonal
+        whole = np.zeros([groupings[g].size for g in axes], dtype=np.int64)
+        index = np.indices(table.shape)
+        whole[tuple(index[wanted.index(g)] for g in axes)] = table
+        table = whole
+    return np.ascontiguousarray(table).reshape(-1)
+
+
+def distinct(tables: Tables) -> tuple[list[Grouping], list[tuple[int, ...]]]:
+    """The groupings of the tables, equal ones once, and for each table which of them its axes are."""
+    known: dict[tuple[str, bytes, bytes], int] = {}
+    groupings: list[Grouping] = []
+    axes = []
+    for table in tables:
+        at = []
+        for bins in table:
+            key = (bins.column, bins.starts.tobytes(), bins.groups.tobytes())
+            if key not in known:
+                known[key] = len(groupings)
+                groupings.append(bins)
+            at.append(known[key])
+        axes.append(tuple(at))
+    return groupings, axes
+
+
+def cover(axes: Sequence[tuple[int, ...]], sizes: Sequence[int], *, most: int = BLOCK) -> list[tuple[int, ...]]:
+    """Sets of groupings such that each table lies in one, few of them, with at most ``most`` cells where possible.
+
+    Greedy: a block starts from the largest table left and takes the grouping that brings in most pairs left.
+
+    >>> cover([(0, 1), (0, 2), (1, 2), (3,)], [2, 3, 4, 100_000])
+    [(3,), (0, 1, 2)]
+    """
+    left = np.zeros((len(sizes), len(sizes)), dtype=bool)  # pairs not covered yet; single columns on the diagonal
+    longer = []
+    for table in axes:
+        members = sorted(set(table))
+        if len(members) > 2:
+            longer.append(members)
+        left[members[0], members[-1]] = left[members[-1], members[0]] = True
+    lengths = np.array(sizes, dtype=np.float64)
+    cells = np.where(np.eye(len(sizes), dtype=bool), lengths[:, None], np.outer(lengths, lengths))
+    starts = sorted(longer, key=lambda m: -prod(sizes[i] for i in m))
+    starts += [
+        list({int(i), int(j)})
+        for i, j in zip(*np.unravel_index(np.argsort(-cells, axis=None), cells.shape), strict=True)
+    ]
+    blocks = []
+    for k, start in enumerate(starts):
+        if k >= len(longer) and not left[start[0], start[-1]]:
+            continue
+        block = _grown(list(start), left, lengths, most)
+        left[np.ix_(block, block)] = False
+        blocks.append(tuple(sorted(block)))
+    return blocks
+
+
+def holders(axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]]) -> list[int]:
+    """For each table the first block that it lies in; time grows with tables and pairs, not with their product.
+
+    >>> holders([(1, 0), (3,), (0, 1, 2)], [(3,), (0, 1, 2)])
+    [1, 0, 1]
+    """
+    first: dict[tuple[int, int], int] = {}
+    for at, block in enumerate(blocks):
+        for pair in combinations_with_replacement(sorted(block), 2):
+            first.setdefault(pair, at)
+    found = []
+    for table in axes:
+        members = sorted(set(table))
+        if len(members) <= 2:
+            found.append(first[members[0], members[-1]])
+        else:
+            found.append(next(at for at, block in enumerate(blocks) if set(members) <= set(block)))
+    return found
+
+
+def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -> list[int]:
+    """The block with further groupings, as long as they bring in tables left and leave it small."""
+    while len(block) < AXES:
+        room = lengths * float(np.prod(lengths[block])) <= most
+        gain = left[block].sum(0) + np.diagonal(left)
+        gain = np.where(room, gain, 0)
+        gain[block] = 0
+        best = int(np.argmax(gain))
+        if gain[best] == 0:
+            return block
+        block.append(best)
+    return block
+
+
+class Binner:
+    """The bin of every position of one grouping; rows that it leaves out get a bin of their own behind the others."""
+
+    def __init__(self, grouping: Grouping) -> None:
+        groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
+        self.size = int(groups.max()) + 1
+        self._starts = grouping.starts
+        kind = np.min_scalar_type(self.size)
+        self._groups = groups.astype(kind)
+        self._lookup: np.ndarray | None = None
+        if grouping.cells <= LOOKUP:
+            widths = np.diff(np.append(grouping.starts, grouping.cells))
+            self._lookup = np.repeat(self._groups, widths)
+        listed = self._lookup is not None and np.array_equal(self._lookup, np.arange(grouping.cells))
+        self._same = listed
+
+    def codes(self, positions: np.ndarray) -> np.ndarray:
+        """The bin of each row, (n,), whole numbers from 0 to ``size - 1``."""
+        if self._same:
+            return positions
+        if self._lookup is not None:
+            return self._lookup[positions]
+        return self._groups[np.searchsorted(self._starts, positions, side="right") - 1]
+
+
+def add(codes: Sequence[np.ndarray], shape: tuple[int, ...], joint: np.ndarray) -> None:
+    """Adds rows, given by their bin on each axis, to flat joint counts."""
+    kind = np.dtype(np.int16 if len(joint) < 1 << 15 else np.int32 if len(joint) < 1 << 31 else np.int64)
+    flat: np.ndarray = codes[0].astype(kind)
+    for axis, size in zip(codes[1:], shape[1:], strict=True):
+        np.multiply(flat, kind.type(size), out=flat)
+        np.add(flat, axis.astype(kind, copy=False), out=flat)
+    if len(flat) < len(joint) // 4:
+        np.add.at(joint, flat.astype(np.intp), 1)
+    else:
+        joint += np.bincount(flat, minlength=len(joint))

@@ -1,0 +1,215 @@
+"""Where a private table lies, and the way from there to encoded rows. Nothing is opened before it is asked for."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.errors import InputError
+from synth.schema.codec import Draws, Encoded
+from synth.schema.table import Schema
+from synth.sources.engines import duckdb
+from synth.sources.engines.duckdb import parquet_files
+from synth.sources.formats import csv_reader as delimited
+from synth.sources.formats import files
+from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.text_table import Digest, Table, from_frame
+from synth.sources.rows.encoding import Batch, Encoder, plain, tables
+from synth.sources.rows.persons import Persons
+from synth.sources.rows.sketch import Sketch
+
+MOST_COMPARED = 1 << 21  # rows; a longer table is not compared with those charged before
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An encoded table; ``persons``, of every row, where they were asked for; ``digest`` None where there is none."""
+
+    encoded: Encoded
+    persons: Persons | None
+    digest: bytes | None
+
+
+class Place(ABC):
+    """A table somewhere. ``engine``: the word that the ledger and the card have for what reads and counts it."""
+
+    engine = "frames"
+    delimited = False  # whether the schema's dialect is about its texts
+    reading: Reading
+
+    def under(self, schema: Schema) -> Self:
+        """The same place, whose texts are read as the schema says they are written."""
+        told: Any = self  # every place is a dataclass
+        return replace(told, reading=Reading.of(schema, delimited=self.delimited))
+
+    @property
+    @abstractmethod
+    def name(self) -> str | None:
+        """What the table is charged under unless a name is declared; never a credential. None: it has no name."""
+
+    @abstractmethod
+    def check_form(self, columns: Sequence[str]) -> None:
+        """Finds faults of form and keeps no value. Errors: InputError."""
+
+    @abstractmethod
+    def read(self, columns: Sequence[str]) -> Table:
+        """All rows of some columns, as text, in memory."""
+
+    @abstractmethod
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+        """The measured columns, and ``raw`` ones, some rows at a time."""
+
+    def encoded(self, schema: Schema, draws: Draws, *, person: str | None, key: bytes) -> Opened:
+        """All rows, encoded. ``key``: of the table's fingerprint."""
+        names = [*schema.measured(), *([person] if person else [])]
+        digest: Digest = Sketch(key, names, most=MOST_COMPARED)
+        encoder = Encoder(schema, draws, person=person, digest=digest)
+        for batch in self.batches(schema, names[len(schema.measured()) :]):
+            encoder.add(batch)
+        self.feed(digest, names)
+        return Opened(encoder.encoded, encoder.persons, None if digest.full else digest.value())
+
+    def feed(self, digest: Digest, columns: Sequence[str]) -> None:  # noqa: B027
+        """Gives the digest what the batches did not: nothing where they were text."""
+
+
+@dataclass(frozen=True)
+class FramePlace(Place):
+    """A data frame."""
+
+    frame: pd.DataFrame
+    reading: Reading = PLAIN
+
+    @property
+    def name(self) -> None:
+        """A frame has none."""
+
+    def check_form(self, columns: Sequence[str]) -> None:
+        """Errors: InputError for an absent column or a type without text."""
+        absent = [c for c in columns if c not in list(self.frame.columns)]
+        if absent:
+            raise InputError(f"the frame has no column {', '.join(absent)}, which the schema names; rename or drop it")
+        from_frame(self.frame[list(columns)])
+
+    def read(self, columns: Sequence[str]) -> Table:
+        """The frame's columns as text."""
+        return from_frame(self.frame[list(columns)]).read_by(self.reading)
+
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+        """All rows at once: they are in memory anyway."""
+        yield Batch(table=self.read([*schema.measured(), *raw]))
+
+
+@dataclass(frozen=True)
+class FilePlace(Place):
+    """An Excel file, read whole."""
+
+    path: Path
+    reading: Reading = PLAIN
+
+    @property
+    def name(self) -> str:
+        """The canonical path."""
+        return str(self.path.resolve())
+
+    def check_form(self, columns: Sequence[str]) -> None:
+        """One pass over the file. Errors: InputError."""
+        files.check_form(self.path, columns=columns, dialect=self.reading.dialect)
+
+    def read(self, columns: Sequence[str]) -> Table:
+        """The columns as text."""
+        return files.read(self.path, columns=columns, reading=self.reading)
+
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+        """All rows at once."""
+        yield Batch(table=self.read([*schema.measured(), *raw]))
+
+
+@dataclass(frozen=True)
+class CsvPlace(FilePlace):
+    """A CSV file, plain or gzipped, parsed block by block by the reader that checks its form."""
+
+    engine = "arrow"
+    delimited = True
+
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+        """Some megabytes of cells at a time."""
+        parts = tables(delimited.stream(self.path, [*schema.measured(), *raw], self.reading.dialect))
+        return plain(part.read_by(self.reading) for part in parts)
+
+
+@dataclass(frozen=True)
+class ParquetPlace(FilePlace):
+    """A Parquet file, or all those of a folder as one table, read and encoded by DuckDB."""
+
+    engine = "duckdb"
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in the order of their names. Errors: InputError when a folder has none."""
+        return parquet_files(self.path)
+
+    def check_form(self, columns: Sequence[str]) -> None:
+        """One pass over every file; their columns must have the same types. Errors: InputError."""
+        types = self.types(columns)
+        for path in self.paths:
+            if self.path.is_dir() and pq.ParquetFile(path).metadata.num_rows == 0:
+                continue
+            files.check_form(path, columns=columns)
+        if self.num_rows == 0:
+            raise InputError(f"{self.path}: it has columns and no rows; at least one row is needed")
+        assert types is not None
+
+    def types(self, columns: Sequence[str]) -> pa.Schema:
+        """The columns' types, the same in every file. Errors: InputError."""
+        found: pa.Schema | None = None
+        for path in self.paths:
+            files.wanted(path, columns)
+            own = pa.schema([pq.read_schema(path).field(n).remove_metadata().with_nullable(True) for n in columns])
+            if found is not None and own != found:
+                odd = next(n for n in columns if own.field(n).type != found.field(n).type)
+                raise InputError(f"{path}: column {odd} is of another type in the folder's first file; write all alike")
+            found = own
+        assert found is not None
+        return found
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all files: private."""
+        return sum(pq.ParquetFile(p).metadata.num_rows for p in self.paths)
+
+    def read(self, columns: Sequence[str]) -> Table:
+        """The columns as text."""
+        whole = pa.concat_tables([pq.read_table(p, columns=list(columns)) for p in self.paths])
+        return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
+
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
+        """As DuckDB hands them over."""
+        names = [*schema.measured(), *raw]
+        found = duckdb.batches(self.paths, self.types(names), schema, raw=raw)
+        return (replace(part, table=part.table.read_by(self.reading)) for part in found)
+
+    def feed(self, digest: Digest, columns: Sequence[str]) -> None:
+        """The texts of a table short enough to be compared."""
+        if self.num_rows > MOST_COMPARED:
+            digest.give_up()
+            return
+        for path in self.paths:
+            for table in tables(pq.ParquetFile(path).iter_batches(columns=list(columns))):
+                digest.add(table)
+
+
+def place_of(table: str | Path | pd.DataFrame) -> Place:
+    """The place of a frame, a file or a folder. Errors: InputError for a name of no known kind."""
+    if isinstance(table, pd.DataFrame):
+        return FramePlace(table)
+    path = Path(table)
+    if path.is_dir():
+        return ParquetPlace(path)
+    known = {"csv": CsvPlace, "parquet": ParquetPlace, "xlsx": FilePlace}
+    return known[files.kind(path)](path)
