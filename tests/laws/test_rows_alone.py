@@ -119,6 +119,8 @@ def texts(beside: list[str]) -> tuple[pa.Table, pa.Table]:
 def test_rows_of_text_are_read_alone(source, hostile, tmp_path):
     if source != "parquet" and hostile == "100,000 new texts":
         pytest.skip("the codec's own law has them for all texts")
+    if source == "categories" and hostile == "NUL":
+        pytest.skip("pandas itself takes a text and the same with NUL for one category when it makes such a frame")
     rows, beside = texts(HOSTILE[hostile])
     check(SOURCES[source](tmp_path), rows, beside, pa.concat_tables([rows, beside]))
 

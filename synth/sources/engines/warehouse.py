@@ -179,6 +179,8 @@ def _fetched(cell: Any, kind: Any) -> Any:
     elif kind.is_timestamp() and kind.timezone is None:
         first, last = ibis.timestamp("0001-01-01 00:00:00"), ibis.timestamp("9999-12-31 23:59:59")
         text = cell.cast("string").substr(0, 19).replace(" ", "T")
+        if kind.scale == 9:  # years 1677 to 2262 all; an engine cannot compare nanoseconds with the year 1
+            return text
     else:
         return cell.cast("string")
     return ibis.cases((cell.isnull(), ibis.null("string")), (cell.between(first, last), text), else_=BEYOND)
