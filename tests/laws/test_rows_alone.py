@@ -100,13 +100,19 @@ def in_file(tmp_path: Path, ending: str) -> Callable[[pa.Table], Place]:
     return place
 
 
+def categories(column: pa.ChunkedArray) -> pd.Categorical:
+    """By codes: pandas' own ``astype`` takes a text and the same text with NUL for one category."""
+    coded = column.combine_chunks().dictionary_encode()
+    return pd.Categorical.from_codes(coded.indices.fill_null(-1).to_numpy(), categories=coded.dictionary.to_pylist())
+
+
 SOURCES = {
     "csv": lambda p: in_file(p, ".csv"),
     "gz": lambda p: in_file(p, ".csv.gz"),
     "parquet": lambda p: in_file(p, ".parquet"),
     "arrow frame": lambda _: lambda t: FramePlace(t.to_pandas(types_mapper=pd.ArrowDtype)),
     "object frame": lambda _: lambda t: FramePlace(t.to_pandas()),
-    "categories": lambda _: lambda t: FramePlace(t.to_pandas().astype("category")),
+    "categories": lambda _: lambda t: FramePlace(pd.DataFrame({n: categories(t.column(n)) for n in t.column_names})),
 }
 
 
@@ -119,8 +125,6 @@ def texts(beside: list[str]) -> tuple[pa.Table, pa.Table]:
 def test_rows_of_text_are_read_alone(source, hostile, tmp_path):
     if source != "parquet" and hostile == "100,000 new texts":
         pytest.skip("the codec's own law has them for all texts")
-    if source == "categories" and hostile == "NUL":
-        pytest.skip("pandas itself takes a text and the same with NUL for one category when it makes such a frame")
     rows, beside = texts(HOSTILE[hostile])
     check(SOURCES[source](tmp_path), rows, beside, pa.concat_tables([rows, beside]))
 

@@ -21,6 +21,8 @@ MOST = 0.95  # of the rows with a value fit a form, or it is none
 WORDS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "-", "--", ".")
 NINES = (999, 9999, 99999, -999, -9999)
 PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
+CODE = r"^[A-Za-z][0-9]+([.,][0-9]+)?$"  # V45 among 250.83: a list of codes, in which numbers are names too
+FEW_CODES = 2
 DATED = r"^[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4}(?: |$)"
 DAYS = ("dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy", "dd-mm-yyyy", "mm-dd-yyyy", "yyyy/mm/dd", "yyyy.mm.dd", "dd.mm.yy",
         "dd/mm/yy", "mm/dd/yy")  # fmt: skip
@@ -165,6 +167,8 @@ def _numbers(seen: Seen) -> list[Numbers] | None:
         return None
     marked = pc.match_substring_regex(seen.values, r"^[+-]?[0-9]*[.,' \x{a0}\x{202f}][0-9]")
     if not pc.any(marked).as_py():
+        return None
+    if len(set(seen.values.filter(pc.match_substring_regex(seen.values, CODE)).to_pylist())) > FEW_CODES:
         return None
     fits = []
     for form in [Numbers(), Numbers(",", None), *GROUPED]:
