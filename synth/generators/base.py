@@ -7,7 +7,7 @@ post-processing, free, repeatable. Neither ever sees a row.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, nextafter, sqrt
+from math import inf, nextafter, pi, sqrt
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -78,6 +78,12 @@ class Setting:
         """Noise of one table of counts (or sum of vectors) that takes this share of mu**2, rounded up."""
         size = self.signed if signed else self.sensitivity
         return nextafter(size / (self.mu * sqrt(share)), inf)
+
+    @property
+    def pick(self) -> float:
+        """mu of a pick among tables whose scores have a scale of one row (mechanisms/search.md)."""
+        moved = self.signed or sqrt(2) * self.sensitivity  # rows; the most, where nobody said
+        return 2 * moved * sqrt(pi / 8) * (1 + 2.0**-20)
 
     def share(self, sigma: float) -> float:
         """Share of mu**2 that one table of counts with this noise takes."""

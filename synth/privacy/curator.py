@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from synth.errors import BudgetError
 from synth.privacy.accounting.composition import (
-    GAUSSIAN,
+    BY_GAUSSIAN,
     Event,
     calibrate,
     epsilon_of,
@@ -149,9 +149,9 @@ class Curator:
         return epsilon, delta
 
     def _check_budget(self, asked: list[Event]) -> None:
-        """Refuses what would pass the grant: mu**2 among Gaussian events, else the epsilon of all together."""
+        """Refuses what would pass the grant: mu**2 among Gaussian events and choices, else the epsilon of all."""
         grant, events = self._grant, [*self._events, *asked]
-        if any(e.kind != GAUSSIAN for e in events):
+        if any(e.kind not in BY_GAUSSIAN for e in events):
             self._check_epsilon(events)
         elif total_mu(events) > grant.mu * (1 + SLACK):
             left = max(0.0, grant.mu**2 - total_mu(self._events) ** 2)

@@ -6,13 +6,14 @@ from synth.questions.external import External, ExternalRelease
 from synth.questions.features import Fourier, Gradients, Tensors, Term
 from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
 from synth.questions.paths import GaussianKernel, Path, PathRelease, ProductKernel
+from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
 from synth.questions.tables import Bins, Counts, CountsRelease, Marginal
 from synth.questions.values import Values, ValuesRelease
 from synth.questions.votes import TaughtRelease, Teachers, Votes, VotesRelease
 
-Question = Counts | Values | Slices | Embedding | Path | External | Choice | Step | Votes
+Question = Counts | Values | Slices | Embedding | Path | External | Choice | Search | Step | Votes
 Release = (
     CountsRelease
     | ValuesRelease
@@ -21,6 +22,7 @@ Release = (
     | PathRelease
     | ExternalRelease
     | ChoiceRelease
+    | SearchRelease
     | StepRelease
     | DescentRelease
     | VotesRelease
@@ -50,6 +52,8 @@ __all__ = [
     "ProductKernel",
     "Question",
     "Release",
+    "Search",
+    "SearchRelease",
     "Slices",
     "SlicesRelease",
     "Step",

@@ -88,14 +88,15 @@ def compiled(schema: Schema) -> Schema:
 
 
 def question_of(schema: Schema, *, seed: int) -> Counts:
-    """Every column alone, every pair on random groups that may leave positions out, and one table of three."""
+    """Every column alone, every pair on random groups that may leave positions out, and tables of three and four."""
     rng = np.random.default_rng(seed)
     columns = schema.measured()
     bins = {n: grouped(n, c.cells, rng) for n, c in columns.items()}
     names = list(columns)
     tables = [(Bins.each(n, c.cells),) for n, c in columns.items()]
     tables += [(bins[a], bins[b]) for i, a in enumerate(names) for b in names[i + 1 :]]
-    tables.append((bins["t"], bins["i"], bins["d"]))
+    tables += [(bins["t"], bins["i"], bins["d"]), (bins["m"], bins["i"], bins["k"]), (bins["k"], bins["t"], bins["x"])]
+    tables += [(bins["d"], bins["t"], bins["i"], bins["k"])]
     return Counts(purpose="law", marginals=tuple(Marginal(bins=t, sigma=2.0) for t in tables))
 
 

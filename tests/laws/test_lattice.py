@@ -26,6 +26,7 @@ from synth.questions import (
     Marginal,
     Path,
     ProductKernel,
+    Search,
     Slices,
     Step,
     Teachers,
@@ -164,6 +165,15 @@ def test_a_choice_tells_a_number_among_the_public_candidates():
         assert 0 <= index < 3
 
 
+def test_a_search_tells_numbers_of_the_public_candidates():
+    asked = Search(purpose="t", bins=(A, B), tables=np.array([[0, -1], [0, 1], [1, -1]]), scale=50.0, picks=2,
+                   expected=np.full(163, 25), handicap=np.zeros(3, dtype=np.int64))  # fmt: skip
+    for table in (LARGE, SMALL):
+        chosen = mechanisms()[Search].answer(asked, table, SystemNoise()).chosen
+        assert len(set(chosen)) == 2
+        assert all(isinstance(i, int) and 0 <= i < 3 for i in chosen)
+
+
 @pytest.mark.slow
 def test_opendps_tables_are_whole_numbers():
     pytest.importorskip("mbi", reason="the extra [peers] is not installed")
@@ -174,7 +184,7 @@ def test_opendps_tables_are_whole_numbers():
 
 
 def test_every_mechanism_is_looked_at_here():
-    assert set(mechanisms()) == {type(q) for q in QUESTIONS.values()} | {Choice, External}
+    assert set(mechanisms()) == {type(q) for q in QUESTIONS.values()} | {Choice, External, Search}
 
 
 @pytest.mark.slow

@@ -8,9 +8,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from synth.evaluate.audit.neighbours import Positions
-from synth.mechanisms import selection
+from synth.mechanisms import search, selection
 from synth.questions import (
     Bins,
     ChoiceRelease,
@@ -18,6 +19,7 @@ from synth.questions import (
     EmbeddingRelease,
     ExternalRelease,
     PathRelease,
+    SearchRelease,
     SlicesRelease,
     StepRelease,
 )
@@ -50,8 +52,19 @@ def ratio(release: Any, one: Positions, other: Positions) -> float:
             laws = [selection.scores(release.question, t) / release.question.scale for t in (one, other)]
             logs = [s - s.max() - np.log(np.exp(s - s.max()).sum()) for s in laws]
             return float(logs[0][release.index] - logs[1][release.index])
+        case SearchRelease():
+            return _picks(release, one) - _picks(release, other)
         case _:
             return 0.0
+
+
+def _picks(release: SearchRelease, rows: Positions) -> float:
+    """The logarithm of the chance of these picks, one after the other."""
+    left, total = search.scores(release.question, rows) / release.question.scale, 0.0
+    for index in release.chosen:
+        total += float(left[index] - logsumexp(left))
+        left[index] = -np.inf
+    return total
 
 
 def _normal(values: np.ndarray, one: np.ndarray, other: np.ndarray, sigma: float) -> float:

@@ -39,9 +39,9 @@ def headed(
     them than noise lets it learn. A logit needs none. And where components are few rows each, a mixture's own
     conditional of the target follows noise; the logit adds up what each column tells of the target.
     """
-    answers = averaged(
-        a for r in tables for a in zip(r.question.marginals, r.values, strict=True) if len(a[0].bins) == 2
-    )
+    everything = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
+    answers = averaged(a for a in everything if len(a[0].bins) == 2)
+    larger = [a for a in everything if len(a[0].bins) > 2 and target in a[0].columns]
     goal = target if target is not None and _suits(target, groups, answers) else None
     turns = _turns(misses(model, groups, answers), groups, goal)
     if goal is not None:
@@ -55,11 +55,37 @@ def headed(
         final = column == goal
         seen = [s for n, s in _seen(column, groups, answers, model.total) if final or n in partners]
         own = probs[component].astype(float)
-        base, learnt = (heads.BASE, ROUNDS) if final else (1.0, 0)
-        head = fit_head.fit(column, seen, codes, own, sizes, total=model.total, base=base, learnt=learnt)
+        learnt = ROUNDS if final else 0
+        bases = (1.0,) if not final else (heads.BASE, 1.0) if larger else (heads.BASE,)
+        tried = [fit_head.fit(column, seen, codes, own, sizes, total=model.total, base=b, learnt=learnt) for b in bases]
+        head = min(tried, key=lambda h: _error(h, larger, groups, codes, own, model.total)) if final else tried[0]
         heads.draw_in_turn([head], model.probs, component, codes, rng=rng)
         model = replace(model, heads=(*model.heads, head))
     return model
+
+
+def _error(
+    head: heads.Head, answers: Sequence[Answer], groups: Groups, codes: np.ndarray, own: np.ndarray, total: float
+) -> float:
+    """Squared error of a head's tables of more than two columns, on the rows it was fitted on, each over its noise.
+
+    A start that is tempered forgets some of what components know of several columns together: where tables tell that
+    this is more than noise, the start is kept as it is.
+    """
+    law = head.probabilities(codes, own)
+    names, out = list(groups), 0.0
+    for marginal, values in answers:
+        place = marginal.columns.index(head.column)
+        flat = np.zeros(len(codes), dtype=np.int64)
+        for bins in (b for b in marginal.bins if b.column != head.column):
+            flat = flat * bins.size + _bins_of(groups[bins.column], bins.groups)[codes[:, names.index(bins.column)]]
+        mine = _bins_of(groups[head.column], marginal.bins[place].groups)
+        classes = np.zeros((len(codes), marginal.bins[place].size))
+        np.add.at(classes.T, mine, law.T)
+        goal = np.moveaxis(values, place, -1).reshape(-1, classes.shape[1])
+        made = np.stack([np.bincount(flat, weights=c, minlength=len(goal)) for c in classes.T], axis=1)
+        out += float(((made * (total / len(codes)) - goal) ** 2).sum()) / marginal.sigma**2
+    return out
 
 
 def averaged(answers: Iterable[Answer]) -> list[Answer]:

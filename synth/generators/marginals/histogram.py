@@ -46,7 +46,7 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
     first = [r for r in releases if r.question.purpose == PURPOSE]
     total = _total(first, setting)
     found = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
-    for release in releases:
+    for release in (r for r in releases if isinstance(r, CountsRelease)):
         for marginal, values in zip(release.question.marginals, release.values, strict=True):
             name = marginal.columns[0]
             counts = values.astype(float).reshape(-1)

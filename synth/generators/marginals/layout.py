@@ -100,7 +100,9 @@ def _square(answers: list[Answer]) -> tuple[list[Answer], list[_Sheet]]:
 
 def _place(sheets: list[_Sheet], marginal: Marginal, values: np.ndarray) -> None:
     """Puts a table where it wastes least, upright or turned; opens a new sheet rather than waste much."""
-    row, col, flat = marginal.bins[:1], marginal.bins[1:], values.reshape(values.shape[0], -1)
+    half = max(len(marginal.bins) // 2, 1)
+    row, col = marginal.bins[:half], marginal.bins[half:]
+    flat = values.reshape(prod(b.size for b in row), -1)
     options = [
         (s.growth(*sides), i, turned)
         for i, s in enumerate(sheets)

@@ -1,13 +1,14 @@
-"""`mixture`: noisy one- and two-way tables on merged bins, fitted by a mixture of product distributions."""
+"""`mixture`: noisy tables of one, two and more columns on merged bins, fitted by a mixture of product distributions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.marginals import calendar, layout, oneway_queries, pair_queries, second_round
+from synth.generators.marginals import calendar, higher_order, layout, oneway_queries, pair_queries, second_round
 from synth.generators.marginals import fit_mixture as fitting
 from synth.generators.marginals.choose_heads import headed
 from synth.generators.marginals.combine import sharpen
@@ -15,57 +16,94 @@ from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.method import Method
 from synth.generators.product_mixture.column import Axis, within_groups
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import SHARE, Range
-from synth.questions import CountsRelease
+from synth.generators.ranges import SHARE, Between, Range
+from synth.questions import Counts, CountsRelease, SearchRelease
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
+LEFT = 1e-4  # of the tables' budget: less is not worth another question
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture(Method):
-    """The flagship: all pairs of columns at once, no private selection, fitted in seconds on one core.
+    """The flagship: all pairs of columns at once, then the tables of more columns that a private search finds missed.
 
     ``oneway_share``: part of mu**2 for one-way counts; what trees leave of it goes to the tables.
-    ``plan``: which tables are asked for. ``options``: the fit.
+    ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``plan``,
+    ``beyond``: which tables are asked for. ``options``: the fit.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
     name: str = "mixture"
     barrier: str = "B1"
-    summary: str = "noisy tables of one and two columns, fitted by a mixture of product distributions"
-    reads: tuple[type, ...] = (CountsRelease,)
+    summary: str = "noisy tables of one, two and more columns, fitted by a mixture of product distributions"
+    reads: tuple[type, ...] = (CountsRelease, SearchRelease)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     oneway_share: float = 0.33
+    order: int = 4
+    rounds: int = 2
     plan: pair_queries.Plan = field(default_factory=pair_queries.Plan)
+    beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     options: fitting.Options = field(default_factory=fitting.Options)
     ranges: ClassVar[Mapping[str, Range]] = {
-        "oneway_share": SHARE,
+        "oneway_share": SHARE, "order": Between(2, 4), "rounds": Between(0, 20),
     }  # fmt: skip
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
-        """One-way counts of every column, then tables of pairs on bins merged by these counts."""
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+        """One-way counts of every column, tables of pairs on bins merged by these counts, then what these miss."""
+        return self._measure(ask, setting, progress, fitted=True)
+
+    def check(self, ask: Ask, setting: Setting) -> None:
+        """As every method's, without fits between the questions: they decide what is asked, not its price."""
+        self.check_options()
+        self.check_schema(setting.schema)
+        self._measure(ask, setting, lambda _: None, fitted=False)
+
+    def _measure(self, ask: Ask, setting: Setting, progress: Progress, *, fitted: bool) -> list[Any]:
         progress(0.0)
         alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
         share = SAFE if alone else SAFE * self.oneway_share
-        releases = oneway_queries.measure(ask, setting, share=share, whole=alone)
-        progress(0.5)
+        releases: list[Any] = oneway_queries.measure(ask, setting, share=share, whole=alone)
+        progress(0.3)
         total, found = estimate(releases, setting)
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
-        first = left
         question = None if alone else pair_queries.question(found, total, setting, share=left, plan=self.plan)
         if question is not None:
-            releases.append(ask(question))
-            left = SAFE * (1 - oneway_queries.spent(releases, setting))
-            more = second_round.tables(found, releases[-1], total, setting, first=first, share=left, plan=self.plan)
-            if more is not None:
-                releases.append(ask(more))
+            releases += self._tables(ask, question, releases, setting, progress, share=left, fitted=fitted)
         progress(1.0)
         return releases
 
+    def _tables(
+        self,
+        ask: Ask,
+        question: Counts,
+        releases: Sequence[Any],
+        setting: Setting,
+        progress: Progress,
+        *,
+        share: float,
+        fitted: bool,
+    ) -> list[Any]:
+        """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again."""
+        total, found = estimate(releases, setting)
+        beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
+        kept = beyond.share * share if beyond.rounds else 0.0
+        first = ask(second_round.noisier(question, sqrt(share / (share - kept))))
+        made = [first]
+        left = share - kept - oneway_queries.spent(made, setting)
+        more = second_round.tables(found, first, total, setting, first=share, share=left, plan=self.plan)
+        made += [] if more is None else [ask(more)]
+        if kept:
+            progress(0.5)
+            made += higher_order.ask_beyond(ask, made, found, total, setting, first=share, share=kept, plan=self.plan,
+                                            rounds=beyond, fitted=fitted)  # fmt: skip
+            left = share * SAFE - oneway_queries.spent(made, setting)
+            made += [ask(second_round.again(first.question, setting, left))] if left > LEFT * share else []
+        return made
+
     def fit(
         self,
-        releases: Sequence[CountsRelease],
+        releases: Sequence[Any],
         setting: Setting,
         *,
         rng: np.random.Generator,
@@ -74,7 +112,7 @@ class Mixture(Method):
     ) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
         total, found = estimate(releases, setting)
-        tables = [r for r in releases if r.question.purpose == pair_queries.PURPOSE]
+        tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
         found = sharpen(found, tables, total)
         groups = layout.refine(found, tables)
         problem, spans = layout.problem(found, groups, tables, total)

@@ -1,13 +1,15 @@
 """One-way questions: every position of a small column, a tree of levels over a wide range of numbers."""
 
+from collections.abc import Sequence
 from math import ceil, log, log2
+from typing import Any
 
 import numpy as np
 
 from synth.generators.base import Ask, Setting
 from synth.generators.marginals import calendar
 from synth.generators.marginals.histogram import AGAIN, CALENDAR, PURPOSE, Histogram, cut_purpose, estimate
-from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
 from synth.schema.table import Column
 
 FLAT_NUMBERS = 256  # numbers with no more positions than this are counted one by one
@@ -57,9 +59,15 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     return releases
 
 
-def spent(releases: list[CountsRelease], setting: Setting) -> float:
+def spent(releases: Sequence[Any], setting: Setting) -> float:
     """Share of mu**2 that has been spent."""
-    return sum(setting.share(m.sigma) for r in releases for m in r.question.marginals)
+    return sum(_price(r.question, setting) for r in releases)
+
+
+def _price(question: Counts | Search, setting: Setting) -> float:
+    if isinstance(question, Search):
+        return question.picks * (setting.pick / (question.scale * setting.mu)) ** 2
+    return sum(setting.share(m.sigma) for m in question.marginals)
 
 
 def _again(ask: Ask, setting: Setting, releases: list[CountsRelease], share: float) -> list[CountsRelease]:

@@ -1,4 +1,4 @@
-"""Which tables of two and three columns to ask for, on which bins, and with how much noise each."""
+"""Which tables of two columns to ask for, on which bins, and with how much noise each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +22,9 @@ class Plan:
     ``target``: weight of the tables that hold the target, against 1; ``named``: of those without a number or date,
     since what neighbouring bins tell each other makes up for some of the noise in the others. ``least``: a bin
     holds this many times the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the
-    nested groupings tried for each column; ``rounds``: of the search for bins that fit the noise. ``triples``: share
-    of the budget for tables of two columns and the target, asked if these are at most ``most_triples`` and the
-    target has at most ``target_cells``, so that a triple costs little more than a pair. ``spare``: share kept for a
-    finer table of a pair that hides more than the part ``hidden`` of the rows and depends by ``sure`` of the most
-    that is possible, and by ``plain`` at least. ``wide``: with more
+    nested groupings tried for each column; ``rounds``: of the search for bins that fit the noise. ``spare``: share
+    kept for a finer table of a pair that hides more than the part ``hidden`` of the rows and depends by ``sure`` of
+    the most that is possible, and by ``plain`` at least. ``wide``: with more
     pairs than this the share ``second`` is kept for finer tables of the ``chosen`` pairs that depend most,
     with groupings ``finer`` levels below and bins that hold ``closer`` times as much, if these pairs hold at
     least the part ``worth`` of all that hides; else all tables are asked again. Where no table hides more than the part
@@ -39,9 +37,6 @@ class Plan:
 
     target: float = 8.0
     named: float = 2.0
-    triples: float = 0.0
-    most_triples: int = 120
-    target_cells: int = 3
     least: float = 1.5
     ratio: float = 2.5
     levels: int = 5
@@ -87,14 +82,9 @@ def question(
     base = setting.sigma(share) * np.sqrt(len(pairs))
     ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
     kept, hides = (plan.second, plan.hides) if wide else (plan.spare, plan.hidden)
-    small = target in names and found[target].cells <= plan.target_cells
-    triples = [(*p, target) for p in pairs if small and target not in p]
-    part = plan.triples if 0 < len(triples) <= plan.most_triples else 0.0
-    marginals = spread(pairs, boost, ladders, found, setting, share * (1 - part) * (1 - kept), plan, shared=wide)
+    marginals = spread(pairs, boost, ladders, found, setting, share * (1 - kept), plan, shared=wide)
     if not any(merged(m, found) > hides for m in marginals):
-        marginals = spread(pairs, boost, ladders, found, setting, share * (1 - part), plan, shared=wide)
-    if part:
-        marginals += spread(triples, np.ones(len(triples)), ladders, found, setting, share * part, plan)
+        marginals = spread(pairs, boost, ladders, found, setting, share, plan, shared=wide)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
 
 

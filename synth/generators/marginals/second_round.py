@@ -37,7 +37,7 @@ def tables(
     wide = len(pairs) > plan.wide
     chosen = _hiding(asked, found, total, plan) if wide else _determined(asked, found, plan)
     if not chosen:
-        return _again(asked.question, setting, share)
+        return again(asked.question, setting, share)
     names = sorted({n for p in chosen for n in p})
     base = setting.sigma(first) * np.sqrt(len(pairs))
     ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
@@ -69,12 +69,17 @@ def _determined(asked: CountsRelease, found: Mapping[str, Histogram], plan: Plan
     return [] if pair is None else [pair]
 
 
-def _again(question: Counts, setting: Setting, share: float) -> Counts:
+def again(question: Counts, setting: Setting, share: float) -> Counts:
     """The same tables with noise that costs ``share`` in all."""
     cost = sum(setting.share(m.sigma) for m in question.marginals)
     scale = np.sqrt(cost / share) * (1 + 1e-12)
     marginals = tuple(replace(m, sigma=m.sigma * scale) for m in question.marginals)
     return Counts(purpose=question.purpose, marginals=marginals)
+
+
+def noisier(question: Counts, factor: float) -> Counts:
+    """The same tables with so many times the noise."""
+    return replace(question, marginals=tuple(replace(m, sigma=m.sigma * factor) for m in question.marginals))
 
 
 def dependence(marginal: Marginal, values: np.ndarray, total: float) -> float:

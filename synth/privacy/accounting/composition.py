@@ -21,6 +21,7 @@ from synth.privacy.accounting.subsampled_gaussian import sampled_sigma
 
 __all__ = [
     "ACCOUNTANT",
+    "CHOICE",
     "DELTA_RESERVE",
     "EPSILON_RESERVE",
     "EXPONENTIAL",
@@ -51,6 +52,8 @@ INTEGRATED = "exact Gaussian profile, averaged over the law of the random shift"
 COMPOSED = "privacy loss distributions, rounded pessimistically"
 RENYI = "Renyi divergences, pure losses added where that is less"
 GAUSSIAN, SLICES, ZCDP, EXPONENTIAL = "gaussian", "slices", "zcdp", "exponential"
+CHOICE = "choice"
+BY_GAUSSIAN = (GAUSSIAN, CHOICE)  # composed by mu, exactly or from above
 SAMPLED, REPLACED = "subsampled_gaussian", "sampled, replaced"
 BY_RENYI, BY_SAMPLE = (ZCDP, EXPONENTIAL), (SAMPLED, REPLACED)
 LEAST, LEAST_DELTA = 1e-4, 1e-20  # below these the inverses of the profiles lose their exactness
@@ -71,6 +74,8 @@ class Event:
     Two kinds have no Gaussian noise of ours, and say by ``sensitivity / sigma`` what they cost: ``zcdp``, whose Renyi
     divergences are at most those of a Gaussian with that ratio (rho is half its square); ``exponential``, a choice
     whose log odds move over an interval of at most that length, hence purely private with epsilon the ratio.
+    ``choice``: the same mechanism, priced by the Gaussian with that ratio, which tells two tables apart at least as
+    well at every level (mechanisms/search.md).
 
     ``sampled``: ``count`` noised sums, each over a Poisson sample of the rows of that ``rate``, of which one unit moves
     a sum by at most the sensitivity; ``sampled, replaced``: a unit is replaced, and its two places lie at most twice
@@ -95,7 +100,9 @@ class Event:
             raise ValueError(f"an event needs positive sensitivity, sigma and count, got {self}")
         if not (isfinite(self.sensitivity) and isfinite(self.sigma)):
             raise ValueError(f"an event needs finite sensitivity and sigma, got {self}")
-        if self.kind not in (GAUSSIAN, SLICES, *BY_RENYI, *BY_SAMPLE) or not (0 < self.rate <= 1 and self.pitch > 0):
+        if self.kind not in (*BY_GAUSSIAN, SLICES, *BY_RENYI, *BY_SAMPLE) or not (
+            0 < self.rate <= 1 and self.pitch > 0
+        ):
             raise ValueError(f"an event needs a known kind, a rate in (0, 1] and a positive pitch, got {self}")
         if self.kind == SLICES:
             _ = self.shift
@@ -105,7 +112,7 @@ class Event:
     @property
     def mu2(self) -> float:
         """What the event adds to mu**2. Errors: ValueError where it is no Gaussian event."""
-        if self.kind != GAUSSIAN:
+        if self.kind not in BY_GAUSSIAN:
             raise ValueError("an event that is not Gaussian has no mu; compose it with epsilon_of")
         return self.count * (self.sensitivity / self.sigma) ** 2
 
@@ -289,7 +296,7 @@ def accountant(events: Iterable[Event]) -> str:
 def _parts(events: Iterable[Event]) -> tuple[float, list[Event]]:
     """mu of the Gaussian events, and the others."""
     held = list(events)
-    return total_mu(e for e in held if e.kind == GAUSSIAN), [e for e in held if e.kind != GAUSSIAN]
+    return total_mu(e for e in held if e.kind in BY_GAUSSIAN), [e for e in held if e.kind not in BY_GAUSSIAN]
 
 
 def _as_one(sliced: list[Event]) -> Event | None:

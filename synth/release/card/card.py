@@ -16,6 +16,7 @@ from synth.privacy.relation import Adjacency
 from synth.schema.table import Learnt, Schema
 
 OTHERS = {"zcdp": "OpenDP's, of zero-concentrated privacy", "exponential": "exponential mechanism",
+          "choice": "exponential mechanism, priced by a Gaussian that dominates it",
           "sampled": "rounded Gaussian sums over Poisson samples",
           "sampled, replaced": "rounded Gaussian sums over Poisson samples"}  # fmt: skip
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")

@@ -111,27 +111,66 @@ def cover(axes: Sequence[tuple[int, ...]], sizes: Sequence[int], *, most: int = 
     [(3,), (0, 1, 2)]
     """
     left = np.zeros((len(sizes), len(sizes)), dtype=bool)  # pairs not covered yet; single columns on the diagonal
-    longer = []
+    lengths = np.array(sizes, dtype=np.float64)
+    longer = _Longer(axes, lengths)
     for table in axes:
         members = sorted(set(table))
-        if len(members) > 2:
-            longer.append(members)
         left[members[0], members[-1]] = left[members[-1], members[0]] = True
-    lengths = np.array(sizes, dtype=np.float64)
     cells = np.where(np.eye(len(sizes), dtype=bool), lengths[:, None], np.outer(lengths, lengths))
-    starts = sorted(longer, key=lambda m: -prod(sizes[i] for i in m))
-    starts += [
-        list({int(i), int(j)})
-        for i, j in zip(*np.unravel_index(np.argsort(-cells, axis=None), cells.shape), strict=True)
-    ]
     blocks = []
-    for k, start in enumerate(starts):
-        if k >= len(longer) and not left[start[0], start[-1]]:
-            continue
-        block = _grown(list(start), left, lengths, most)
+    while (start := longer.next()) is not None:
+        block = longer.grown(start, most)
+        longer.cover(block)
+        block = _grown(block, left, lengths, most)
         left[np.ix_(block, block)] = False
         blocks.append(tuple(sorted(block)))
+    for i, j in zip(*np.unravel_index(np.argsort(-cells, axis=None), cells.shape), strict=True):
+        if left[i, j]:
+            block = _grown(list({int(i), int(j)}), left, lengths, most)
+            left[np.ix_(block, block)] = False
+            blocks.append(tuple(sorted(block)))
     return blocks
+
+
+class _Longer:
+    """Tables of three and more groupings that no block holds yet."""
+
+    def __init__(self, axes: Sequence[tuple[int, ...]], lengths: np.ndarray) -> None:
+        longer = sorted({t for t in (tuple(sorted(set(a))) for a in axes) if len(t) > 2})
+        longer.sort(key=lambda m: -float(lengths[list(m)].prod()))
+        self.tables, self.lengths = longer, lengths
+        self.member = np.zeros((len(longer), len(lengths)), dtype=np.float32)
+        for i, table in enumerate(longer):
+            self.member[i, list(table)] = 1
+        self.size = self.member.sum(1)
+        self.open = np.ones(len(longer), dtype=bool)
+        self.at = 0
+
+    def next(self) -> list[int] | None:
+        """The largest table left."""
+        while self.at < len(self.tables) and not self.open[self.at]:
+            self.at += 1
+        return list(self.tables[self.at]) if self.at < len(self.tables) else None
+
+    def grown(self, block: list[int], most: int) -> list[int]:
+        """The block with further groupings, as long as each brings in tables left and leaves it small."""
+        inside = self.member[:, block].sum(1)
+        while len(block) < AXES:
+            room = self.lengths * float(np.prod(self.lengths[block])) <= most
+            room[block] = False
+            lacking = self.open & (self.size - inside == 1)  # one grouping more holds them
+            near = self.open & (self.size - inside == 2)  # a reason to go on, where no single one does
+            gain = np.where(room, self.member[lacking].sum(0) + 1e-3 * self.member[near].sum(0), 0.0)
+            best = int(np.argmax(gain))
+            if gain[best] <= 0:
+                return block
+            block.append(best)
+            inside += self.member[:, best]
+        return block
+
+    def cover(self, block: Sequence[int]) -> None:
+        """Notes the tables that a block holds."""
+        self.open &= self.member[:, list(block)].sum(1) < self.size
 
 
 def holders(axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]]) -> list[int]:
@@ -144,13 +183,16 @@ def holders(axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]]) 
     for at, block in enumerate(blocks):
         for pair in combinations_with_replacement(sorted(block), 2):
             first.setdefault(pair, at)
+    member = np.zeros((len(blocks), 1 + max((i for b in blocks for i in b), default=0)), dtype=bool)
+    for at, block in enumerate(blocks):
+        member[at, list(block)] = True
     found = []
     for table in axes:
         members = sorted(set(table))
         if len(members) <= 2:
             found.append(first[members[0], members[-1]])
         else:
-            found.append(next(at for at, block in enumerate(blocks) if set(members) <= set(block)))
+            found.append(int(np.argmax(member[:, members].all(1))))
     return found
 
 

@@ -3,20 +3,23 @@
 import numpy as np
 
 from synth.generators.base import Setting
-from synth.questions import Counts, CountsRelease
+from synth.mechanisms import search
+from synth.questions import Counts, CountsRelease, Search, SearchRelease
 
 
 class OpenDoor:
-    """Answers Counts on ``positions`` with rounded Gaussian noise; keeps count of the cost."""
+    """Answers Counts on ``positions`` with rounded Gaussian noise, Search by Gumbel noise; keeps count of the cost."""
 
     def __init__(self, positions, setting: Setting, *, seed=0):
         self.positions, self.setting = positions, setting
         self.rng = np.random.default_rng(seed)
         self.spent = 0.0
-        self.asked: list[Counts] = []
+        self.asked: list[Counts | Search] = []
 
-    def __call__(self, question: Counts) -> CountsRelease:
+    def __call__(self, question: Counts | Search) -> CountsRelease | SearchRelease:
         self.asked.append(question)
+        if isinstance(question, Search):
+            return self.searched(question)
         values = []
         for marginal in question.marginals:
             self.spent += (self.setting.sensitivity / marginal.sigma) ** 2
@@ -24,6 +27,14 @@ class OpenDoor:
             values.append(self.table(marginal) + np.rint(noise).astype(np.int64))
         assert self.spent <= self.setting.mu**2
         return CountsRelease(question=question, values=tuple(values))
+
+    def searched(self, question: Search) -> SearchRelease:
+        """Picks by Gumbel noise, which follow the exponential mechanism's law."""
+        self.spent += question.picks * (self.setting.pick / question.scale) ** 2
+        assert self.spent <= self.setting.mu**2
+        noise = self.rng.gumbel(0, question.scale, len(question.tables))
+        best = np.argsort(-(search.scores(question, self.positions) + noise))[: question.picks]
+        return SearchRelease(question=question, chosen=tuple(best.tolist()))
 
     def table(self, marginal):
         flat, inside = np.int64(0), np.bool_(True)

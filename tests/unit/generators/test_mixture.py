@@ -1,4 +1,4 @@
-"""The flagship and the floor on small tables: budget, dependencies, margins, triples, real public data."""
+"""The flagship and the floor on small tables: budget, dependencies, margins, what no pair shows, public data."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,7 @@ from synth.generators.base import Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import Mixture, rake
-from synth.generators.marginals.pair_queries import Plan
-from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
 from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenDoor, quiet
 
@@ -98,22 +97,64 @@ def test_a_table_without_a_target_and_one_with_identifiers_only_beside_it():
     assert list(model.sample(10, rng=np.random.default_rng(0))) == ["x", "y"]
 
 
-def test_triples_keep_what_pairs_cannot_show():
-    """w tells whether u and v agree; each pair of the three is independent, and only a triple shows it."""
+def parity(columns, rows=20_000):
+    """Six columns of four values; y tells, but for one row in fifty, whether the first ``columns`` add up to odd."""
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, 4, (rows, 6))
+    y = (x[:, :columns] % 2).sum(1) % 2
+    flipped = rng.random(rows) < 0.02
+    return {**{f"x{j}": x[:, j] for j in range(6)}, "y": np.where(flipped, 1 - y, y)}
+
+
+PARITY = {**{f"x{j}": {"type": "categorical", "categories": list("abcd")} for j in range(6)},
+          "y": {"type": "categorical", "categories": ["0", "1"]}}  # fmt: skip
+
+
+def parity_kept(columns, generator, *, target):
+    """Share of synthetic rows whose y is the parity of their first columns; .98 of the real ones, .5 by chance."""
+    schema = parse({"columns": PARITY} | ({"target": "y"} if target else {}))
+    setting = Setting(schema=schema, mu=0.268, sensitivity=1.0, signed=1.0)
+    door = OpenDoor(parity(columns), setting)
+    releases = generator.measure(door, setting, progress=quiet)
     rng = np.random.default_rng(0)
-    u, v = rng.integers(0, 2, 5000), rng.integers(0, 2, 5000)
-    positions = {"u": u, "v": v, "w": (u == v).astype(np.int64)}
-    yes_no = {"type": "boolean", "categories": ["n", "y"]}
-    setting = Setting(schema=parse({"target": "w", "columns": dict.fromkeys("uvw", yes_no)}), mu=0.5, sensitivity=1.0)
-    agree = []
-    for triples in (0.0, 0.3):
-        generator = Mixture(plan=Plan(triples=triples))
-        releases = generator.measure(OpenDoor(positions, setting), setting, progress=quiet)
-        model = generator.fit(releases, setting, rng=rng, device="cpu", progress=quiet)
-        fake = model.sample(4000, rng=rng)
-        agree.append(np.mean((fake["u"] == fake["v"]) == fake["w"]))
-    assert agree[0] < 0.7
-    assert agree[1] > 0.9
+    model = generator.fit(releases, setting, rng=rng, device="cpu", progress=quiet)
+    fake = model.sample(10_000, rng=rng)
+    told = sum(fake[f"x{j}"] % 2 for j in range(columns)) % 2
+    return float(np.mean(told == fake["y"])), model
+
+
+@pytest.mark.parametrize(("columns", "target"), [(2, True), (2, False), (3, False)])
+def test_what_no_pair_shows_is_found_and_kept_at_epsilon_one(columns, target):
+    kept, model = parity_kept(columns, Mixture(), target=target)
+    assert kept > 0.94
+    where = {"x0": np.array([1, 3]), "x1": np.array([0, 2]), "y": np.array([1])}
+    if columns == 2:  # half of what x0 and x1 meet, were y independent of them
+        assert model.probability(where) > 0.9 / 4
+        rows = model.sample(1000, rng=np.random.default_rng(1), where={"x0": where["x0"], "x1": where["x1"]})
+        assert np.mean(rows["y"]) > 0.9
+
+
+@pytest.mark.parametrize("option", [{"order": 2}, {"rounds": 0}])
+def test_pairs_alone_do_not_show_it(option):
+    assert parity_kept(2, Mixture(**option), target=True)[0] < 0.6
+
+
+def test_a_table_that_pairs_tell_all_of_loses_little_to_the_search():
+    """The first round finds nothing, and what was kept goes to the pairs: their noise is near the least."""
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 4, 20_000)
+    positions = {n: np.where(rng.random(20_000) < 0.3, hidden, rng.integers(0, 4, 20_000)) for n in PARITY if n != "y"}
+    schema = parse({"columns": {n: PARITY[n] for n in positions}})
+    setting = Setting(schema=schema, mu=0.268, sensitivity=1.0, signed=1.0)
+    noise = []
+    for rounds in (0, 2):
+        door = OpenDoor(positions, setting)
+        releases = Mixture(rounds=rounds).measure(door, setting, progress=quiet)
+        told = [m for r in releases if isinstance(r, CountsRelease) for m in r.question.marginals
+                if m.columns == ("x0", "x1")]  # fmt: skip
+        noise.append(sum(m.sigma**-2 for m in told) ** -0.5)
+    assert sum(isinstance(q, Search) for q in door.asked) == 1
+    assert noise[1] < 1.04 * noise[0]
 
 
 def test_a_wide_table_works_in_seconds():

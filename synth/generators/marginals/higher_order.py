@@ -1,0 +1,158 @@
+"""Rounds of tables of three and more columns: a private search for what the model misses, their counts, a new fit."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from synth.generators.base import Ask, Setting
+from synth.generators.marginals import interim_fit
+from synth.generators.marginals.candidates import Candidates, candidates, expected
+from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.interim_fit import Interim
+from synth.generators.marginals.pair_queries import PURPOSE, Plan, ladders_of, spread
+from synth.questions import Counts, CountsRelease, Marginal, Search
+from synth.questions.search import MOST
+
+SEARCH = "tables missed"
+ROUNDING = 1 - 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """How far to go beyond pairs; nothing depends on a particular table.
+
+    ``order``: most columns of a table. ``rounds``: of search, count and fit, at most; 0 for none. ``share``: part of
+    the tables' budget that is kept for them; ``first``: part of it that the first round takes, which finds out whether
+    there is anything to be told. ``picks``: tables a round; ``search``: part of a round's share that choosing takes.
+    A table departs from the model by ``sure`` standard deviations and the total variation ``worth``, at least: where
+    none does there is no other round. The next one takes the more of what is kept, the farther the worst departs; all
+    of it from ``far`` on. What is not taken goes to the tables of pairs.
+    """
+
+    order: int = 4
+    rounds: int = 2
+    share: float = 0.3
+    first: float = 0.1
+    picks: int = 4
+    search: float = 0.25
+    sure: float = 5.0
+    worth: float = 0.03
+    far: float = 0.3
+
+
+def ask_beyond(
+    ask: Ask,
+    releases: Sequence[Any],
+    found: Mapping[str, Histogram],
+    total: float,
+    setting: Setting,
+    *,
+    first: float,
+    share: float,
+    plan: Plan,
+    rounds: Rounds,
+    fitted: bool,
+) -> list[Any]:
+    """The releases of all rounds, within ``share`` of the budget.
+
+    ``first``: the share that the groupings of pairs followed from, so that these tables' bins fit theirs. ``fitted``:
+    whether the model follows the answers; without, it is that of independent columns.
+    """
+    tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == PURPOSE]
+    pairs = [m.columns for m in tables[0].question.marginals]
+    names = [n for n in found if any(n in p for p in pairs)]
+    base = setting.sigma(first) * np.sqrt(len(pairs))
+    ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=len(pairs) > plan.wide)
+    coarsest = {n: ladders[n].groups[-1] for n in names}
+    listed = candidates(found, coarsest, target=setting.schema.target, order=rounds.order, rows=total)
+    made: list[Any] = []
+    left = share * ROUNDING
+    part, again = left * rounds.first, list[tuple[str, ...]]()
+    for turn in range(rounds.rounds):
+        if listed is None:
+            break
+        model = interim_fit.fit(found, [*tables, *made], total, fitted=fitted)
+        listed = listed.without_pairs(_missed(tables[0], model, total, rounds))
+        if listed is None:
+            break
+        picks = min(rounds.picks, len(listed.tables))
+        question = _search(listed, model, total, setting, picks=picks, share=part, rounds=rounds)
+        answer = ask(question)
+        chosen = _apart([*again, *(listed.columns(i) for i in answer.chosen)])
+        rest = part * (1 - rounds.search)
+        counted = ask(Counts(purpose=PURPOSE, marginals=tuple(_spread(chosen, ladders, found, setting, rest, plan))))
+        made += [answer, counted]
+        left -= part
+        listed = listed.without(chosen)
+        gaps = {m.columns: _gap(m, v, model, total, rounds) for m, v in _answers(counted)}
+        again = [t for t, gap in gaps.items() if gap > rounds.far / 2]  # once more, with less noise
+        part = left / max(rounds.rounds - turn - 1, 1) * min(1.0, max(gaps.values()) / rounds.far)
+        if part <= 0:
+            break
+    return made
+
+
+def _search(
+    listed: Candidates, model: Interim, total: float, setting: Setting, *, picks: int, share: float, rounds: Rounds
+) -> Search:
+    """The question which candidates the model misses most, beyond what chance and the noise of a count explain."""
+    made = expected(listed, [model.view(b) for b in listed.bins], model.weights) * total
+    starts = np.append(0, np.cumsum(listed.sizes)[:-1])
+    chance = np.add.reduceat(np.sqrt(np.maximum(made, 0.0)), starts)
+    noise = setting.sigma(share * (1 - rounds.search) / picks) * listed.sizes
+    scale = setting.pick / (setting.mu * sqrt(share * rounds.search / picks)) * (1 + 1e-9)
+    return Search(
+        purpose=SEARCH,
+        bins=listed.bins,
+        tables=listed.tables,
+        expected=_whole(made),
+        handicap=_whole(sqrt(2 / pi) * (chance + noise)),
+        scale=scale,
+        picks=picks,
+    )
+
+
+def _whole(rows: np.ndarray) -> np.ndarray:
+    return np.rint(np.clip(rows, 0, MOST)).astype(np.int32)
+
+
+def _apart(chosen: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Picks but those that hold an earlier one or lie in it: what one misses the other misses too.
+
+    >>> _apart([("a", "b", "c"), ("a", "b", "c", "d"), ("b", "c", "d")])
+    [('a', 'b', 'c'), ('b', 'c', 'd')]
+    """
+    kept: list[tuple[str, ...]] = []
+    for table in chosen:
+        if not any(set(k) <= set(table) or set(table) <= set(k) for k in kept):
+            kept.append(table)
+    return kept
+
+
+def _spread(chosen: Sequence[tuple[str, ...]], ladders, found, setting: Setting, share: float, plan: Plan):
+    """The tables on bins that their noise bears, each order with its part of the budget."""
+    for k in sorted({len(t) for t in chosen}):
+        alike = [t for t in chosen if len(t) == k]
+        yield from spread(alike, np.ones(len(alike)), ladders, found, setting, share * len(alike) / len(chosen), plan)
+
+
+def _missed(asked: CountsRelease, model: Interim, total: float, rounds: Rounds) -> list[tuple[str, ...]]:
+    """Pairs of which the quick fit misses much that their tables tell: larger ones would show the same once more."""
+    return [m.columns for m, v in _answers(asked) if _gap(m, v, model, total, rounds) > 0]
+
+
+def _answers(release: CountsRelease) -> Iterator[tuple[Marginal, np.ndarray]]:
+    return zip(release.question.marginals, release.values, strict=True)
+
+
+def _gap(marginal: Marginal, values: np.ndarray, model: Interim, total: float, rounds: Rounds) -> float:
+    """Total variation between a noisy table and the model's, beyond what noise and chance make; 0 if that is little."""
+    made = model.table(marginal.bins) * total
+    chance = marginal.sigma**2 + np.maximum(made, 0.0)
+    error = values - made
+    deviations = ((error**2 / chance).sum() - values.size) / sqrt(2 * values.size)
+    apart = float((np.abs(error) - sqrt(2 / pi) * np.sqrt(chance)).sum()) / (2 * total)
+    return apart if deviations > rounds.sure and apart > rounds.worth else 0.0

@@ -1,0 +1,59 @@
+"""A quick mixture of what was told so far, by which the next tables are chosen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from synth.generators.marginals import fit_mixture as fitting
+from synth.generators.marginals import layout
+from synth.generators.marginals.combine import sharpen
+from synth.generators.marginals.histogram import Histogram
+from synth.questions import Bins, CountsRelease
+
+OPTIONS = fitting.Options(ensembles=4, steps=150)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Interim:
+    """``groups`` (L,) of each column's leaves; ``weights`` (B,); ``probs`` (B, G) of each column's groups."""
+
+    groups: Mapping[str, np.ndarray]
+    weights: np.ndarray
+    probs: Mapping[str, np.ndarray]
+
+    def view(self, bins: Bins) -> np.ndarray:
+        """Probabilities (B, bins) of bins that whole groups make up."""
+        groups, probs = self.groups[bins.column], self.probs[bins.column]
+        of = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+        of[groups] = bins.groups
+        out = np.zeros((probs.shape[0], bins.size))
+        for group, at in enumerate(of.tolist()):
+            out[:, at] += probs[:, group]
+        return out
+
+    def table(self, axes: Sequence[Bins]) -> np.ndarray:
+        """Probabilities of a table's cells."""
+        views = [self.view(b) for b in axes]
+        whole = self.weights[:, None] * views[0]
+        for more in views[1:-1]:
+            whole = (whole[:, :, None] * more[:, None, :]).reshape(len(self.weights), -1)
+        return (whole.T @ views[-1]).reshape([b.size for b in axes])
+
+
+def fit(found: Mapping[str, Histogram], releases: Sequence[Any], total: float, *, fitted: bool) -> Interim:
+    """The mixture; with ``fitted`` false that of independent columns, on the same groups.
+
+    Its start is drawn from a fixed seed: it decides what is asked, and nothing of it is private.
+    """
+    tables = [r for r in releases if isinstance(r, CountsRelease)]
+    sharper = sharpen(found, tables, total)
+    groups = layout.refine(sharper, tables)
+    problem, spans = layout.problem(sharper, groups, tables, total)
+    if not fitted:
+        weights, probs = np.ones(1), np.maximum(problem.mass, 0.0)[None, :]
+    else:
+        rng = np.random.default_rng(0)
+        weights, probs = fitting.fit(problem, OPTIONS, rng=rng, device="cpu", progress=lambda _: None)
+    return Interim(groups=groups, weights=weights, probs={n: probs[:, s] for n, s in spans.items()})

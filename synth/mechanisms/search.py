@@ -1,0 +1,58 @@
+"""The exponential mechanism over many tables, several picks at a time. Proof note: search.md beside this file."""
+
+from collections.abc import Mapping
+from math import pi, sqrt
+
+import numpy as np
+
+from synth.mechanisms import counts
+from synth.mechanisms.selection import FAR, FLOAT
+from synth.privacy.accounting.composition import CHOICE, Event
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Search, SearchRelease
+
+GAUSSIAN_RANGE = sqrt(pi / 8) * (1 + FLOAT)  # mu of the Gaussian that a choice of range 1 is never worse than
+
+
+def sensitivity(near: Adjacency) -> float:
+    """By how much one unit can move one candidate's score, in rows.
+
+    **Guarantee**: a row that comes or goes moves one cell of a table by 1, a row that is replaced two; a unit's rows
+    add up.
+    """
+    return float((2 if near.relation is Relation.REPLACE_ONE else 1) * near.max_rows)
+
+
+def events(question: Search, near: Adjacency) -> list[Event]:
+    """For each pick a choice whose log odds range over 2 sensitivity / scale, by the Gaussian that dominates it."""
+    mu = 2 * sensitivity(near) * GAUSSIAN_RANGE
+    return [Event(name=question.purpose, kind=CHOICE, sensitivity=mu, sigma=question.scale, count=question.picks)]
+
+
+def changed_cells(question: Search, near: Adjacency) -> int:  # noqa: ARG001
+    """No cell carries Gaussian noise."""
+    return 0
+
+
+def answer(question: Search, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SearchRelease:
+    """The picks, each drawn with odds exp(score / scale) among the candidates that are left.
+
+    **Guarantee**: each pick is a choice of range 2 sensitivity / scale; together they compose adaptively (search.md).
+    Memory: the candidates' cells.
+    """
+    left = scores(question, rows)
+    chosen: list[int] = []
+    for _ in range(question.picks):
+        open_ = np.setdiff1d(np.arange(len(left)), chosen)
+        logs = (left[open_] - left[open_].max()) / question.scale
+        chosen.append(int(open_[noise.choice(np.exp(np.maximum(logs, -FAR)))]))
+    return SearchRelease(question=question, chosen=tuple(chosen))
+
+
+def scores(question: Search, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Scores of the candidates in rows, int64 (m,), exact: private."""
+    tables = [question.table(i) for i in range(len(question.tables))]
+    found = np.concatenate(counts.exact(tables, rows))
+    starts = np.append(0, question.ends[:-1])
+    return np.add.reduceat(np.abs(found - question.expected.astype(np.int64)), starts) - question.handicap

@@ -1,0 +1,36 @@
+"""Picks fall with the odds that were paid for, one after the other: neither flatter nor steeper."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from synth.mechanisms import search
+from synth.privacy.noise import SystemNoise
+from synth.questions import Bins, Search
+
+DRAWS = 20_000
+ROWS = {"a": np.array([0] * 6 + [1] * 3 + [2], dtype=np.int64)}
+SCORES = np.array([0.0, 5.0, 3.0])  # of the three expectations below, handicaps taken off
+
+
+def asked(scale, picks):
+    expected = np.array([6, 3, 1, 1, 3, 2, 8, 3, 1], dtype=np.int64)
+    return Search(purpose="t", bins=(Bins.each("a", 3),), tables=np.zeros((3, 1), dtype=np.int64), expected=expected,
+                  handicap=np.array([0, 1, -1]), scale=scale, picks=picks)  # fmt: skip
+
+
+def test_the_scores_are_those_of_this_page():
+    assert search.scores(asked(1.0, 1), ROWS).tolist() == SCORES.tolist()
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.0, 1.1])
+def test_two_picks_follow_the_law_of_one_after_the_other_at_the_stated_scale_only(factor):
+    noise, question = SystemNoise(), asked(3.0 * factor, 2)
+    orders = list(permutations(range(3), 2))
+    drawn = [orders.index(search.answer(question, ROWS, noise).chosen) for _ in range(DRAWS)]
+    odds = np.exp(SCORES / 3.0)
+    law = np.array([odds[i] / odds.sum() * odds[j] / (odds.sum() - odds[i]) for i, j in orders])
+    p = stats.chisquare(np.bincount(drawn, minlength=len(orders)), DRAWS * law).pvalue
+    assert p > 1e-6 if factor == 1.0 else p < 1e-6
