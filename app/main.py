@@ -11,9 +11,10 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from app import access, frame, owning, stored  # noqa: E402
-from app.aside import planner  # noqa: E402
-from app.state import RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
+from app.session import access, frame  # noqa: E402
+from app.session.aside import planner  # noqa: E402
+from app.session.state import RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
+from app.table import owning, stored  # noqa: E402
 from synth.jobs.roles import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))

@@ -70,6 +70,35 @@ def test_the_app_uses_public_names_only():
             assert len(parts) == 1 or parts[0] in ("jobs", "errors"), (path, name)
 
 
+# Ground first, as for the rooms; the pages stand on all of them, and the entry scripts on the pages' folder.
+GROUPS = ["session", "table", "run", "result", "views"]  # four beside the pages are enough
+ENTRIES = {"__init__", "main", "server"}
+
+
+def test_the_app_is_pages_and_what_several_of_them_share():
+    state = ast.parse((ROOT / "app" / "session" / "state.py").read_text())
+    (titles,) = (n.value for n in state.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "TITLES")
+    assert isinstance(titles, ast.Dict)
+    assert {p.stem for p in (ROOT / "app" / "views").glob("*.py")} == {ast.literal_eval(k) for k in titles.keys if k}
+    assert {p.parent.name for p in (ROOT / "app").glob("*/*.py")} == set(GROUPS)
+    assert {p.stem for p in (ROOT / "app").glob("*.py")} == ENTRIES
+    assert not list((ROOT / "app").glob("*/*/*.py")), "groups are flat"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "app").glob("*/*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_group_of_the_app_imports_one_above_it(path):
+    group = path.parent.name
+    below = set(GROUPS[: GROUPS.index(group) + 1]) - {"views"}  # no page imports another
+    for name in (n.removeprefix("app.") for n in _all_imports(path) if n == "app" or n.startswith("app.")):
+        assert name.split(".")[0] in below, f"app/{group} must not import app.{name}"
+
+
+def test_the_command_line_needs_nothing_of_the_app():
+    """``synth app`` starts the application's server by its path; the library is whole without that folder."""
+    for path in modules():
+        assert "app" not in {name.split(".")[0] for name in _all_imports(path)}, path
+
+
 def named(path: Path) -> set[str]:
     """As ``imports``, with `from synth.a import b` also as a.b, which may be a module."""
     found = imports(path)
