@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
+.PHONY: audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
 
 setup: .venv/ready
 
@@ -78,6 +78,9 @@ bench-columns: setup  ## docs/performance.md, columns: 25, 50 and 100 columns x 
 
 bench-draw: setup  ## docs/performance.md, rows a second; needs the public tables
 	$(BIN)/python benchmarks/draw.py
+
+bench-ledger: setup  ## docs/ledger.md: check, spend, page, verify on 10,000 and 100,000 lines; minutes
+	$(BIN)/python benchmarks/ledger.py --out benchmarks/results/ledger.json
 
 bench-plan: setup  ## how far forecasts of time and memory are off
 	$(BIN)/python benchmarks/forecast.py
