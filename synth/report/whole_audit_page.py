@@ -15,4 +15,5 @@ def whole_page(found: WholeAudit) -> str:
 def _line(sight: Sight) -> list[str]:
     told = sight.moments
     return [sight.name, sight.kind, sight.shows, "yes" if sight.violated else "no", sight.seen_by,
-            figure(told and told.mu), figure(sight.finding.claim.mu), figure(told and told.noise_found, 2)]  # fmt: skip
+            figure(told.mu if told else None), figure(sight.finding.claim.mu),
+            figure(told.noise_found if told else None, 2)]  # fmt: skip
