@@ -11,15 +11,14 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from app import access, frame, owning, stored  # noqa: E402
-from app.aside import planner  # noqa: E402
-from app.state import RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
+from app.session import access, frame  # noqa: E402
+from app.session.aside import planner  # noqa: E402
+from app.session.state import RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
+from app.table import owning, stored  # noqa: E402
 from synth.jobs.roles import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
-TO_THE_TOP = """<script>
-for (const after of [0, 200]) setTimeout(() => document.querySelector('[data-testid=stMain]')?.scrollTo(0, 0), after)
-</script>"""  # Streamlit leaves a new page scrolled now and then
+TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
 OPEN, LOCKED = ":material/radio_button_unchecked:", ":material/lock:"
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}

@@ -20,8 +20,8 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 import synth  # noqa: E402
-from app.door import Door  # noqa: E402
-from app.stowing import sweep  # noqa: E402
+from app.session.door import Door  # noqa: E402
+from app.table.stowing import sweep  # noqa: E402
 
 # Nobody else's page may send the application messages: by default the framework's makers' may. Set here, since no file
 # of settings that lies elsewhere may say otherwise.

@@ -83,7 +83,7 @@ class Watch:
     @staticmethod
     def _kind(command: str) -> str:
         """What a process of the application is there for."""
-        words = {"streamlit run": "server", "app.aside": "forecasts", "synth schema": "draft", "synth run": "run"}
+        words = {"streamlit run": "server", "session.aside": "forecasts", "synth schema": "draft", "synth run": "run"}
         return next((kind for word, kind in words.items() if word in command), "others")
 
 

@@ -2,7 +2,8 @@
 
 Every fault is put into a whole run by the replacement of one function (tests/planted/whole_faults.py). An audit tries
 all standard canaries, whatever the fault; shown here is what comes of the one that was made for it, with the default
-number of draws and that canary's share of the family's error. Sound runs go through all canaries.
+number of draws and that canary's share of the family's error. Sound runs go through all canaries; their share is such
+that no row of their table is flagged with 99.9 %, all rows together. What is interrupted goes on where it was.
 """
 
 import argparse
@@ -14,6 +15,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from docs_figures_audit import shown
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -22,8 +25,7 @@ from tests.planted.whole_faults import CANARIES, FAULTS  # noqa: E402
 
 RELATIONS = ("add_remove", "replace_one")
 SHARE = 1 - 1e-3 / len(standard())
-PLANTED = "| fault | contradicted | canary | seen by | distance at least | claimed | noise / claimed |"
-SOUND = "| relation | canary | table | contradicted | noise / claimed | distance at least | claimed |"
+ROWS = 28  # of the table of sound runs
 Row = dict[str, Any]
 
 
@@ -39,42 +41,10 @@ def faulty(name: str) -> Row:
 
 
 def unspoilt(part: tuple[str, str]) -> Row:
-    """One canary under one relation, its share of the family's 1e-3 as in an audit of all."""
-    relation, name = part
-    found = audit_whole(relation=relation, canaries=chosen([name]), confidence=SHARE).plain()["canaries"][0]
-    return {"relation": relation, **found}
-
-
-def planted(rows: list[Row]) -> str:
-    """The planted faults as a Markdown table."""
-    cells = []
-    for r in rows:
-        m = r["moments"] or {"noise_found": None, "mu": None}
-        cells.append([r["fault"], "yes" if r["violated"] else "no", r["canary"], _short(r["seen_by"]), _figure(m["mu"]),
-                      _figure(r["mu_claimed"]), _figure(m["noise_found"])])  # fmt: skip
-    return _markdown(PLANTED, cells)
-
-
-def sound(rows: list[Row]) -> str:
-    """The sound runs as a Markdown table."""
-    cells = []
-    for r in rows:
-        m = r["moments"] or {"noise_found": None, "mu": None}
-        cells.append([r["relation"], r["name"], r["kind"], "yes" if r["violated"] else "no", _figure(m["noise_found"]),
-                      _figure(m["mu"]), _figure(r["finding"]["claim"]["mu"])])  # fmt: skip
-    return _markdown(SOUND, cells)
-
-
-def _short(told: str) -> str:
-    return told.replace("|", "/").replace("\n", " ")
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _markdown(head: str, rows: list[list[str]]) -> str:
-    return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *(f"| {' | '.join(r)} |" for r in rows)])
+    """One canary under one relation, with its share of the 1e-3 of the whole table."""
+    started, (relation, name) = time.perf_counter(), part
+    found = audit_whole(relation=relation, canaries=chosen([name]), confidence=1 - 1e-3 / ROWS).plain()["canaries"][0]
+    return {"relation": relation, **found, "seconds": round(time.perf_counter() - started, 1)}
 
 
 def main() -> None:
@@ -82,22 +52,29 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--parts", default="faults,sound")
     parser.add_argument("--relations", default=",".join(RELATIONS))
+    parser.add_argument("--fresh", action="store_true", help="forget what an interrupted call had measured")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "audit_whole.json")
     options = parser.parse_args()
-    kept = json.loads(options.json.read_text()) if options.json.exists() else {}
-    work = {"faults": (faulty, list(FAULTS), planted),
+    begun = options.json.with_suffix(".part")  # rows of a call that did not come to its end
+    rows = {} if options.fresh or not begun.exists() else json.loads(begun.read_text())
+    work = {"faults": (faulty, list(FAULTS), "whole"),
             "sound": (unspoilt, [(r, c.name) for r in options.relations.split(",") for c in standard()],
-                      sound)}  # fmt: skip
+                      "whole-sound")}  # fmt: skip
     started = time.perf_counter()
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for part in options.parts.split(","):
-            job, todo, shown = work[part]
-            kept[part] = []
-            for row in pool.map(job, todo):  # type: ignore[arg-type]
-                kept[part].append(row)
-                print(shown([row]).splitlines()[-1], flush=True)
-                options.json.write_text(json.dumps(kept, indent=1) + "\n")
-            print(f"\n{part}\n\n{shown(kept[part])}\n", flush=True)
+            job, todo, table = work[part]
+            for key in (str(t) for t in todo if str(t) in rows):
+                print(shown([rows[key]]).splitlines()[-1], "(measured before)")
+            for task, row in zip(left := [t for t in todo if str(t) not in rows], pool.map(job, left), strict=True):  # type: ignore[arg-type]
+                rows[str(task)] = row
+                print(shown(table, [row]).splitlines()[-1], flush=True)
+                begun.write_text(json.dumps(rows, indent=1) + "\n")
+            print(f"\n{part}\n\n{shown([rows[str(t)] for t in todo])}\n", flush=True)
+    kept = json.loads(options.json.read_text()) if options.json.exists() else {}
+    kept |= {part: [rows[str(t)] for t in work[part][1]] for part in options.parts.split(",")}
+    options.json.write_text(json.dumps(kept, indent=1) + "\n")
+    begun.unlink(missing_ok=True)
     print(f"{time.perf_counter() - started:.0f} s")
 
 

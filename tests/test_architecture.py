@@ -1,6 +1,7 @@
 """Imports point one way; privacy noise has one source. Read from the code itself, so a new arrow fails here."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,50 @@ def test_the_app_uses_public_names_only():
             parts = name.split(".")
             assert parts[0] in public | {"errors"}, (path, name)
             assert len(parts) == 1 or parts[0] in ("jobs", "errors"), (path, name)
+
+
+# Ground first, as for the rooms; the pages stand on all of them, and the entry scripts on the pages' folder.
+GROUPS = ["session", "table", "run", "result", "views"]  # four beside the pages are enough
+ENTRIES = {"__init__", "main", "server"}
+
+
+def test_the_app_is_pages_and_what_several_of_them_share():
+    state = ast.parse((ROOT / "app" / "session" / "state.py").read_text())
+    (titles,) = (n.value for n in state.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "TITLES")
+    assert isinstance(titles, ast.Dict)
+    assert {p.stem for p in (ROOT / "app" / "views").glob("*.py")} == {ast.literal_eval(k) for k in titles.keys if k}
+    assert {p.parent.name for p in (ROOT / "app").glob("*/*.py")} == set(GROUPS)
+    assert {p.stem for p in (ROOT / "app").glob("*.py")} == ENTRIES
+    assert not list((ROOT / "app").glob("*/*/*.py")), "groups are flat"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "app").glob("*/*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_group_of_the_app_imports_one_above_it(path):
+    group = path.parent.name
+    below = set(GROUPS[: GROUPS.index(group) + 1]) - {"views"}  # no page imports another
+    for name in (n.removeprefix("app.") for n in _all_imports(path) if n == "app" or n.startswith("app.")):
+        assert name.split(".")[0] in below, f"app/{group} must not import app.{name}"
+
+
+def test_pages_are_made_by_templates_that_escape():
+    """No markup in code, nothing declared safe: what stands on a page went through a template, which escapes it."""
+    tag = re.compile(r"</[a-z]+>|(?<!P)<[a-z]+( [^>]*)?/?>")  # but for the names of groups in a pattern
+    for path in [*modules(), *(ROOT / "app").rglob("*.py")]:
+        tree = ast.parse(path.read_text())
+        bodies = [n.body for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+        told = {id(b[0].value) for b in bodies if b and isinstance(b[0], ast.Expr)}  # docstrings
+        texts = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        assert not [t.value for t in texts if id(t) not in told and tag.search(t.value)], path
+        trusted = "Markup(" in path.read_text() and path != ROOT / "synth" / "report" / "html.py"
+        assert not trusted, f"{path}: only report/html.py says what a template made"
+    for path in (ROOT / "synth" / "report" / "templates").iterdir():
+        assert not re.search(r"\|\s*safe|autoescape|<script", path.read_text()), path
+
+
+def test_the_command_line_needs_nothing_of_the_app():
+    """``synth app`` starts the application's server by its path; the library is whole without that folder."""
+    for path in modules():
+        assert "app" not in {name.split(".")[0] for name in _all_imports(path)}, path
 
 
 def named(path: Path) -> set[str]:

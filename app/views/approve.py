@@ -3,7 +3,9 @@
 import streamlit as st
 
 import synth
-from app import export, frame, recent, releasing, runs, words
+from app.result import export, releasing
+from app.run import recent, runs
+from app.session import frame, words
 from synth import jobs
 from synth.jobs import looks
 

@@ -5,9 +5,10 @@ from math import exp, log
 import streamlit as st
 
 import synth
-from app import access, caps, frame, words
-from app.forecast import budget, delta_note, short_by
-from app.state import dataset, wizard
+from app.run import caps
+from app.run.forecast import budget, delta_note, short_by
+from app.session import access, frame, words
+from app.session.state import dataset, wizard
 
 LOW, HIGH, STOPS = 0.05, 10.0, 54
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]

@@ -5,8 +5,10 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, database, frame, intake, reading, recent, stored, work
-from app.state import is_read, view, wizard
+from app.run import recent
+from app.session import access, frame, tour
+from app.session.state import is_read, view, wizard
+from app.table import database, intake, reading, stored, work
 
 
 def page() -> None:
@@ -58,7 +60,7 @@ def _sample() -> None:
         "A simulated survey of a town: 20,000 people, 15 columns. Nobody in it exists, so nothing can go wrong. "
         "Hints lead through all steps in two minutes."
     )
-    if not work.SAMPLE.exists():
+    if not tour.SAMPLE.exists():
         st.info("The sample table is not installed here. Upload a table below.")
     elif st.button("Use the sample table", key="use_sample", icon=":material/table_chart:",
                    type="secondary" if wizard().table else "primary"):  # fmt: skip

@@ -7,8 +7,10 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import access, constraints, facts, frame, intake, learning, lists, owning, words, work
-from app.state import Wizard, alone, answered, dataset, effective, is_read, schema, wizard
+from app.run import learning
+from app.session import access, frame, tour, words
+from app.session.state import Wizard, alone, answered, dataset, effective, is_read, schema, wizard
+from app.table import constraints, facts, intake, lists, owning, work
 
 HEIGHT = 35
 COLUMNS = {
@@ -53,7 +55,7 @@ def page() -> None:
     _vouchers()
     _values()
     constraints.section()
-    if w.place is not None and w.table != work.SAMPLE:
+    if w.place is not None and w.table != tour.SAMPLE:
         _books()
         _again()
     plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"

@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app import access, caps, composition, datasets, frame, words
+from app.run import caps, composition, datasets
+from app.session import access, frame, words
 
 SIZE = 200  # lines on a page
 KINDS = {

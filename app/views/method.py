@@ -5,10 +5,10 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import charts, frame, words
-from app.forecast import curve, forecast, methods, pairs_alike, timed
-from app.options import ask
-from app.state import Wizard, wizard
+from app.run.forecast import curve, forecast, methods, pairs_alike, timed
+from app.run.options import ask
+from app.session import charts, frame, words
+from app.session.state import Wizard, wizard
 
 
 def page() -> None:

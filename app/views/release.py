@@ -6,8 +6,10 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, export, frame, more, outlet, recent, runs, standing, words
-from app.state import ready, wizard
+from app.result import export, more, outlet, standing
+from app.run import recent, runs
+from app.session import access, frame, words
+from app.session.state import ready, wizard
 from synth import jobs
 
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it

@@ -3,7 +3,9 @@
 import streamlit as st
 
 import synth
-from app import access, export, frame, recent, runs
+from app.result import export
+from app.run import recent, runs
+from app.session import access, frame
 from synth import jobs
 from synth.jobs import looks
 

@@ -5,8 +5,10 @@ import json
 import streamlit as st
 
 import synth
-from app import access, comparison, frame, recent, runs, sidebyside, whatif
-from app.state import ready, wizard
+from app.result import comparison, sidebyside, whatif
+from app.run import recent, runs
+from app.session import access, frame
+from app.session.state import ready, wizard
 
 
 def page() -> None:

@@ -5,10 +5,11 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app import access, caps, charts, frame, recent, runs, same, words
-from app.aside import planner
-from app.forecast import budget, forecast, short_by, timed
-from app.state import dataset, ready, view, wizard
+from app.run import caps, recent, runs, same
+from app.run.forecast import budget, forecast, short_by, timed
+from app.session import access, charts, frame, words
+from app.session.aside import planner
+from app.session.state import dataset, ready, view, wizard
 from synth import jobs
 
 POLL = 1.0

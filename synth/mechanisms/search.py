@@ -7,7 +7,7 @@ import numpy as np
 
 from synth.mechanisms import counts
 from synth.mechanisms.selection import FAR, FLOAT
-from synth.privacy.accounting.composition import CHOICE, Event
+from synth.privacy.accounting.events import BoundedRangeDpEvent, Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Search, SearchRelease
@@ -20,18 +20,26 @@ def sensitivity(near: Adjacency) -> float:
 
     **Guarantee**: a row that comes or goes moves one cell of a table by 1, a row that is replaced two; a unit's rows
     add up.
+
+    Privacy: public only.
     """
     return float((2 if near.relation is Relation.REPLACE_ONE else 1) * near.max_rows)
 
 
 def events(question: Search, near: Adjacency) -> list[Event]:
-    """For each pick a choice whose log odds range over 2 sensitivity / scale, by the Gaussian that dominates it."""
+    """For each pick a choice whose log odds range over 2 sensitivity / scale, by the Gaussian that dominates it.
+
+    Privacy: public only.
+    """
     mu = 2 * sensitivity(near) * GAUSSIAN_RANGE
-    return [Event(name=question.purpose, kind=CHOICE, sensitivity=mu, sigma=question.scale, count=question.picks)]
+    return [BoundedRangeDpEvent(name=question.purpose, sensitivity=mu, sigma=question.scale, count=question.picks)]
 
 
 def changed_cells(question: Search, near: Adjacency) -> int:  # noqa: ARG001
-    """No cell carries Gaussian noise."""
+    """No cell carries Gaussian noise.
+
+    Privacy: public only.
+    """
     return 0
 
 
@@ -40,6 +48,8 @@ def answer(question: Search, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
     **Guarantee**: each pick is a choice of range 2 sensitivity / scale; together they compose adaptively (search.md).
     Memory: the candidates' cells.
+
+    Privacy: reads rows, under noise.
     """
     left = scores(question, rows)
     chosen: list[int] = []
@@ -51,7 +61,10 @@ def answer(question: Search, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
 
 def scores(question: Search, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Scores of the candidates in rows, int64 (m,), exact: private."""
+    """Scores of the candidates in rows, int64 (m,), exact: private.
+
+    Privacy: reads rows, exact.
+    """
     tables = [question.table(i) for i in range(len(question.tables))]
     found = np.concatenate(counts.exact(tables, rows))
     starts = np.append(0, question.ends[:-1])

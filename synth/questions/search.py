@@ -22,6 +22,9 @@ class Search:
     exact counts and the expected ones.
 
     **Source**: McSherry and Talwar, FOCS 2007; several picks: Durfee and Rogers, arXiv 1905.04273, section 4.
+
+    Errors: ValueError for a scale, number of picks, axis, expected count or handicap out of range or of another shape.
+    Privacy: public only.
     """
 
     purpose: str
@@ -67,7 +70,11 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRelease:
-    """Answer: ``chosen``, the numbers of the candidates that were picked, in that order."""
+    """Answer: ``chosen``, the numbers of the candidates that were picked, in that order.
+
+    Errors: ValueError for numbers that are no candidates', or picked twice, or too few.
+    Privacy: released answers only.
+    """
 
     question: Search
     chosen: tuple[int, ...]

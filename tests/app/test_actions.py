@@ -9,26 +9,11 @@ from pathlib import Path
 import pytest
 
 import synth
-from app import (
-    access,
-    caps,
-    comparison,
-    database,
-    datasets,
-    deciding,
-    export,
-    forecast,
-    frame,
-    intake,
-    more,
-    outlet,
-    owning,
-    releasing,
-    runs,
-    stored,
-    work,
-)
-from app.state import TITLES, Wizard, view
+from app.result import comparison, deciding, export, more, outlet, releasing
+from app.run import caps, datasets, forecast, runs
+from app.session import access, frame
+from app.session.state import TITLES, Wizard, view
+from app.table import database, intake, owning, stored, work
 from synth import jobs
 from synth.jobs import looks, role_actions
 from synth.jobs.role_actions import ACTIONS, ANY, NO, OTHERS, OWN, ROLES
@@ -36,7 +21,7 @@ from tests.app.test_flow import SCHEMA
 from tests.app.test_pages import said
 
 pytestmark = pytest.mark.xdist_group("app")
-APP = Path(access.__file__).parent
+APP = Path(access.__file__).parents[1]
 TRIED = 371  # calls beyond a role
 PEOPLE = {"steward": "ann@example.org", "reviewer": "bob@example.org", "analyst": "carl@example.org"}
 FILE = """
@@ -225,7 +210,7 @@ def test_no_button_is_without_its_row():
 
 def test_every_row_is_asked_for_somewhere():
     named = calls()["?"] | {f"open_{page}" for page in TITLES}
-    assert not set(ACTIONS) - named - {"take_result", "send_file"}  # the latter is the server's: app/door.py
+    assert not set(ACTIONS) - named - {"take_result", "send_file"}  # the latter is the server's: app/session/door.py
     assert 'action: str = "take_result"' in (APP / "export.py").read_text()
 
 
@@ -284,7 +269,7 @@ def test_the_page_release_asks_a_reviewer_for_all_of_one_s_own(signed, start):
     at = start()
     assert not deciding._latest(run)
     code = f"""
-from app import export
+from app.result import export
 from synth import jobs; from synth.jobs import role_actions
 export.may_leave(jobs.Job({str(run.path)!r}))
 """

@@ -6,8 +6,9 @@ import duckdb
 import pytest
 
 import synth
-from app import access, work
-from app.state import view
+from app.session import access
+from app.session.state import view
+from app.table import work
 from synth import jobs
 from tests.app.test_flow import ended
 from tests.app.test_pages import keys, row_each, said

@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 import synth
-from app import charts, facts, words, work
+from app.session import charts, tour, words
+from app.table import facts
 
-SAMPLE = json.loads(work.SAMPLE_SCHEMA.read_text()) if work.SAMPLE_SCHEMA.exists() else {"columns": {}}
+SAMPLE = json.loads(tour.SAMPLE_SCHEMA.read_text()) if tour.SAMPLE_SCHEMA.exists() else {"columns": {}}
 PLAIN = {
     "dataset": "d",
     "positive": "x",

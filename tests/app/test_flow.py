@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import synth
-from app import runs
-from app.state import view
+from app.run import runs
+from app.session.state import view
 from synth import jobs
 from tests.app.test_pages import all_helped, keys, said, upload
 

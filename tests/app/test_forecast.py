@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import synth
-from app import charts, forecast, work
-from app.aside import ROOT, Aside
+from app.run import forecast
+from app.session import charts, tour
+from app.session.aside import ROOT, Aside
 
 CURVE = forecast.CURVE
 
@@ -17,8 +18,8 @@ CURVE = forecast.CURVE
 @pytest.fixture(scope="module")
 def lines():
     """Forecasts for the sample table over the curve's epsilons."""
-    schema = synth.load(work.SAMPLE_SCHEMA)
-    return [synth.plan(schema, rows=work.SAMPLE_ROWS, epsilon=e, delta=1e-5) for e in CURVE]
+    schema = synth.load(tour.SAMPLE_SCHEMA)
+    return [synth.plan(schema, rows=tour.SAMPLE_ROWS, epsilon=e, delta=1e-5) for e in CURVE]
 
 
 def test_the_errors_shown_fall_as_epsilon_grows(lines):
@@ -71,16 +72,16 @@ def test_the_chart_draws_what_is_told_and_no_pairs_where_none_are_asked(lines):
     drawn = json.loads(charts.curve(lines, pairs, 1.0).to_json())["datasets"].values()
     told = {(r["epsilon"], r["of"]): r["error"] for rows in drawn for r in rows if "of" in r}
     assert told[(CURVE[-1], "pairs of columns")] == pytest.approx(pairs[-1])
-    lone = synth.plan(synth.load(work.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
+    lone = synth.plan(synth.load(tour.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
     assert forecast.pairs_alike([lone]) is None
 
 
 UNPACKED = """
 import sys, synth
-from app import work
-from app.aside import Aside
+from app.session import tour
+from app.session.aside import Aside
 asked = dict(rows=20_000, delta=1e-5, method="independent", relation="add_remove", options={})
-(found,) = Aside().ask("forecasts", work.SAMPLE_SCHEMA.read_text(), [1.0], seconds=120, within=1, **asked)
+(found,) = Aside().ask("forecasts", tour.SAMPLE_SCHEMA.read_text(), [1.0], seconds=120, within=1, **asked)
 print(found.epsilon, *(name in sys.modules for name in ("torch", "synth.generators")))
 """
 

@@ -9,7 +9,7 @@ import pytest
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import synth
-from app import work
+from app.table import work
 from tests.app.test_flow import SCHEMA, ended
 from tests.app.test_pages import keys, row_each, said, upload
 

@@ -3,8 +3,9 @@
 import pytest
 
 import synth
-from app import options, words
-from app.state import view
+from app.run import options
+from app.session import words
+from app.session.state import view
 from synth.generators import GENERATORS
 from synth.generators.embeddings import dp_kernel, embedding
 from synth.generators.slices import slicing

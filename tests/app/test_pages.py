@@ -5,8 +5,9 @@ import json
 import pytest
 
 import synth
-from app import facts, runs
-from app.state import STEPS, view
+from app.run import runs
+from app.session.state import STEPS, view
+from app.table import facts
 from synth import jobs
 
 CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",

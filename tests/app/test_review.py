@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import synth
-from app import whatif
-from app.state import view
+from app.result import whatif
+from app.session.state import view
 from synth import jobs
 from synth.jobs import looks
 from tests.app.test_flow import SCHEMA, ended

@@ -3,8 +3,8 @@
 import pytest
 
 import synth
-from app import access
-from app.state import view
+from app.session import access
+from app.session.state import view
 from synth import jobs, roles
 from synth.jobs.roles import Roles, Visitor
 from tests.app.test_flow import SCHEMA, ended

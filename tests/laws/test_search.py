@@ -10,7 +10,9 @@ from scipy import stats
 from synth.errors import BudgetError
 from synth.mechanisms import search
 from synth.pipeline.budget import mechanisms
-from synth.privacy.accounting.composition import CHOICE, Event, calibrate, epsilon_of, total_mu
+from synth.privacy.accounting.composition import calibrate, epsilon_of, total_mu
+from synth.privacy.accounting.events import BoundedRangeDpEvent, GaussianDpEvent
+from synth.privacy.accounting.events import event as stored
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -69,11 +71,15 @@ def test_picks_add_up_as_gaussians_do():
     many = Search(purpose="t", bins=ASKED.bins, tables=ASKED.tables, expected=ASKED.expected,
                   handicap=ASKED.handicap, scale=30.0, picks=3)  # fmt: skip
     (event,) = search.events(many, near)
-    assert (event.kind, event.count) == (CHOICE, 3)
+    assert isinstance(event, BoundedRangeDpEvent)
+    assert (event.kind, event.count) == ("choice", 3)
+    assert stored(event.plain()) == event
     assert total_mu([event]) == pytest.approx(sqrt(3) * 2 * sqrt(pi / 8) / 30, rel=1e-5)
-    beside = Event(name="g", sensitivity=1.0, sigma=10.0)
+    beside = GaussianDpEvent(name="g", sensitivity=1.0, sigma=10.0)
     both = sqrt(total_mu([event]) ** 2 + 0.01)
-    assert epsilon_of([event, beside], 1e-5) == epsilon_of([Event(name="one", sensitivity=both, sigma=1.0)], 1e-5)
+    assert epsilon_of([event, beside], 1e-5) == epsilon_of(
+        [GaussianDpEvent(name="one", sensitivity=both, sigma=1.0)], 1e-5
+    )
 
 
 def test_the_door_takes_what_the_budget_bears_and_no_more():

@@ -1,0 +1,1 @@
+"""Results: compared for the steward's eyes, chosen, drawn from, and let out."""

@@ -1,0 +1,200 @@
+"""The steward's part of the result: everything here uses real rows and stands under its banner."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.result import standing
+from app.session import access, charts, frame
+from app.session.aside import TooLongError, worker
+from app.table import real, work
+from synth import jobs
+
+MARK = "For the steward only, not for release"
+PATIENCE = 600.0  # seconds that a comparison may take
+PAGE = "steward-only.html"
+BANNER = "**For the steward only - compares with the real rows. Not for release.**"
+WHY = (
+    "Nothing below is protected by noise: charts and scores show exact shares of the real rows. Do not copy them into "
+    "a report, and do not choose between several results by them unless all of those are charged and released."
+)
+
+
+def section(job: jobs.Job, release: Path) -> None:
+    """Charts and scores, when the steward asks for them and the real table is still there."""
+    st.header("Compare with the real table", anchor=False)
+    with st.container(border=True):
+        st.warning(BANNER, icon=":material/lock_person:")
+        if not real.there(job):
+            st.info("The real table is no longer stored here, so there is nothing to compare with. The result above "
+                    "is complete without it.")  # fmt: skip
+            return
+        st.caption(WHY)
+        _outside(job)
+        found = _compared(job, release)
+        if found is not None:
+            _parts(found)
+            standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
+        _whole(job, release)
+
+
+def held(job: jobs.Job) -> Any:
+    """The run's comparison where this session has made it, else None."""
+    return st.session_state.get("comparisons", {}).get(str(job.path))
+
+
+def make(job: jobs.Job, release: Path) -> Any:
+    """Compares a run with the real rows, beside the server, and notes that somebody looked. Errors: InputError."""
+    who = access.allow("compare", job.request().get("owner"))
+    try:
+        with real.table(job, release) as table:
+            paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
+            found = worker.ask("compared", *paths, seconds=PATIENCE)
+            rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
+    except TooLongError:
+        raise synth.InputError("the comparison takes too long here; use `synth report`") from None
+    jobs.looks.look(job, by=who.name)
+    st.session_state.setdefault("comparisons", {})[str(job.path)] = found
+    st.session_state.setdefault("rare", {})[str(job.path)] = rare
+    return found
+
+
+def _compared(job: jobs.Job, release: Path) -> Any:
+    """The comparison, kept in this session alone; None until it is asked for."""
+    found = held(job)
+    if found is None and st.button("Show the comparison", key="compare", icon=":material/compare:",
+                                   help="Reads the real rows again, for your eyes; spends nothing."):  # fmt: skip
+        with st.spinner("Comparing the tables"):
+            make(job, release)
+        st.rerun()  # draws the page without the button
+    return found
+
+
+def _whole(job: jobs.Job, release: Path) -> None:
+    """The full report as one page: more scores, groups of people, prediction, copies."""
+    page = job.path / PAGE
+    if page.exists():
+        st.download_button("Download the full report (steward only)", access.later(_whole_page, job), page.name,
+                           "text/html", key="get_steward", on_click="ignore", icon=":material/lock_person:",
+                           help="It is marked on every page and stays with you.")  # fmt: skip
+    elif st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
+                   help="Prediction, groups of people, copies, effects of chance; a minute or two."):  # fmt: skip
+        with st.spinner("Writing the full report; this takes a minute or two"):
+            report(job, release)
+        st.rerun()
+
+
+def _whole_page(job: jobs.Job) -> bytes:
+    access.allow("compare", job.request().get("owner"))
+    return (job.path / PAGE).read_bytes()
+
+
+def report(job: jobs.Job, release: Path) -> None:
+    """Writes the full report on a run, and notes that somebody looked. Errors: InputError, UsageError."""
+    who = access.allow("compare", job.request().get("owner"))
+    with real.table(job, release) as table:
+        work.answer("report", str(release), "--real", str(table), "--out", str(job.path / PAGE), "--json")
+    jobs.looks.look(job, by=who.name)
+
+
+def _outside(job: jobs.Job) -> None:
+    """Cells that the description does not know: many of them mean that it is wrong."""
+    try:
+        told = json.loads((job.path / "steward.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    parts = [
+        f"{name}: {count:,} {what}"
+        for key, what in (("clamped", "beyond smallest or largest"), ("unreadable", "not among the values"))
+        for name, count in told.get(key, {}).items()
+        if count
+    ]
+    if parts:
+        st.caption(
+            f"Cells that do not fit the description: {frame.escape('; '.join(parts))}. They were moved to the nearest "
+            "bound, to missing, or to a random value. If they are many, correct the description."
+        )
+
+
+def _parts(found: Any) -> None:
+    used = f"{found.real_rows_used:,} of {found.real_rows:,} real and {found.synthetic_rows_used:,} synthetic rows"
+    st.caption(f"Uses {used}, drawn with a fixed seed where not all are used.")
+    columns, pairs, scores = st.tabs(["Columns", "Pairs of columns", "Scores"])
+    with columns:
+        _columns(found)
+    with pairs:
+        _pairs(found)
+    with scores:
+        _scores(found)
+
+
+def _columns(found: Any) -> None:
+    name = st.selectbox(
+        "Column", list(found.columns), key="compare_column", help="Shares of its values in both tables."
+    )
+    one = found.one_way[name]
+    st.altair_chart(charts.one_way(one), key="one_way")
+    if text := charts.rest(one):
+        st.caption(frame.escape(text))
+    st.caption(f"{100 * one.distance:.1f} % of the rows would have to change their value to make the two equal "
+               f"(mean over all columns {100 * found.one_way_mean:.1f} %).")  # fmt: skip
+    if one.pooled:
+        st.caption(f"The {len(one.chart().labels)} commonest values are shown one by one.")
+    if one.kind != "bars":
+        st.caption("The outermost bins take in the half percent of rows beyond them.")
+
+
+def _pairs(found: Any) -> None:
+    names = list(found.columns)
+    if len(names) < 2:
+        st.info("There is one column only, so there are no pairs.")
+        return
+    st.markdown(
+        f"Mean distance over all pairs: **{100 * found.pairs_mean:.1f} %** of rows in the wrong place. Two samples of "
+        f"the same population would show about {100 * found.pairs_by_chance:.1f} % by chance alone."
+    )
+    st.altair_chart(charts.pairs(found), key="pairs")
+    if left_out := len(names) - len(found.chart()[1]):
+        st.caption(f"{left_out} columns that differ less are left out.")
+    st.caption("Darker is worse. The diagonal shows each column alone. Numbers are cut into 12 groups of equal size.")
+    worst = found.worst_pair
+    left, right = st.columns(2)
+    first = left.selectbox("First column", names, index=names.index(worst[0]), key="pair_first", help="Down the side.")
+    second = right.selectbox(
+        "Second column", names, index=names.index(worst[1]), key="pair_second", help="Along the bottom."
+    )
+    if first == second:
+        st.info("Choose two different columns.")
+        return
+    both = found.two_way(first, second)
+    for side, table in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
+        side.altair_chart(charts.two_way(both, (first, second), table), key=f"two_way_{table}")
+    st.caption(f"{100 * both.distance:.1f} % of the rows would have to move to make the two equal.")
+
+
+def _scores(found: Any) -> None:
+    quality = found.quality
+    if quality is None:
+        st.info("No column could be scored.")
+        return
+    st.markdown("Scores of SDMetrics' quality report, 100 % is best.")
+    with st.container(horizontal=True):
+        st.metric("Overall", f"{100 * quality.score:.1f} %", border=True, width=155, help="The mean of the two others.")
+        st.metric(
+            "Columns",
+            f"{100 * quality.shapes:.1f} %",
+            border=True,
+            width=155,
+            help="How alike each column is in both tables.",
+        )
+        trends = "-" if quality.pairs is None else f"{100 * quality.pairs:.1f} %"
+        st.metric("Pairs", trends, border=True, width=155,
+                  help="How alike correlations and tables of two columns are.")  # fmt: skip
+    st.caption(f"On {quality.rows[0]:,} real and {quality.rows[1]:,} synthetic rows, drawn with a fixed seed.")
+    if quality.left_out:
+        st.caption("Left out for their many categories: " + frame.escape(", ".join(quality.left_out)))
+    worst = sorted(quality.by_column.items(), key=lambda pair: pair[1])
+    st.table({"Column": [n for n, _ in worst], "Score": [f"{100 * s:.1f} %" for _, s in worst]}, hide_index=True)

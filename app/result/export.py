@@ -1,0 +1,193 @@
+"""What stands between a result and the world: how it was chosen, who approves, and the bundle itself."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.result import deciding, releasing, standing
+from app.run import recent, runs
+from app.session import access, frame, words
+from app.table import work
+from synth import jobs
+from synth.jobs import looks
+
+FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
+
+
+def may_leave(job: jobs.Job) -> bool:
+    """Says what stands in the way of a download, with the way out; returns whether nothing does."""
+    reason = looks.barrier(job)
+    if reason:
+        _chosen(job, reason)
+        return False
+    who = access.me()
+    if who.alone or looks.released(job) is not None:
+        return True
+    _ask(job)
+    return False
+
+
+def _chosen(job: jobs.Job, reason: str) -> None:
+    st.subheader("How was this run chosen?", anchor=False)
+    st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
+    st.markdown("Scores against the real rows are exact, so picking the best of several results by them tells "
+                "something about those rows that epsilon does not cover. Settle this before any download.")  # fmt: skip
+    said = looks.choice(job)
+    if said is None:
+        how = st.radio("This run was chosen", list(looks.CHOICES), key="how", index=None,
+                       format_func=lambda k: words.CHOSEN[k],
+                       help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
+        if st.button("Record this answer", key="choose", disabled=how is None) and how is not None:
+            releasing.state_choice(job, how)
+            st.rerun()
+    _all(job)
+    deciding.section(job, looks.rivals(job))
+
+
+def _all(job: jobs.Job) -> None:
+    """All runs that a choice by scores was among: released together, or asked of a reviewer, each by its owner."""
+    own, others = releasing.mine(job), len(releasing.together(job)) - len(releasing.mine(job))
+    st.markdown("Or release all of them together: " + frame.escape("; ".join(recent.named(j) for j in own)))
+    if others:
+        st.caption(f"Compared too: {words.runs(others)} of other stewards on this dataset. Whoever made them asks for "
+                   "their release.")  # fmt: skip
+    if access.me().alone:
+        if st.button(f"Release all {len(own)} runs", key="release_all", icon=":material/library_add_check:",
+                     help="Marks each of them as released. Download each from this page."):  # fmt: skip
+            releasing.release_all(job)
+            st.rerun()
+    elif all(releasing.asked(one) is not None or looks.released(one) is not None for one in own):
+        st.info("A reviewer has been asked to release all of yours.", icon=":material/hourglass_top:")
+    elif st.button(f"Ask a reviewer to release {'all ' * (len(own) > 1)}{words.runs(len(own))}", key="ask_release_all",
+                   icon=":material/send:", help="None of them leaves before a reviewer has released all."):  # fmt: skip
+        releasing.ask_all(job)
+        st.rerun()
+
+
+def _ask(job: jobs.Job) -> None:
+    """In a shared installation a reviewer lets a result out."""
+    st.subheader("A reviewer releases it", anchor=False)
+    if releasing.asked(job) is not None:
+        st.info("A reviewer has been asked to release this result.", icon=":material/hourglass_top:")
+    elif st.button("Ask a reviewer to release it", key="ask_release", type="primary", icon=":material/send:",
+                   help="Analysts can download it once a reviewer has approved."):  # fmt: skip
+        releasing.ask(job)
+        st.rerun()
+
+
+def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
+    """The zip file of everything that may be released, checked and packed once for each way of choosing.
+
+    Errors: UsageError for somebody who may not have it, InputError for a release that is damaged.
+    """
+    releasing.allow(action, job)
+    return _pack(job, place)
+
+
+def _pack(job: jobs.Job, place: Path) -> Path:
+    """The zip file, whose card counts what the choice rests on: that is looked up anew after each charge."""
+    how = looks.how(job)
+    out = job.path / f"bundle-{how or 'unstated'}.zip"
+    newest = max(p.stat().st_mtime for p in place.iterdir())
+    if how not in FIXED and synth.Ledger().path.exists():
+        newest = max(newest, synth.Ledger().path.stat().st_mtime)
+    if not out.exists() or out.stat().st_mtime < newest:
+        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), "--json")
+    return out
+
+
+def _said(job: jobs.Job, how: str | None) -> list[str]:
+    """How the run was chosen, as the command line takes it; where nothing was said it works out what is counted."""
+    if how in (None, "only"):
+        return []
+    among = looks.rivals(job) if how == "all" else []
+    if how == "private":
+        named = (looks.choice(job) or {}).get("among", ())
+        among = [jobs.Job(job.path.parent / n) for n in named if n != job.path.name]
+    told = ["--choice", str(how), *(x for one in among for x in ("--with", str(runs.release(one))))]
+    return [*told, "--paid", str(deciding.counts(job, among))] if how == "private" else told
+
+
+def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
+    """The card as it would leave, with what the choice costs; the run's own while it may not leave."""
+    if not looks.barrier(job):
+        with zipfile.ZipFile(_pack(job, place)) as archive:
+            return dict(json.loads(archive.read("card.json")))
+    return dict(json.loads((place / "card.json").read_text(encoding="utf-8")))
+
+
+def counted(job: jobs.Job, about: dict[str, Any]) -> None:
+    """Says what the card counts beside the run itself; asks how it was chosen where nobody said so."""
+    told = about.get("selection", {})
+    others = told.get("charges") or []
+    if not others:
+        return
+    lines = ", ".join(str(c["number"]) for c in others)
+    more = "one more line" if len(others) == 1 else f"{len(others)} more lines"
+    alone = told["of_which_this_run"]["epsilon"]
+    said = f"The run itself has epsilon {alone:g}; the card counts {more} of the ledger ({lines})"
+    if told["how"] != "unstated":
+        st.info(f"{said}: {frame.escape(told['in_words'])}.", icon=":material/functions:")
+        return
+    with st.container(border=True):
+        st.info(f"{said}, since this run may have been chosen by their results. If it was not, say so.",
+                icon=":material/functions:")  # fmt: skip
+        how = st.radio("This run was chosen", ["before", "releases"], key="counted_how", index=None,
+                       format_func=lambda k: words.CHOSEN[k],
+                       help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
+        if st.button("Record this answer", key="counted", disabled=how is None) and how is not None:
+            releasing.state_choice(job, how)
+            st.rerun()
+
+
+def packed(job: jobs.Job, place: Path, action: str = "take_result") -> bytes:
+    """The bundle's bytes, asked for when somebody downloads them. Errors: as ``bundle``."""
+    return bundle(job, place, action).read_bytes()
+
+
+def part(job: jobs.Job, place: Path, name: str) -> bytes:
+    """One file of the bundle. Errors: as ``bundle``."""
+    with zipfile.ZipFile(bundle(job, place)) as archive:
+        return archive.read(name)
+
+
+def card(about: dict[str, Any]) -> None:
+    """The card's main lines as a table, the whole of it behind a fold."""
+    facts = {
+        "Made by": f"{about['method']}, {about['created'][:10]}",
+        "Guarantee": f"epsilon {about['epsilon']:g}, delta {words.small(about['delta'])}: {about['meaning']}",
+        "Relation": str(about["relation_in_words"]),
+        "Mechanisms": "; ".join(_mechanisms(about["mechanisms"])),
+        "Noise": f"{about['noise_source']}; {about['floating_point']}",
+        "Accountant": f"{about['accountant']['name']} (derived epsilon {about['epsilon_derived']:.4g})",
+        "Rows": f"{about['rows']['synthetic']:,} synthetic; the real number is {about['rows']['source_count']}",
+    }
+    st.table({"": list(facts), "The card says": [frame.escape(t) for t in facts.values()]}, hide_index=True)
+    with st.popover("The whole card", icon=":material/data_object:", help="As its file holds it."):
+        st.json(about)
+
+
+def _mechanisms(told: list[dict[str, Any]]) -> list[str]:
+    """Each kind of mechanism once, with how often it was used and its scales of noise."""
+    scales: dict[str, list[float]] = {}
+    for m in told:
+        found = [m[k] for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)]
+        scales.setdefault(str(m.get("mechanism", m.get("name", "mechanism"))), []).append(found[0] if found else 0.0)
+    return [
+        f"{name}, {len(of)} times" * (len(of) > 1) + name * (len(of) == 1)
+        + (f", scales {min(of):.4g} to {max(of):.4g}" if max(of) > 0 else "")
+        for name, of in scales.items()
+    ]  # fmt: skip
+
+
+def shown(job: jobs.Job) -> None:
+    """What a reviewer decides on: the card, without any figure about the real rows."""
+    with st.expander("The card"):
+        card(claimed(job, runs.release(job)))
+        standing.section(runs.release(job))
+    if (said := looks.choice(job)) is not None:
+        st.caption(f"How it was chosen: {frame.escape(said['in_words'])}.")

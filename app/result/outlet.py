@@ -1,0 +1,60 @@
+"""Synthetic rows put into a database: free, drawn from the model; only where the installation allows writing."""
+
+import json
+import re
+
+import streamlit as st
+
+import synth
+from app.result import releasing
+from app.session import access, frame
+from app.table import database, work
+from synth import jobs
+
+NAME = re.compile(r"[A-Za-z_]\w{0,62}")
+
+
+def section(job: jobs.Job, model: str) -> None:
+    """Which database, which name; nothing where there is no database to write to."""
+    places = {f"@{d.name}": d.shown for d in database.offered(writing=True)}
+    own = job.request().get("source")
+    if own and access.me().alone and not own.startswith("@"):
+        places[own] = own
+    if not places:
+        return
+    with st.expander("Put a synthetic table into a database, free"):
+        st.markdown("Rows are drawn from the model and sent as a new table. It costs no budget.")
+        source = st.selectbox("Database", list(places), key="out_source", help="Databases that may be written to.",
+                              format_func=lambda s: f"{s} ({places[s]})" if s.startswith("@") else s)  # fmt: skip
+        name = st.text_input("Name of the new table", value=_usual(job), key="out_table", help="Letters, digits and "
+                             "_; no table of this name may be there yet.")  # fmt: skip
+        count = st.number_input("Synthetic rows", 1, value=int(job.result()["num_rows"]), step=1000, key="out_rows",
+                                help="As many as the synthetic table has, or another number.")  # fmt: skip
+        if not NAME.fullmatch(name.strip()):
+            st.caption("Choose a name of letters, digits and _, beginning with a letter.")
+        elif st.button("Write it", key="out_write", icon=":material/database_upload:"):
+            _write(job, model, source, name.strip(), int(count))
+
+
+def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> None:
+    try:
+        allow(job, source)
+        with st.spinner("Drawing and sending rows"):
+            told = work.answer("sample", model, "--num-rows", str(count), "--source", source, "--out-table", name,
+                               "--json")  # fmt: skip
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    st.success(f"{json.loads(told)['num_rows']:,} synthetic rows are in {frame.escape(name)}.",
+               icon=":material/check_circle:")  # fmt: skip
+
+
+def allow(job: jobs.Job, source: str) -> None:
+    """Errors: UsageError where the visitor may not put rows of this run there."""
+    who = releasing.allow("write_out", job)
+    if not (who.alone or any(f"@{d.name}" == source for d in database.offered(writing=True))):
+        raise synth.UsageError(f"{source}: no database that you may write to; choose one that is offered")
+
+
+def _usual(job: jobs.Job) -> str:
+    return re.sub(r"\W+", "_", f"{job.request()['dataset']}_synthetic").lower()

@@ -1,0 +1,75 @@
+"""Who lets a result out: its owner where nobody else is here, else a reviewer whom its owner asked.
+
+What holds for one result holds for each of several that leave together.
+"""
+
+import json
+
+import synth
+from app.session import access
+from synth import jobs
+from synth.jobs import looks
+from synth.jobs.roles import Visitor
+
+ASKED = "asked.json"
+
+
+def allow(action: str, job: jobs.Job) -> Visitor:
+    """The visitor, where he may do it to a released result. Errors: UsageError, also before its release."""
+    who = access.allow(action, job.request().get("owner"))
+    if reason := looks.barrier(job):
+        raise synth.UsageError(reason)
+    if not who.alone and looks.released(job) is None:
+        raise synth.UsageError("this result was not released yet; ask a reviewer to release it")
+    return who
+
+
+def state_choice(job: jobs.Job, how: str) -> None:
+    """Records how its owner says that a run was chosen. Errors: UsageError."""
+    who = access.allow("state_choice", job.request().get("owner"))
+    looks.choose(job, how, by=who.name)
+
+
+def asked(job: jobs.Job) -> str | None:
+    """Who asked a reviewer to release this result, None where nobody did."""
+    try:
+        return str(json.loads((job.path / ASKED).read_text(encoding="utf-8"))["by"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def ask(job: jobs.Job) -> None:
+    """Asks a reviewer to release a result of one's own. Errors: UsageError."""
+    who = access.allow("ask_release", job.request().get("owner"))
+    (job.path / ASKED).write_text(json.dumps({"by": who.name}), encoding="utf-8")
+
+
+def together(job: jobs.Job) -> list[jobs.Job]:
+    """The runs that are released with this one or not at all: itself, and what a choice by scores was among."""
+    return [job, *looks.rivals(job)] if looks.barrier(job) else [job]
+
+
+def mine(job: jobs.Job) -> list[jobs.Job]:
+    """Those of ``together`` that are the visitor's own."""
+    return [one for one in together(job) if access.mine(one)]
+
+
+def ask_all(job: jobs.Job) -> None:
+    """Asks for every one of the visitor's own runs that leave together; others ask for theirs. Errors: UsageError."""
+    for one in mine(job):
+        ask(one)
+
+
+def release_all(job: jobs.Job) -> None:
+    """Releases a result, and what leaves with it only: by the only user, or by a reviewer who was asked for each.
+
+    All of it or none of it. Errors: UsageError.
+    """
+    who = access.allow("release", job.request().get("owner"))
+    waiting = [one for one in together(job) if looks.released(one) is None]
+    for one in waiting:
+        access.allow("release", one.request().get("owner"))
+        if not who.alone and asked(one) in (None, who.name):
+            raise synth.UsageError("a result is released by a reviewer whom somebody else asked for it; each of all is")
+    for one in waiting:
+        looks.release(one, by=asked(one) or who.name, approved_by="" if who.alone else who.name)

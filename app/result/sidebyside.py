@@ -1,0 +1,89 @@
+"""Several runs on one dataset next to each other: what was released of them, and the steward's scores."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.result import comparison
+from app.run import recent, runs
+from app.session import frame
+from app.session.access import mine
+from app.table import work
+from synth import jobs
+
+MOST = 12
+
+
+def section(job: jobs.Job) -> None:
+    """A table of the chosen runs; scores appear where the comparison with the real rows was opened."""
+    others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST]
+    st.header("Runs side by side", anchor=False)
+    if not others:
+        st.info("This is the only finished run on its dataset. Another epsilon, method or fit will stand beside it "
+                "here.", icon=":material/info:")  # fmt: skip
+        return
+    by_name = {f"{i + 1}. {recent.named(j)}": j for i, j in enumerate(others)}
+    chosen = st.multiselect("Compare with", list(by_name), key="beside", placeholder="Choose runs",
+                            help="Other finished runs on the same dataset.")  # fmt: skip
+    shown = [job, *(by_name[n] for n in chosen)]
+    st.caption(f"**{comparison.MARK}** - the last three rows compare with the real rows. The two before them compare "
+               "with each run's own noisy answers: choosing by these is a choice by released figures.")  # fmt: skip
+    with st.spinner("Reading the noisy answers"):
+        st.table(_table(shown), hide_index=True)
+    waiting = [j for j in shown if comparison.held(j) is None]
+    if waiting and st.button(f"Score {'these' if len(waiting) > 1 else 'this'} against the real rows", key="score",
+                             help="Each run that is scored this way counts as a candidate: see the page Release.",
+                             icon=":material/compare:"):  # fmt: skip
+        for one in waiting:
+            place = runs.release(one)
+            with st.spinner(f"Comparing {recent.named(one)}"):
+                comparison.make(one, place)
+        st.rerun()
+    if len(shown) > 1:
+        st.warning("Choosing the run with the best scores is a choice that no noise protects. Such a choice is marked, "
+                   "and the chosen run can be exported only together with all that were scored.",
+                   icon=":material/lock_person:")  # fmt: skip
+
+
+def _fits(other: jobs.Job, job: jobs.Job) -> bool:
+    try:
+        same = other.request().get("dataset") == job.request().get("dataset")
+        return same and "epsilon" in other.request() and other.status().state == "done" and mine(other) and bool(
+            runs.release(other)
+        )  # fmt: skip
+    except synth.SynthError:
+        return False
+
+
+def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
+    rows: dict[str, list[str]] = {"": ["Method", "Epsilon", "Charged", "Synthetic rows", "Noisy answers, columns",
+                                       "Noisy answers, pairs", "Distance, columns", "Distance, pairs",
+                                       "SDMetrics"]}  # fmt: skip
+    for i, job in enumerate(shown):
+        request, found = job.request(), comparison.held(job)
+        head = "This run" if i == 0 else recent.when(job)
+        rows[f"{head} ({i + 1})"] = [
+            str(request.get("method")), f"{request['epsilon']:g}", "nothing" if request.get("free") else "yes",
+            f"{job.result()['num_rows']:,}", *_released(job), *_scores(found),
+        ]  # fmt: skip
+    return {frame.escape(name): cells for name, cells in rows.items()}
+
+
+def _released(job: jobs.Job) -> list[str]:
+    """Mean distance to the run's own noisy counts, from its publishable report; a dash where it counted nothing."""
+    page = job.path / "publishable.html"
+    told: Path = page.with_suffix(".json")
+    if not told.exists() or "means" not in (found := json.loads(told.read_text(encoding="utf-8"))):
+        work.answer("report", str(runs.release(job)), "--publishable", "--out", str(page), "--json")
+        found = json.loads(told.read_text(encoding="utf-8"))
+    return ["-" if mean is None else f"{100 * mean['distance']:.1f} %" for mean in found["means"].values()]
+
+
+def _scores(found: Any) -> list[str]:
+    if found is None:
+        return ["not scored"] * 3
+    quality = "none" if found.quality is None else f"{100 * found.quality.score:.1f} %"
+    return [f"{100 * found.one_way_mean:.1f} %", f"{100 * found.pairs_mean:.1f} %", quality]

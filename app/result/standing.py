@@ -1,0 +1,40 @@
+"""The last look: values that stand in a result word for word because somebody vouched for them."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from app.session import frame
+from app.session.aside import worker
+
+PATIENCE = 120.0  # seconds that counting may take
+
+
+def section(release: Path) -> None:
+    """How many such values there are, by column; follows from the release alone."""
+    there = _standing(release)
+    if not there:
+        st.caption("No list of values stands in this result on anybody's word.")
+        return
+    told = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
+    st.info(f"**Word for word, because somebody vouched for them:** {sum(there.values()):,} values stand in this "
+            f"result ({told}). Is each of them public knowledge?", icon=":material/visibility:")  # fmt: skip
+
+
+def rare(few: dict[str, int] | None, release: Path) -> None:
+    """How many of them fewer than 10 real rows have; an exact count, for the steward alone."""
+    if few is None:
+        return
+    there = _standing(release)
+    named = ", ".join(f"{frame.escape(n)} {k} of {there.get(n, k)}" for n, k in few.items() if k)
+    st.markdown(f"**Values on somebody's word that fewer than 10 real rows have:** {named or 'none'}.")
+
+
+def _standing(release: Path) -> dict[str, int]:
+    """Counted once for each state of the table."""
+    table = release / "synthetic.csv"
+    key = (str(table), table.stat().st_mtime_ns)
+    held = st.session_state.setdefault("standing", {})
+    if key not in held:
+        held[key] = worker.ask("standing", str(release), seconds=PATIENCE)
+    return held[key]

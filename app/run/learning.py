@@ -1,0 +1,102 @@
+"""Facts learnt from the rows with budget, where nobody can vouch for them."""
+
+import json
+
+import streamlit as st
+
+import synth
+from app.run import caps, runs, same
+from app.run.forecast import budget
+from app.session import access, frame, words
+from app.session.state import Wizard, alone, answered, dataset, effective, wizard
+from app.table import facts
+from synth import jobs
+
+USUAL = 0.1
+
+
+def section() -> None:
+    """Which facts to learn, what it costs, and one button that spends."""
+    w = wizard()
+    if w.learning is not None:
+        _watch(str(w.learning))
+        return
+    if same.choice(w):
+        return
+    names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
+    lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
+    with st.expander("Learn values or bounds privately, with budget", expanded=bool(lists)):
+        st.caption("For columns whose possible values nobody knows from elsewhere: they are found in the rows under "
+                   "noise, and rare ones are not found. It is charged to the dataset on its own, and the price stands "
+                   "on the card of every result made with this description.")  # fmt: skip
+        columns = st.multiselect("Columns", names, default=lists, key=f"learn_columns_{w.edition}_{len(lists)}",
+                                 placeholder="Choose columns",
+                                 help="Their values, bounds and missing codes are taken out and learnt.")  # fmt: skip
+        left, right = st.columns(2)
+        epsilon = left.number_input("Epsilon for learning", min_value=0.01, value=USUAL, step=0.05, key="learn_epsilon",
+                                    help="A tenth of what the run itself gets is usual.")  # fmt: skip
+        delta = right.selectbox("Delta for learning", [1e-5, 1e-6, 1e-7], index=1, key="learn_delta",
+                                format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
+        first, cap = _cap(w)
+        blocked = not columns or not dataset(w) or w.table is None or not answered(w)
+        if not answered(w):
+            st.caption("First say above whether a person can appear in more than one row.")
+        chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
+        if st.button(f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
+                     icon=":material/school:"):  # fmt: skip
+            if same.asks(w):
+                st.rerun()
+            try:
+                if first:
+                    caps.put(dataset(w), cap)
+                w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
+            except synth.UsageError as error:
+                frame.tell(error)
+                return
+            st.rerun()
+
+
+def _cap(w: Wizard) -> tuple[bool, float | None]:
+    """What the cap leaves; before the first spend the choice of one: whether it is asked for, and what was chosen."""
+    name = dataset(w)
+    if name and not caps.decided(name) and caps.may_set(name):
+        return True, caps.ask("learn_cap")
+    left_over = getattr(budget(w) if name else None, "remaining_epsilon", None)
+    st.caption("It was decided that this dataset has no cap." if left_over is None else
+               f"The cap on this dataset leaves epsilon {left_over:g}.")  # fmt: skip
+    return False, None
+
+
+@st.fragment(run_every=1.0)
+def _watch(path: str) -> None:
+    try:
+        job = access.job("watch", path)
+        status = job.status()
+        if status.final:
+            _taken(job, status)
+            st.rerun()
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    waits = jobs.ahead(job)
+    st.info(f"Learning is waiting for {words.runs(waits)} before it." if waits else
+            "Learning facts of the description. It was charged and takes some seconds.",
+            icon=":material/hourglass_top:")  # fmt: skip
+
+
+def _taken(job: jobs.Job, status: jobs.Status) -> None:
+    """Takes the learnt facts over, or says why there are none."""
+    w = wizard()
+    w.learning = None
+    names = ", ".join(job.request().get("learns", []))
+    if status.state == "done":
+        found = json.loads(runs.learnt(job).read_text(encoding="utf-8"))
+        told = {n: found["columns"].get(n, c) for n, c in w.plain["columns"].items()}
+        w.plain = {**w.plain, "learnt": found["learnt"], "columns": told}
+        w.notice = f"Learnt privately: {frame.escape(names)}. The charge stands in the ledger."
+    else:
+        spent = status.exit_code in (None, 1, 5)
+        w.notice = f"Nothing was learnt: {frame.escape(words.plain(status.message))}. " + (
+            "The page Ledger shows whether the budget was charged." if spent else "Nothing was spent."
+        )
+    w.edition += 1

@@ -1,0 +1,99 @@
+"""Runs that outlive the page: offered again after a reload."""
+
+from datetime import datetime
+
+import streamlit as st
+
+import synth
+from app.session import access, frame, words
+from app.session.state import view, wizard
+from synth import jobs
+
+SHOWN = 10
+LABELS = {
+    "held": "waits for a reviewer",
+    "queued": "waiting",
+    "running": "running",
+    "done": "done",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}
+
+
+def paid_jobs() -> list[tuple[jobs.Job, dict, jobs.Status]]:
+    """The newest runs on private tables, with request and status; unreadable ones are left out."""
+    found = []
+    for job in jobs.listing():
+        try:
+            request, status = job.request(), job.status()
+        except synth.SynthError:
+            continue
+        if "epsilon" in request and "table" in request and access.mine(job):
+            found.append((job, request, status))
+        if len(found) == SHOWN:
+            break
+    return found
+
+
+def offer() -> None:
+    """On the first page of a new session: what is running, and what has finished."""
+    if wizard().table is not None or wizard().job is not None:
+        return
+    found = paid_jobs()
+    running = [f for f in found if not f[2].final]
+    done = [f for f in found if f[2].state == "done"]
+    if running:
+        with st.container(border=True):
+            st.markdown(f"**A run is under way:** {_named(running[0])}")
+            if st.button("Watch it", key="watch", type="primary"):
+                wizard().job = access.job("watch", running[0][0].path).path
+                st.switch_page(view("run"))
+    elif done:
+        with st.container(border=True):
+            st.markdown(f"**Your latest result:** {_named(done[0])}")
+            if st.button("Open it", key="open_latest"):
+                wizard().job = access.job("watch", done[0][0].path).path
+                st.switch_page(view("release"))
+
+
+def table() -> None:
+    """All recent runs, each with a button to open it."""
+    found = paid_jobs()
+    if not found:
+        return
+    with st.expander(f"All runs ({len(found)})"):
+        for i, (job, request, status) in enumerate(found):
+            left, right = st.columns([4, 1], vertical_alignment="center")
+            ended = _ended(status)
+            left.markdown(f"{_named((job, request, status))}  \n:small[{ended}]")
+            target = "review" if status.state == "done" else "run"
+            if right.button("Open", key=f"open_{i}"):
+                wizard().job = access.job("watch", job.path).path
+                st.switch_page(view(target))
+
+
+def _ended(status: jobs.Status) -> str:
+    """How a run stands, with the reason of a failure where the worker lived to tell it."""
+    if status.state != "failed" or status.exit_code is None:
+        return LABELS[status.state]
+    return f"failed: {words.ENDS.get(status.exit_code, 'see the page Run')}"
+
+
+def named(job: jobs.Job) -> str:
+    """A run in a few words, for menus and headings."""
+    request = job.request()
+    free = ", refitted" if request.get("free") else ""
+    return f"{request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
+
+
+def _named(found: tuple[jobs.Job, dict, jobs.Status]) -> str:
+    job, request, _ = found
+    name = request.get("label") or request.get("dataset") or request["table"].rsplit("/", 1)[-1]
+    free = ", refitted free" if request.get("free") else ""
+    return f"{frame.escape(str(name))}, {request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
+
+
+def when(job: jobs.Job) -> str:
+    """When a job was made, in local time."""
+    made = (job.path / "request.json").stat().st_mtime
+    return datetime.fromtimestamp(made).strftime("%d %b %Y %H:%M")

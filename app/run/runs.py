@@ -1,0 +1,222 @@
+"""Runs, from the request to what may leave: each is a job that stands in line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import synth
+from app.run import caps
+from app.session import access
+from app.session.state import Wizard, dataset, effective
+from app.table import owning
+from synth import jobs
+from synth.jobs import looks
+from synth.jobs.roles import Visitor
+
+HELD = "held.json"
+Plain = dict[str, Any]
+
+
+def start(w: Wizard) -> jobs.Job:
+    """Puts the run that the wizard describes in line, or before a reviewer where the roles ask for one.
+
+    From here on the job's folder tells how it goes. Errors: UsageError for somebody who may not spend.
+    """
+    assert w.table is not None
+    rules = access.rules()
+    _may_spend(owning.allow("spend", w.table, w.source), dataset(w))
+    rules.put_down(synth.Ledger(), dataset(w))
+    caps.first(dataset(w))
+    job = jobs.create(_request(w))
+    facts = job.path / "description.json"
+    facts.write_text(json.dumps(effective(w), ensure_ascii=False), encoding="utf-8")
+    options = {
+        "--schema": facts, "--epsilon": repr(w.epsilon), "--delta": repr(w.delta), "--method": w.method,
+        "--relation": w.relation, "--dataset": dataset(w), "--out": job.path / "release",
+    }  # fmt: skip
+    table = ["--table", str(w.table), "--source", w.source] if w.source else [str(w.table)]
+    arguments = ["run", *table, *_flat(options), *_chosen(w.options), *_apart(w), "--json"]
+    if rules.needs_approval(dataset(w), w.epsilon):
+        (job.path / HELD).write_text(json.dumps(arguments), encoding="utf-8")
+        job.write(jobs.Status(state="held"))
+    else:
+        job.start(arguments, program=jobs.QUEUED)
+    return job
+
+
+def _request(w: Wizard) -> Plain:
+    return {
+        "table": str(w.table), "label": w.label, "dataset": dataset(w), "epsilon": w.epsilon, "delta": w.delta,
+        "method": w.method, "relation": w.relation, "options": w.options, "owner": access.me().name,
+        "source": w.source,
+    }  # fmt: skip
+
+
+def approve(job: jobs.Job) -> None:
+    """Lets a held run go, with the reviewer's name in the ledger. Errors: UsageError where it may not."""
+    who = access.allow("approve_spend", job.request().get("owner"))
+    if job.status().state != "held":
+        raise synth.UsageError("a run is approved once; look again at what waits")
+    access.rules().put_down(synth.Ledger(), str(job.request()["dataset"]))
+    arguments = json.loads((job.path / HELD).read_text(encoding="utf-8"))
+    job.write(jobs.Status())
+    job.start([*arguments, "--approved-by", who.name], program=jobs.QUEUED)
+
+
+def refuse(job: jobs.Job) -> None:
+    """Ends a run that waits for a reviewer. Errors: UsageError where it may not."""
+    access.allow("refuse_spend", job.request().get("owner"))
+    if job.status().state != "held":
+        raise synth.UsageError("a run that went on its way is no longer refused; its owner may cancel it")
+    job.cancel()
+
+
+def cancel(job: jobs.Job) -> None:
+    """Asks a run to stop. Errors: UsageError for somebody else's."""
+    access.allow("cancel", job.request().get("owner"))
+    job.cancel()
+
+
+def refit(
+    job: jobs.Job, *, method: str, options: Plain, target: str | None = None, num_rows: int | None = None
+) -> jobs.Job:
+    """Puts another fit to a finished run's release in line: free, no row is read."""
+    access.allow("refit", job.request().get("owner"))
+    place = release(job)
+    about = {
+        k: job.request().get(k)
+        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")
+    }
+    new = jobs.create({**about, "method": method, "options": options, "free": True, "release": str(place)})
+    asked = {"--from-release": place, "--method": method, "--out": new.path / "release"}
+    size = ["--num-rows", str(num_rows)] if num_rows else []
+    size += ["--target", target] if target else []
+    new.start(["run", *_flat(asked), *_chosen(options), *size, "--json"], program=jobs.QUEUED)
+    return new
+
+
+def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> jobs.Job:
+    """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset."""
+    assert w.table is not None
+    _may_spend_beside(owning.allow("learn", w.table, w.source), dataset(w), epsilon)
+    job = jobs.create({"learns": columns, "dataset": dataset(w), "epsilon": epsilon, "owner": access.me().name})
+    plain = effective(w)
+    keys = [n for n, c in plain["columns"].items() if n == plain.get("unit")]
+    asked = {n: _bare(c) if n in columns else {"type": "identifier"} for n, c in plain["columns"].items()
+             if n in (*columns, *keys)}  # fmt: skip
+    about = {k: v for k, v in plain.items() if k in ("unit", "max_rows", "unit_source", "learnt")}
+    (job.path / "asked.schema.json").write_text(json.dumps({**about, "columns": asked}), encoding="utf-8")
+    options = {
+        "--schema": job.path / "asked.schema.json", "--epsilon": repr(epsilon), "--delta": repr(delta),
+        "--relation": w.relation, "--dataset": dataset(w), "--out": learnt(job),
+    }  # fmt: skip
+    at = [*(["--source", w.source] if w.source else []), *_apart(w)]
+    job.start(["--plain", "schema", "learn", str(w.table), *_flat(options), *at, "--json"], program=jobs.QUEUED)
+    return job
+
+
+def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsilon: float, delta: float) -> jobs.Job:
+    """Puts noisy counts that decide between runs in line; they are charged to the runs' dataset."""
+    who, request = access.allow("decide", job.request().get("owner")), job.request()
+    for one in candidates:
+        access.allow("decide", one.request().get("owner"))
+    owning.allow("use_table", Path(str(request["table"])), request.get("source"))
+    name = str(request["dataset"])
+    others = [c for c in candidates if c.path != job.path]
+    if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
+        raise synth.UsageError("these runs were decided between already; that decision holds")
+    _may_spend_beside(who, name, epsilon)
+    new = jobs.create({"decides": [c.path.name for c in candidates], "dataset": name, "epsilon": epsilon,
+                       "owner": access.me().name})  # fmt: skip
+    options = {
+        "--schema": release(job) / "schema.json", "--ask": ",".join(asked), "--epsilon": repr(epsilon),
+        "--delta": repr(delta), "--relation": request["relation"], "--dataset": name, "--out": counted(new),
+    }  # fmt: skip
+    new.start(["--plain", "statistics", str(request["table"]), *_flat(options), "--json"], program=jobs.QUEUED)
+    return new
+
+
+def _decides(job: jobs.Job, candidates: list[jobs.Job]) -> bool:
+    """Whether this job's counts decide, or are to decide, between exactly these runs."""
+    try:
+        asked = sorted(job.request().get("decides", ())) == sorted(c.path.name for c in candidates)
+        return asked and job.status().state not in ("failed", "cancelled")
+    except synth.SynthError:
+        return False
+
+
+def counted(job: jobs.Job) -> Path:
+    """Where a deciding job writes its noisy counts."""
+    return job.path / "counts.json"
+
+
+def _may_spend(who: Visitor, name: str) -> None:
+    """Errors: UsageError for a dataset whose budget is not the visitor's to spend."""
+    if not access.rules().may_spend(who, name):
+        raise synth.UsageError(f"{who.name} may not spend of {name}; ask whoever keeps the file of roles")
+
+
+def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
+    """Errors: UsageError for a spend beside a run that this visitor may not make, or not without a reviewer."""
+    rules = access.rules()
+    _may_spend(who, name)
+    if rules.needs_approval(name, epsilon):
+        raise synth.UsageError(f"epsilon {epsilon:g} of {name} needs a reviewer, who approves runs alone; choose less")
+    rules.put_down(synth.Ledger(), name)
+    caps.first(name)
+
+
+def learnt(job: jobs.Job) -> Path:
+    """Where a learning run writes the complete description."""
+    return job.path / "learnt.schema.json"
+
+
+def _bare(column: Plain) -> Plain:
+    """A column without the facts that can be learnt; missing codes stay where somebody vouches for them."""
+    kept = ("type", "description", *(("missing",) if column.get("source") != "unconfirmed" else ()))
+    if (column.get("grouping") or {}).get("kind") == "prefix":
+        kept = (*kept, "grouping")
+    return {k: v for k, v in column.items() if k in kept}
+
+
+def _apart(w: Wizard) -> list[str]:
+    """What the steward said of rows that were charged under another name."""
+    return ["--separate"] if w.separate and w.separate == dataset(w) else []
+
+
+def _flat(options: dict[str, Any]) -> list[str]:
+    return [str(x) for pair in options.items() for x in pair]
+
+
+def _chosen(options: Plain) -> list[str]:
+    return [x for name, value in options.items() for x in ("--option", f"{name}={value}")]
+
+
+def warnings(job: jobs.Job) -> list[str]:
+    """What the worker warned of."""
+    try:
+        lines = (job.path / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [line.removeprefix("warning: ") for line in lines if line.startswith("warning: ")]
+
+
+def release(job: jobs.Job) -> Path:
+    """The folder of a finished run's files. Errors: InputError when they are gone."""
+    place = Path(str(job.result().get("paths", {}).get("synthetic", ""))).parent
+    if not (place / "synthetic.csv").is_file():
+        raise synth.InputError(
+            "the files of this run are no longer there; run again, or draw from a kept copy of its model"
+        )
+    return place
+
+
+def charged_line(job: jobs.Job) -> Any:
+    """The ledger's line that charged this run, None where there is none.
+
+    A run that was killed cannot say so itself: its charge carries its id. Errors: InputError for a run of an older
+    version, which had no id.
+    """
+    if job.run is None:
+        raise synth.InputError("this run is older than the ids by which charges are found; see the Ledger page")
+    return synth.Ledger().charge(job.run)

@@ -1,0 +1,53 @@
+"""Rows that were charged to another dataset: the steward of both is told before the charge, and chooses."""
+
+import streamlit as st
+
+import synth
+from app.session import access, frame
+from app.session.aside import TooLongError, worker
+from app.session.state import Wizard, dataset, schema
+
+PATIENCE = 600.0  # seconds that a pass over the rows may take
+
+
+def asks(w: Wizard) -> bool:
+    """Whether the rows were charged to a dataset of this visitor's under another name, and nothing was said of it.
+
+    Nothing is read where the visitor may spend on no other dataset: an answer would tell him of rows he may not see.
+    """
+    facts, _ = schema(w)
+    if w.separate == dataset(w) or facts is None or w.table is None:
+        return False
+    who, rules = access.me(), access.rules()
+    names = [t.dataset for t in synth.Ledger().summary() if rules.may_spend(who, t.dataset)]
+    if not set(names) - {dataset(w)}:
+        return False
+    asked = {"dataset": dataset(w), "source": w.source}
+    with st.spinner("Looking whether these rows were charged before"):
+        try:
+            w.twins = worker.ask("charged_before", str(w.table), facts.to_json(), [*names, dataset(w)],
+                                 seconds=PATIENCE, keep=False, **asked)  # fmt: skip
+        except TooLongError:
+            return False  # the run looks again, and refuses before it spends
+    return bool(w.twins)
+
+
+def choice(w: Wizard) -> bool:
+    """The choice, where one is open; returns whether it is."""
+    if not w.twins or w.separate == dataset(w):
+        return False
+    names = " and ".join(w.twins)
+    st.warning(f"**These rows, or nearly all of them, were charged to {frame.escape(names)} before.** What is learnt "
+               "about the same people adds up, so they should have one budget. Nothing is charged yet.",
+               icon=":material/content_copy:")  # fmt: skip
+    with st.container(horizontal=True):
+        for i, name in enumerate(w.twins):
+            if st.button(f"Charge {name} instead", key=f"same_{i}", type="primary", icon=":material/merge:",
+                         help="Both tables then share one budget and one cap."):  # fmt: skip
+                w.plain["dataset"], w.twins = name, []
+                st.rerun()
+        if st.button("No person is in both", key="separate", icon=":material/call_split:",
+                     help="Say so only if you know it. It is kept with the charge."):  # fmt: skip
+            w.separate, w.twins = dataset(w), []
+            st.rerun()
+    return True

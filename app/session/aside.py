@@ -1,0 +1,175 @@
+"""Heavy work beside the server: a process of its own, so that pages answer meanwhile and its memory is given back.
+
+The two sides talk in pickles over a pipe; both are this program, run by one user.
+"""
+
+import json
+import os
+import pickle
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import synth
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class TooLongError(Exception):
+    """The work was given up after the time it was allowed."""
+
+
+class Aside:
+    """A child process that does one thing at a time; started when first needed, again when it had to be stopped."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def ask(self, task: str, *arguments: Any, seconds: float, keep: bool = True, **named: Any) -> Any:
+        """The answer of a task of ``TASKS``. ``keep``: whether the process stays for the next.
+
+        Errors: TooLongError after ``seconds``; SynthError as the task raised it; RuntimeError for any other fault.
+        """
+        with self._lock:
+            child = self._started()
+            try:
+                pickle.dump((task, arguments, named), child.stdin)  # type: ignore[arg-type]
+                child.stdin.flush()  # type: ignore[union-attr]
+                if not select.select([child.stdout.fileno()], [], [], seconds)[0]:  # type: ignore[union-attr]
+                    raise TooLongError
+                good, found = pickle.load(child.stdout)  # type: ignore[arg-type]
+            except (OSError, EOFError, pickle.UnpicklingError):
+                self._stop()
+                raise synth.InputError("the work needed more memory than this computer has; nothing is lost") from None
+            except TooLongError:
+                self._stop()
+                raise
+            if not keep:
+                self._stop()
+        if good:
+            return found
+        raise found if isinstance(found, synth.SynthError) else RuntimeError(found)
+
+    def warm(self) -> None:
+        """Starts the process without waiting for it."""
+        if self._lock.acquire(blocking=False):
+            self._started()
+            self._lock.release()
+
+    def rest(self) -> None:
+        """Ends the process where it is idle, so that a run has its memory; the next task starts it again."""
+        if self._lock.acquire(blocking=False):
+            self._stop()
+            self._lock.release()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._child is None or self._child.poll() is not None:
+            path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
+            env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+            self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside"], stdin=subprocess.PIPE,
+                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)  # fmt: skip
+        return self._child
+
+    def _stop(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            self._child = None
+
+
+def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) -> list[Any]:
+    """``synth.plan`` for each epsilon, in order; those begun ``within`` so many seconds, at least the first."""
+    schema, began = synth.parse(json.loads(text)), time.monotonic()
+    found: list[Any] = []
+    for epsilon in epsilons:
+        if not found or time.monotonic() - began < within:
+            found.append(synth.plan(schema, epsilon=epsilon, **asked))
+    return found
+
+
+def compared(table: str, synthetic: str, schema: str) -> Any:
+    """``synth.compare`` on files."""
+    return synth.compare(table, synthetic, synth.load(schema))
+
+
+def sampled(model: str, **asked: Any) -> tuple[int, float]:
+    """``synth.sample`` to a file: how many rows, and the probability of the condition."""
+    rows, probability = synth.sample(model, **asked)
+    return len(rows), probability
+
+
+def listed(source: str) -> list[str]:
+    """``synth.databases.tables``."""
+    return synth.databases.tables(source)
+
+
+def fetched(source: str | None, table: str, out: str, schema: str) -> None:
+    """``synth.databases.fetch`` of a description's columns."""
+    synth.databases.fetch(source, table, out, columns=list(synth.load(schema).columns))
+
+
+def decided(counts: str, releases: list[str]) -> list[float]:
+    """``synth.choice_distances``."""
+    return synth.choice_distances(counts, releases)
+
+
+def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[list[str], list[str]]:
+    """``synth.choice_columns``, and ``synth.choice_questions`` about those ``columns``, by default the first three."""
+    names = synth.choice_columns(releases)
+    schema = synth.load(Path(releases[0]) / "schema.json")
+    return names, synth.choice_questions(schema, [n for n in columns or names[:3] if n in names])
+
+
+def charged_before(table: str, text: str, names: list[str], **asked: Any) -> list[str]:
+    """``synth.charged_before``, among the datasets of these names."""
+    facts = synth.parse(json.loads(text))
+    return synth.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
+
+
+def standing(release: str, real: str | None = None) -> dict[str, int]:
+    """``synth.standing``, or with the real table ``synth.standing_rare``."""
+    return synth.standing(release) if real is None else synth.standing_rare(release, real)
+
+
+def methods() -> Any:
+    """``synth.methods``."""
+    return synth.methods()
+
+
+TASKS: dict[str, Callable[..., Any]] = {
+    f.__name__: f
+    for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable, standing, charged_before)
+}
+planner, worker = Aside(), Aside()
+
+
+def serve() -> None:
+    """The child's side: reads tasks until its parent is gone."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints must not get between the answers
+    synth.plan  # noqa: B018 - loads what every forecast needs
+    while True:
+        try:
+            task, arguments, named = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answer = (True, TASKS[task](*arguments, **named))
+        except synth.SynthError as error:
+            answer = (False, error)
+        except Exception as error:
+            answer = (False, type(error).__name__)
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    from app.session import aside  # so that both sides name the same classes
+
+    aside.serve()

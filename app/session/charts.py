@@ -1,0 +1,194 @@
+"""Charts of a comparison. Each bears its own mark, so that a saved picture still says whom it is for."""
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+REAL, SYNTHETIC = "real", "synthetic"
+COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
+MARK = "steward only, not for release"
+LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
+STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3)
+LABEL = 180  # widest label of an axis, pixels
+HEAD = 190  # pixels that title, mark, legend and the horizontal axis take of a chart's height
+SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a title
+
+
+def one_way(found: Any) -> Any:
+    """Shares of one column in both tables: bars for categories, overlaid bins for numbers and dates."""
+    shown = found.chart()
+    chart = _bars(shown) if shown.edges is None else _bins(shown, dates=found.kind == "dates")
+    return chart.properties(title=_title(found.column), description=_told(found))
+
+
+def _told(found: Any) -> str:
+    """The chart for whoever cannot see it: the commonest values with both shares, and the distance."""
+    commonest = found.chart().commonest(3)
+    shares = "; ".join(f"{label}: {100 * r:.1f} % and {100 * s:.1f} %" for label, r, s in commonest)
+    return (
+        f"Shares of the values of {found.column} in the real and the synthetic table. The commonest: {shares}. "
+        f"{100 * found.distance:.1f} % of the rows differ. {MARK}."
+    )
+
+
+def _title(text: str) -> alt.TitleParams:
+    return alt.TitleParams(text=text, subtitle=MARK, anchor="start", subtitleColor="#c4601e")
+
+
+def _bars(shown: Any) -> alt.Chart:
+    parts = [
+        pd.DataFrame({"value": shown.labels, "table": name, "share": shares})
+        for name, shares in ((REAL, shown.real), (SYNTHETIC, shown.synthetic))
+    ]
+    return (
+        alt.Chart(pd.concat(parts))
+        .mark_bar()
+        .encode(
+            x=alt.X("share:Q", title="share of rows", axis=alt.Axis(format="%")),
+            y=alt.Y("value:N", title=None, sort=list(shown.labels), axis=alt.Axis(labelLimit=LABEL)),
+            yOffset=alt.YOffset("table:N", sort=[REAL, SYNTHETIC]),
+            color=alt.Color("table:N", scale=COLOURS, legend=LEGEND),
+            tooltip=["value:N", "table:N", alt.Tooltip("share:Q", format=".2%")],
+        )
+        .properties(height=26 * len(shown.labels) + HEAD)
+    )
+
+
+def _bins(shown: Any, *, dates: bool) -> Any:
+    edges = pd.to_datetime(shown.edges, unit="s") if dates else shown.edges
+    bins = pd.DataFrame({
+        "from": edges[:-1], "to": edges[1:], "label": shown.labels, REAL: shown.real, SYNTHETIC: shown.synthetic,
+    })  # fmt: skip
+    scale = "T" if dates else "Q"
+    tips = [alt.Tooltip("label:N", title="values"), *(alt.Tooltip(f"{t}:Q", format=".2%") for t in (REAL, SYNTHETIC))]
+    x = alt.X(f"from:{scale}", title=None, scale=alt.Scale(zero=False, nice=False))
+    real = alt.Chart(bins).mark_bar(opacity=0.55, binSpacing=0).encode(
+        x=x, x2="to", y=alt.Y(f"{REAL}:Q", title="share of rows", axis=alt.Axis(format="%")), y2=alt.datum(0),
+        color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND), tooltip=tips,
+    ).transform_calculate(kind=f"'{REAL}'")  # fmt: skip
+    ends = pd.DataFrame({"from": edges, SYNTHETIC: np.append(shown.synthetic, shown.synthetic[-1])})
+    line = alt.Chart(ends).mark_line(interpolate="step-after", strokeWidth=2.5).encode(
+        x=x, y=f"{SYNTHETIC}:Q", color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND),
+    ).transform_calculate(kind=f"'{SYNTHETIC}'")  # fmt: skip
+    return alt.layer(real, line).properties(height=340)
+
+
+def rest(found: Any) -> str:
+    """Shares of what is not drawn (missing codes of a number, the rarer categories), in words; empty where all is."""
+    return "; ".join(
+        f"{label}: {100 * r:.1f} % of the real rows, {100 * s:.1f} % of the synthetic"
+        for label, r, s in found.chart().rest
+    )
+
+
+def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
+    """Shares of two columns together in one of the tables, on a scale that both tables share."""
+    shown = found.charts()[table]
+    chart = _matrix(shown, power=0.5).encode(
+        x=alt.X("column:N", title=names[1], sort=list(shown.columns), axis=_slanted()),
+        y=alt.Y("row:N", title=names[0], sort=list(shown.rows), axis=_upright()),
+        tooltip=[alt.Tooltip("row:N", title=names[0]), alt.Tooltip("column:N", title=names[1]),
+                 alt.Tooltip("share:Q", format=".2%")],
+    )  # fmt: skip
+    return chart.properties(
+        title=_title(f"{table} table"), height=22 * len(shown.rows) + HEAD + SLANTED,
+        description=f"Shares of {names[0]} with {names[1]} in the {table} table; the largest is {_largest(shown)}. "
+        f"{100 * found.distance:.1f} % of the rows differ between the tables. {MARK}.",
+    )  # fmt: skip
+
+
+def pairs(found: Any) -> alt.Chart:
+    """Distance of each pair of columns; a column's own distance on the diagonal."""
+    shown, _ = found.chart()
+    told = (
+        f"Distance of each two columns between the real and the synthetic table, on average "
+        f"{100 * found.pairs_mean:.1f} % of rows; the worst is {_largest(shown, outside=True)}. {MARK}."
+    )
+    chart = _matrix(shown, words="rows in the wrong place").encode(
+        x=alt.X("column:N", title=None, sort=list(shown.columns), axis=_slanted()),
+        y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=_upright()),
+        tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="distance", format=".1%")],
+    )
+    return chart.properties(
+        title=_title("Distance of pairs"), height=24 * len(shown.rows) + HEAD + SLANTED, description=told
+    )
+
+
+def _largest(shown: Any, *, outside: bool = False) -> str:
+    """The largest cell of a heat map in words."""
+    row, column, share = shown.strongest(outside=outside)
+    return f"{row} with {column}, {100 * share:.1f} %"
+
+
+def _matrix(shown: Any, *, words: str = "share of rows", power: float = 1.0) -> alt.Chart:
+    """The cells of a heat map, without its axes."""
+    cells = pd.DataFrame({
+        "row": np.repeat(shown.rows, len(shown.columns)), "column": np.tile(shown.columns, len(shown.rows)),
+        "share": shown.values.ravel(),
+    })  # fmt: skip
+    scale = alt.Scale(type="pow", exponent=power, domain=[0, shown.top], range=["#f3f0ea", "#e0762f", "#6d2405"])
+    ramp = alt.Legend(orient="top", format="%", gradientLength=160, direction="horizontal")
+    return alt.Chart(cells).mark_rect().encode(color=alt.Color("share:Q", title=words, scale=scale, legend=ramp))
+
+
+def _slanted() -> alt.Axis:
+    return alt.Axis(labelAngle=-45, labelLimit=110, labelOverlap=False)
+
+
+def _upright() -> alt.Axis:
+    return alt.Axis(labelLimit=110, labelOverlap=False)
+
+
+def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
+    """Expected error over epsilon, with a mark at the chosen one. Public figures only.
+
+    ``pairs_alike``: of each plan, the error of pairs in tables of one size (``forecast.pairs_alike``); may be empty.
+    """
+    told = {"columns": [p.error_one_way for p in plans], "pairs of columns": pairs_alike}
+    rows = pd.DataFrame([
+        {"epsilon": p.epsilon, "error": error, "of": label}
+        for label, errors in told.items() for p, error in zip(plans, errors, strict=False)
+    ])  # fmt: skip
+    x = alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), title="epsilon (more private ← → more accurate)",
+              axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"))  # fmt: skip
+    colours = alt.Scale(domain=[name for name, errors in told.items() if errors], range=["#2a9d8f", "#e0762f"])
+    lines = alt.Chart(rows).mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5).encode(
+        x=x, y=alt.Y("error:Q", title="expected error", axis=alt.Axis(format="%")),
+        color=alt.Color("of:N", scale=colours, legend=STROKES), strokeDash=alt.StrokeDash("of:N", legend=None),
+        tooltip=["of:N", alt.Tooltip("epsilon:Q", format="~g"), alt.Tooltip("error:Q", format=".2%")],
+    )  # fmt: skip
+    ends = "; ".join(
+        f"{name}: {100 * errors[0]:.2g} % at epsilon {plans[0].epsilon:g}, {100 * errors[-1]:.2g} % at "
+        f"{plans[-1].epsilon:g}" for name, errors in told.items() if errors
+    )  # fmt: skip
+    rule = alt.Chart(pd.DataFrame({"epsilon": [chosen]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
+    return alt.layer(lines, rule).properties(
+        height=330, title=alt.TitleParams("Expected error of the counts, at most", anchor="start"),
+        description=f"Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.",
+    )  # fmt: skip
+
+
+def losses(points: tuple[tuple[float, float], ...]) -> Any:
+    """Training loss over the share of the stage that is done."""
+    rows = pd.DataFrame(list(points), columns=["done", "loss"])
+    scale = alt.Scale(type="log", nice=False) if (rows["loss"] > 0).all() else alt.Scale(zero=False)
+    return alt.Chart(rows).mark_line(color="#2a9d8f").encode(
+        x=alt.X("done:Q", title="part of the stage", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("loss:Q", title="loss", scale=scale, axis=alt.Axis(format="~s", tickCount=4, grid=False)),
+    ).properties(height=160,
+                 description=f"Training loss, from {points[0][1]:.3g} to {points[-1][1]:.3g} so far.")  # fmt: skip
+
+
+def composition(totals: dict[str, float]) -> Any:
+    """A dataset's total epsilon under several accountings."""
+    rows = pd.DataFrame({"accounting": list(totals), "epsilon": list(totals.values())})
+    return alt.Chart(rows).mark_bar(color="#2a9d8f").encode(
+        x=alt.X("epsilon:Q", title="total epsilon"),
+        y=alt.Y("accounting:N", title=None, sort=list(totals), axis=alt.Axis(labelLimit=LABEL)),
+        tooltip=["accounting:N", alt.Tooltip("epsilon:Q", format=".3g")],
+    ).properties(
+        height=28 * len(rows) + 60,
+        description=f"Total epsilon: {'; '.join(f'{name} {total:.3g}' for name, total in totals.items())}.",
+    )  # fmt: skip

@@ -1,0 +1,135 @@
+"""The server's door: whose page may show, call or message the application, and who may fetch or send which file.
+
+It stands before Streamlit's own server, which serves any file to whoever knows its address, takes uploads from
+strangers, and answers pages of every program on this computer. A proxy in front may be stricter.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.runtime import get_instance
+from streamlit.runtime.media_file_storage import MediaFileStorageError
+from streamlit.web.server.starlette import starlette_websocket as signing
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+import synth
+from app.session import access
+from synth import roles
+
+HEADERS = {
+    "X-Frame-Options": "SAMEORIGIN",
+    "Content-Security-Policy": "frame-ancestors 'self'; object-src 'none'; base-uri 'self'; form-action 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+CLOSED = ("/_stcore/metrics", "/_stcore/agent/")  # figures of everybody's sessions; a way in for programs
+UPLOAD, MEDIA = "/_stcore/upload_file/", "/media/"
+HERE = ("localhost", "127.0.0.1", "::1")
+
+
+class Door:
+    """ASGI middleware. **Source**: HTML standard, frame-ancestors and X-Frame-Options; Fetch standard, CORP."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hands a request on, or answers 403 with nothing else."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+        if not (same_site(scope, headers) and allowed(scope["path"], headers)):
+            await _refuse(scope, send)
+            return
+
+        async def shielded(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.accept"):
+                own = {k.encode(): v.encode() for k, v in HEADERS.items()}
+                told = [(k, v) for k, v in message.get("headers", []) if k.title() not in own]
+                message = {**message, "headers": [*told, *own.items()]}
+            await send(message)
+
+        await self.app(scope, receive, shielded)
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": ""})
+        return
+    await send({"type": "http.response.start", "status": 403, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def same_site(scope: Scope, headers: Mapping[str, str]) -> bool:
+    """Whether a request comes from a page of ours, or from no page; and under a name of this server's.
+
+    Streamlit takes websockets from pages at any port of this computer. A single user's application also refuses
+    foreign names, which an attacker's name server can point at this computer.
+    """
+    host, origin = headers.get("host", ""), headers.get("origin")
+    single = roles.place() is None and os.environ.get("SYNTH_SHIELDED") != "yes"
+    if single and urlsplit(f"//{host}").hostname not in {*HERE, os.environ.get("SYNTH_ADDRESS")}:
+        return False
+    if origin is None or (scope["type"] == "http" and scope["method"] in ("GET", "HEAD")):
+        return True
+    return urlsplit(origin).netloc in {host, _public()} - {""}
+
+
+def _public() -> str:
+    """The name under which a proxy serves the application, from the sign-in's settings; empty where there is none."""
+    try:
+        from streamlit.auth_util import get_secrets_auth_section
+
+        return urlsplit(str(get_secrets_auth_section().get("redirect_uri", ""))).netloc
+    except (AttributeError, KeyError, FileNotFoundError):
+        return ""
+
+
+def allowed(path: str, headers: Mapping[str, str]) -> bool:
+    """Whether somebody with these cookies may ask for this path. Errors in the file of roles are a no."""
+    if path.startswith(CLOSED):
+        return False
+    if roles.place() is None or not path.startswith((UPLOAD, MEDIA)):
+        return True
+    who = access.vouched(_told(headers))
+    sessions = get_instance()._session_mgr.list_sessions()
+    own = {s.session.id for s in sessions if access.vouched(s.session._user_info) == who}
+    if path.startswith(MEDIA):
+        file = path.removeprefix(MEDIA).partition(".")[0]
+        held = get_instance().media_file_mgr._files_by_session_and_coord
+        return any(file in set(held.get(one, {}).values()) for one in own) or _given(file, who)
+    try:
+        visitor = access.rules().visitor(who) if who else None
+    except synth.SynthError:
+        return False
+    return visitor is not None and visitor.may("send_file") and path.removeprefix(UPLOAD).partition("/")[0] in own
+
+
+def _given(file: str, who: str) -> bool:
+    """Whether a file was made for a download of this visitor's: Streamlit notes nobody for those."""
+    try:
+        storage: Any = get_instance().media_file_mgr._storage
+        content = storage.get_file(file).content
+    except MediaFileStorageError:
+        return False
+    return bool(who) and who in access.given.get(sha256(content).digest(), ())
+
+
+def _told(headers: Mapping[str, str]) -> dict[str, Any]:
+    """What the signed cookie says of the visitor; nothing where there is none, or it was forged."""
+    try:
+        cookies = {k: v.value for k, v in SimpleCookie(headers.get("cookie", "")).items()}
+        found = signing._get_signed_cookie_with_chunks(cookies, USER_COOKIE_NAME)
+        told = json.loads(found) if found else {}
+    except (CookieError, ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,95 @@
+"""What every page shares: its head with the steps, its way on, and how faults are told."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+import synth
+from app.session import access, tour, words
+from app.session.state import STEPS, TITLES, ready, view, wizard
+
+
+def head(name: str, lead: str) -> None:
+    """Title, the steps with where one is, and one sentence on what the page is for.
+
+    Every page begins here, so that none is drawn for somebody who may not open it. Errors: UsageError.
+    """
+    access.allow(f"open_{name}")
+    st.title(TITLES[name], anchor=False)
+    if name in STEPS:
+        st.caption(_steps(name))
+    st.markdown(lead)
+    tour.hint(name)
+    w = wizard()
+    if w.notice:
+        st.success(w.notice, icon=":material/check_circle:")
+        w.notice = ""
+
+
+def _steps(name: str) -> str:
+    parts = [f"**{i}\u00a0{TITLES[s]}**" if s == name else f"{i}\u00a0{TITLES[s]}" for i, s in enumerate(STEPS, 1)]
+    return "\u2002›\u2002".join(parts)
+
+
+def needs(name: str, what: str, back: str) -> bool:
+    """Whether the page can be used; otherwise says what to do first, with the way there."""
+    if ready(wizard())[name]:
+        return True
+    st.info(what, icon=":material/info:")
+    if st.button(f"Go to {TITLES[back]}", type="primary", key=f"needs_{back}"):
+        st.switch_page(view(back))
+    return False
+
+
+def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[], None] | None = None) -> None:
+    """Buttons to the steps before and after, or why there is no way on yet. ``first``: done on the way on."""
+    place = STEPS.index(name)
+    following = STEPS[place + 1] if place + 1 < len(STEPS) else ""
+    st.divider()
+    if blocked and following:
+        st.caption(f"Next: {TITLES[following]}. {blocked}")
+    with st.container(horizontal=True):
+        if place and st.button(f"Back: {TITLES[STEPS[place - 1]]}", key="back", icon=":material/arrow_back:"):
+            st.switch_page(view(STEPS[place - 1]))
+        if following and not blocked and st.button(f"Next: {TITLES[following]}{label}", type="primary",
+                                                   key="onward", icon=":material/arrow_forward:"):  # fmt: skip
+            if first is not None:
+                first()
+            st.switch_page(view(following))
+
+
+def tell(error: Exception) -> None:
+    """A fault in one line, without the command line's spelling or our own folders."""
+    st.error(escape(told(error)), icon=":material/error:")
+
+
+def told(error: Exception) -> str:
+    """The words of ``tell``. A foreign error's text might quote a cell, so only its kind is named."""
+    if not isinstance(error, synth.SynthError):
+        return (
+            f"Internal error ({type(error).__name__}). Nothing you entered is lost; go back one step and try again, "
+            "and report it if it stays."
+        )
+    w, message = wizard(), words.plain(str(error))
+    if w.table is not None:
+        message = message.replace(str(w.table), w.label)
+    return sentence(message)
+
+
+def sentence(message: str) -> str:
+    """A message with a capital, unless it begins with a file's name.
+
+    >>> sentence("column x: swap them"), sentence("a.csv: empty")
+    ('Column x: swap them', 'a.csv: empty')
+    """
+    first = message.split(" ", 1)[0]
+    return message if "." in first else message[:1].upper() + message[1:]
+
+
+def escape(text: str) -> str:
+    """Text as it is, where Markdown would read marks into it.
+
+    >>> escape("a_b*c")
+    'a\\\\_b\\\\*c'
+    """
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#$~|:" else c for c in text)

@@ -1,0 +1,34 @@
+"""A tour on the sample table: one hint a page, until somebody ends it."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from app.session.state import STEPS, wizard
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+SAMPLE, SAMPLE_SCHEMA, SAMPLE_ROWS = DATA / "town_survey.csv.gz", DATA / "town_survey.schema.json", 20_000
+HINTS = {
+    "describe": "What anyone may know without looking at the rows. The sample comes with its description, so there is "
+    "nothing to do but look. Press **Next: Budget**.",
+    "budget": "Epsilon 1 is a common choice; move the slider and read what it means as odds. Press **Next: Method**.",
+    "method": "The recommended method, and the error to expect, before anything is spent. Press **Next: Run**.",
+    "run": "One click spends. It takes some seconds, and you may close the window meanwhile. Then press **Next: "
+    "Review**.",
+    "review": "For your eyes alone: **Show the comparison** puts the synthetic table beside the real one. Then press "
+    "**Next: Release**.",
+    "release": "**Everything (.zip)** is what may be shared. The page Ledger holds a line for what was charged.",
+}
+
+
+def hint(name: str) -> None:
+    """What to do here, for whoever tries the sample table."""
+    w = wizard()
+    if name not in HINTS or not w.touring or w.table != SAMPLE:
+        return
+    with st.container(border=True):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(f":material/explore: **Tour, {STEPS.index(name)} of {len(HINTS)}.** {HINTS[name]}")
+        if right.button("End the tour", key="end_tour", type="tertiary", help="The hints go; the table stays."):
+            w.touring = False
+            st.rerun()

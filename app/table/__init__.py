@@ -1,0 +1,1 @@
+"""Tables: taken in, stored, described by forms, and whose they are."""

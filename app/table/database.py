@@ -1,0 +1,86 @@
+"""A table in a database: chosen by name, read where it is; passwords are never typed, shown or kept here."""
+
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.session import access, frame
+from app.session.aside import TooLongError, worker
+from app.session.state import view
+from app.table import intake, owning
+
+PATIENCE = 60.0  # seconds that a database may take to list its tables
+HELP = (
+    "Without a password: it is taken from ~/.pgpass, from PGPASSWORD, or from the file of databases that SYNTH_SOURCES "
+    "names when the application is started."
+)
+
+
+def offered(*, writing: bool = False) -> list[synth.databases.Database]:
+    """The databases that this visitor may use. Errors: InputError for a faulty file of them."""
+    who = access.me()
+    return [
+        d for d in synth.databases.databases() if (who.alone or d.open_to(who.name)) and (d.may_write or not writing)
+    ]
+
+
+def section(description: Any) -> None:
+    """Which database, which table. ``description``: asks for what is known in writing."""
+    found, alone = offered(), access.me().alone
+    if not found and not alone:
+        return
+    with st.expander("Or a table in a database (it stays there)"):
+        source = _source(found, alone=alone)
+        if st.button("List its tables", key="list_tables", disabled=not source, icon=":material/database:") and source:
+            _list(source)
+        listed = st.session_state.get("source_tables", ("", []))
+        if source and listed[0] == source:
+            _choose(source, listed[1], description)
+
+
+def _source(found: list[synth.databases.Database], *, alone: bool) -> str:
+    """The chosen database: @name, or the address that the only user types."""
+    chosen = None
+    if found:
+        chosen = st.selectbox("Database", found, index=None, key="source", placeholder="Choose a database",
+                              format_func=lambda d: f"{d.name} ({d.shown})",
+                              help="Databases that this installation offers.")  # fmt: skip
+    typed = st.text_input("Address", key="source_address", placeholder="postgres://ann@db.example/census",
+                          help=HELP) if alone else ""  # fmt: skip
+    if typed.strip():
+        try:
+            synth.databases.check_bare(typed.strip())
+        except synth.SynthError as error:
+            frame.tell(error)
+            return ""
+        return typed.strip()
+    return f"@{chosen.name}" if chosen else ""
+
+
+def _list(source: str) -> None:
+    try:
+        owning.database("list_database", source)
+        with st.spinner("Asking the database"):
+            st.session_state["source_tables"] = (source, worker.ask("listed", source, seconds=PATIENCE, keep=False))
+    except TooLongError:
+        frame.tell(synth.InputError("the database does not answer; check its address and that it can be reached"))
+    except synth.SynthError as error:
+        frame.tell(error)
+
+
+def _choose(source: str, names: list[str], description: Any) -> None:
+    if not names:
+        st.info("This database has no table that its user may see.", icon=":material/info:")
+        return
+    table = st.selectbox("Table", names, index=None, key="source_table", placeholder="Choose a table",
+                         help="One row for each person or event.")  # fmt: skip
+    given, books = description("database")
+    if st.button("Use this table", key="use_table", disabled=table is None, icon=":material/dns:") and table:
+        try:
+            with st.spinner("Looking at the table's columns"):
+                intake.from_database(source, table, given, books)
+        except synth.SynthError as error:
+            frame.tell(error)
+            return
+        st.switch_page(view("describe"))

@@ -1,0 +1,183 @@
+"""A table and what is known of it in writing, taken in: stored once, described, or refused with nothing kept."""
+
+import gc
+import json
+from pathlib import Path
+from typing import Any
+
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+import synth
+from app.session import access, tour
+from app.session.state import Wizard, take_table, wizard
+from app.table import owning, stored, work
+from app.table.work import Plain
+
+GUESS = 10_000
+NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
+
+
+def sample() -> None:
+    """The sample table, of which nothing is copied. Errors: InputError, UsageError."""
+    who = access.allow("take_sample")
+    facts = json.loads(synth.load(tour.SAMPLE_SCHEMA).to_json())
+    take_table(wizard(), tour.SAMPLE, label="Town survey (sample)", plain=facts,
+               place=work.sample_place(who.name), rows=tour.SAMPLE_ROWS, suggestions=[])  # fmt: skip
+
+
+def uploaded(table: Any, given: Any, books: list[Any]) -> None:
+    """An uploaded table. Errors: InputError, UsageError; then nothing is kept."""
+    place = work.new_place(access.allow("upload").name)
+    try:
+        path = work.keep(table, table.name, place)
+        drop(table)  # before a second process reads the copy, so that the two do not add up
+        _describe(path, place, given, books, label=table.name)
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(_without(error, place, table.name)) from None
+    finally:
+        forget(table, given, *books)
+
+
+def from_server(path: str | Path, given: Any, books: list[Any]) -> None:
+    """A table that stays where it is. Errors: InputError, UsageError; then nothing is kept."""
+    path = Path(path).expanduser().absolute()
+    who = access.allow("read_offered" if path in work.mounted() else "read_path")
+    place = work.new_place(who.name)
+    try:
+        if not path.is_file() and not work.is_parts(path):
+            raise synth.InputError(f"{path.name}: no such file on this computer; check the path")
+        _describe(path, place, given, books, label=path.name)
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(_without(error, place, path.name)) from None
+    finally:
+        forget(given, *books)
+
+
+def from_database(source: str, table: str, given: Any, books: list[Any]) -> None:
+    """A table that stays in its database. ``source``: @name, or an address without a password.
+
+    Errors: InputError, UsageError; then nothing is kept.
+    """
+    who = owning.database("read_database", source)
+    place = work.new_place(who.name)
+    try:
+        _describe(Path(table), place, given, books, label=table, source=source)
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(_without(error, place, table)) from None
+    finally:
+        forget(given, *books)
+
+
+def _without(error: Exception, place: Path, name: str) -> str:
+    """A message without our own folders."""
+    text = str(error).replace(str(place / work.safe_name(name)), name)
+    return text.replace(f"{place}/", "")
+
+
+def _describe(path: Path, place: Path, given: Any, books: list[Any], *, label: str, source: str | None = None) -> None:
+    plain, notes = description(path, place, given, books, source=source)
+    plain["dataset"] = plain.get("dataset") or _name(path, label, source)
+    take_table(wizard(), path, label=label, plain=plain, place=place, rows=GUESS, suggestions=notes, source=source)
+    stored.remember(wizard())
+
+
+def _name(path: Path, label: str, source: str | None) -> str:
+    """What the budget is kept under: as the command line names the same file."""
+    if source is not None:
+        return label.split(".")[0]
+    ours = path.parent.parent == work.folder()  # an upload's copy, whose own name was made safe
+    return synth.dataset_of(label if ours else path, book=synth.Ledger())
+
+
+def description(
+    path: Path, place: Path, given: Any, books: list[Any], *, source: str | None = None
+) -> tuple[Plain, list[str]]:
+    """The table's description: the one given, SDV metadata completed from the rows, or a draft; then the code books.
+
+    Errors: InputError.
+    """
+    files = {Path(b.name).stem: _file(b, place) for b in books}
+    found = read_json(given)
+    if found is None:
+        return work.draft(path, place, hints={}, books=files, source=source)
+    if is_sdv(found):
+        metadata = place / "metadata.json"
+        metadata.write_text(json.dumps(found), encoding="utf-8")
+        return work.imported(metadata, path, place, books=files, source=source)
+    plain: Plain = json.loads(synth.parse(found, name=given.name).to_json())
+    notes: list[str] = []
+    for column, book in files.items():
+        plain, more = work.booked(plain, column, book, place)
+        notes += more
+    work.check(path, plain, place, source=source)
+    return plain, notes
+
+
+def redraft(w: Wizard, hints: dict[str, list[str]]) -> tuple[Plain, list[str]]:
+    """A new draft from the table that the wizard holds, and what to look at. Errors: InputError, UsageError."""
+    assert w.table is not None
+    assert w.place is not None
+    owning.allow("draft", w.table, w.source)
+    before = w.plain.get("dialect") or {}
+    kept = {f: [before[f]] for f in ("encoding", "delimiter", "decimal", "thousands") if before.get(f)}
+    formats = [f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format")]
+    plain, notes = work.draft(w.table, w.place, hints={**kept, "format": formats, **hints}, books={}, source=w.source)
+    if {**plain.get("dialect", {}), "source": before.get("source")} == before:
+        plain["dialect"] = before  # who vouched for it still does
+    return plain, notes
+
+
+def _file(upload: Any, place: Path) -> Path:
+    return work.keep(upload, f"codes-{Path(upload.name).stem}.csv", place)
+
+
+def read_json(given: Any) -> Plain | None:
+    """An uploaded JSON object, None without an upload. Errors: InputError."""
+    if given is None:
+        return None
+    try:
+        found = json.loads(given.getvalue().decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise synth.InputError(f"{given.name}: not a JSON file; upload a description saved here, or none") from None
+    if not isinstance(found, dict):
+        raise synth.InputError(f"{given.name}: {NEITHER}")
+    return found
+
+
+def is_sdv(plain: Plain) -> bool:
+    """Whether this is SDV metadata.
+
+    >>> is_sdv({"METADATA_SPEC_VERSION": "V1", "tables": {}}), is_sdv({"columns": {"a": {"type": "integer"}}})
+    (True, False)
+    """
+    columns = plain.get("columns")
+    stated = columns.values() if isinstance(columns, dict) else ()
+    return "METADATA_SPEC_VERSION" in plain or "tables" in plain or any(
+        isinstance(c, dict) and "sdtype" in c for c in stated
+    )  # fmt: skip
+
+
+def drop(upload: Any) -> None:
+    """Gives the memory of an upload back: the server's copy, and what pages hold of it. Its name stays readable.
+
+    Streamlit's memory of the page's last run holds an upload under an object of its own, out of reach; any one that is
+    left open keeps all of its bytes. So each is looked up and closed.
+    """
+    context = get_script_run_ctx()
+    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
+    if remove is not None and context is not None:
+        remove(session_id=context.session_id, file_id=upload.file_id)
+    for held in gc.get_objects():
+        if type(held) is type(upload) and held.file_id == upload.file_id:
+            held.close()
+
+
+def forget(*uploads: Any) -> None:
+    """Drops uploads; the widgets start empty again."""
+    for upload in uploads:
+        if upload is not None:
+            drop(upload)
+    wizard().uploads += 1

@@ -1,0 +1,74 @@
+"""Lists of values that tell of persons: each is learnt, grouped, left out, or vouched for alone with a reason."""
+
+import streamlit as st
+
+import synth
+from app.session import frame
+from app.session.state import Wizard, alone, wizard
+from app.table import facts
+
+WAYS = {
+    "learn": "Learn it privately (safe)",
+    "group": "Group it by its first characters",
+    "omit": "Leave the column out",
+    "publish": "Publish the list as it is",
+}
+
+
+def section() -> tuple[dict, str] | None:
+    """What to do with each such list. Returns the changed description and what to say, once something is decided."""
+    w = wizard()
+    waiting = alone(w)
+    if not waiting:
+        return None
+    with st.container(border=True):
+        lists = "1 list" if len(waiting) == 1 else f"{len(waiting)} lists"
+        st.markdown(f"**{lists} of values cannot be confirmed together with the others.** A long list, or one with "
+                    "values that few rows have, may tell of persons. Those that you leave at the safe choice are "
+                    "learnt below, all at once.")  # fmt: skip
+        for name, why in waiting.items():
+            found = _column(w, name, why)
+            if found is not None:
+                return found
+    return None
+
+
+def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
+    column = w.plain["columns"][name]
+    count, length = len(column.get("categories") or ()), synth.groups(list(column.get("categories") or ()))
+    ways = [k for k in WAYS if k != "group" or length]
+    shown = frame.escape(name)
+    way = st.radio(f"{name}: {count} values; {why}", ways, horizontal=True, key=f"way_{w.edition}_{name}",
+                   format_func=WAYS.__getitem__, help="What becomes of this column. Nothing is published by the first "
+                   "three.")  # fmt: skip
+    if way == "group" and length:
+        return _group(w, name, length)
+    if way == "omit" and st.button(f"Leave {name} out", key=f"omit_{name}", icon=":material/visibility_off:"):
+        return facts.left_out(w.plain, name), f"{shown} is left out: it is neither read nor made."
+    if way == "publish":
+        st.caption(f"All {count} values of {shown} go into the description that is released, word for word, and may "
+                   "stand in any synthetic row.")  # fmt: skip
+        reason = st.text_input(
+            f"Why may these {count} values be public?", key=f"reason_{w.edition}_{name}", max_chars=300,
+            placeholder="the national list of diagnosis codes",
+            help="It goes onto the card of every result, with the name of the column.",
+        )  # fmt: skip
+        if st.button(f"I vouch for the {count} values of {name}", key=f"alone_{name}", disabled=not reason.strip()):
+            return facts.alone(w.plain, name, reason), f"The values of {shown} are public on your word."
+    return None
+
+
+def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
+    length = most
+    if most > 1:
+        length = int(st.number_input(
+            "First characters to keep", 1, most, most, key=f"length_{w.edition}_{name}",
+            help="What comes after them is cut off in every cell, before anything is counted.",
+        ))  # fmt: skip
+    found = synth.grouped(w.plain["columns"][name], length)
+    count = len(found["categories"]) if found else 0
+    st.caption(f"{count} groups, every one that is possible: the list does not depend on the rows.")
+    if found is None or not st.button(f"Group {name}", key=f"group_{name}", icon=":material/unfold_less:"):
+        return None
+    plain = {**w.plain, "columns": {**w.plain["columns"], name: {**found, "source": "declared"}}}
+    return plain, f"{frame.escape(name)} is grouped by its first {length} characters."

@@ -1,0 +1,84 @@
+"""Uploaded tables that lie on this computer, and the descriptions made for them: found again after a reload."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from app.session import access, frame
+from app.session.state import Wizard, ready, take_table, view, wizard
+from app.table import owning, work
+from app.table.stowing import NOTE
+from synth.jobs.roles import Visitor
+
+CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at")  # of all pages
+
+
+def remember(w: Wizard) -> None:
+    """Keeps description and choices beside the uploaded table or for a table elsewhere. Public facts and file names."""
+    if w.table is None or w.place is None or not w.place.is_dir():
+        return
+    told = {name: getattr(w, name) for name in CHOICES}
+    told |= {"label": w.label, "plain": w.plain, "suggestions": w.suggestions, "owner": access.me().name,
+             "source": w.source, "table": None if w.uploaded else str(w.table)}  # fmt: skip
+    note, text = w.place / NOTE, json.dumps(told, ensure_ascii=False)
+    if not note.exists() or note.read_text(encoding="utf-8") != text:
+        draft = note.with_suffix(".new")  # a torn note would make its table one that nobody stored
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(note)
+
+
+def resume(w: Wizard, place: Path, table: Path, told: dict[str, Any]) -> str:
+    """Goes on with a stored table where it was left; returns the page to open. Errors: UsageError."""
+    owning.place("resume_table", place)
+    take_table(w, table, label=told["label"], plain=told["plain"], place=place, rows=int(told["rows"]),
+               source=told.get("source"), suggestions=list(told["suggestions"]))  # fmt: skip
+    for name in CHOICES:
+        if name in told:
+            setattr(w, name, told[name])
+    return w.left_at if ready(w).get(w.left_at) else "describe"
+
+
+def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
+    """Stored descriptions of this visitor: folder, table and note, newest first; damaged ones are left out."""
+    found, who = [], access.me()
+    for note in sorted(work.folder().glob(f"*/{NOTE}"), key=lambda p: -p.stat().st_mtime):
+        try:
+            told = json.loads(note.read_text(encoding="utf-8"))
+            table = Path(told["table"]) if told.get("table") else note.parent / work.safe_name(told["label"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if _there(table, told.get("source"), who) and who.may("resume_table", told.get("owner")):
+            found.append((note.parent, table, told))
+    return found
+
+
+def _there(table: Path, source: str | None, who: Visitor) -> bool:
+    """Whether the table can still be had. A database is not asked, only whether the visitor may use it."""
+    return owning.open_to(who, table, source) and (source is not None or table.is_file() or work.is_parts(table))
+
+
+def remove(place: Path) -> None:
+    """Removes a stored table with its description. Errors: UsageError for somebody else's."""
+    owning.place("remove_table", place)
+    work.discard(place)
+
+
+def offer() -> None:
+    """Stored tables of earlier visits: to go on with, or to remove."""
+    w = wizard()
+    found = [f for f in tables() if f[0] != w.place]
+    if not found:
+        return
+    with st.expander(f"Tables of earlier visits ({len(found)})"):
+        st.caption("Uploaded copies and descriptions lie in a private folder on this computer until you remove them.")
+        for i, (place, table, told) in enumerate(found):
+            st.markdown(f"{frame.escape(told['label'])}, {len(told['plain'].get('columns', {}))} columns")
+            with st.container(horizontal=True):
+                if st.button("Go on with it", key=f"use_{i}"):
+                    st.switch_page(view(resume(w, place, table, told)))
+                if st.button("Remove it", key=f"remove_{i}", icon=":material/delete:"):
+                    remove(place)
+                    w.notice = "The stored table is removed."
+                    st.rerun()

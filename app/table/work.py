@@ -1,0 +1,139 @@
+"""Tables and their descriptions on disk; whatever reads a table runs in a process of its own."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import synth
+from app.table.stowing import discard, folder, new_place, owner
+
+CHUNK = 1 << 20
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
+PARTS = (".parquet", ".pq")
+MOST_LISTED = 500
+Plain = dict[str, Any]
+__all__ = ["discard", "folder", "new_place", "owner"]
+
+
+def safe_name(name: str) -> str:
+    """A file name without surprises.
+
+    >>> safe_name("../My table (1).csv"), safe_name(".csv")
+    ('My_table_1_.csv', 'csv')
+    """
+    return re.sub(r"[^\w.-]+", "_", Path(name).name).lstrip(".") or "table.csv"
+
+
+def sample_place(visitor: str) -> Path:
+    """The folder of a visitor's note on the sample table, of which nothing is copied. Errors: InputError."""
+    place = folder() / f"sample-{sha256(visitor.encode()).hexdigest()[:16]}"
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise synth.InputError(f"the sample's folder cannot be made ({error.strerror}); free some space") from None
+    return place
+
+
+def keep(source: BinaryIO, name: str, place: Path) -> Path:
+    """Writes an upload to disk, once. Errors: InputError when there is no room."""
+    table = place / safe_name(name)
+    try:
+        with open(os.open(table, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            shutil.copyfileobj(source, out, CHUNK)
+    except OSError as error:
+        discard(place)
+        reason = error.strerror or "the disk refused it"
+        raise synth.InputError(f"{name}: it could not be stored ({reason}); free some space and try again") from None
+    return table
+
+
+def mounted() -> list[Path]:
+    """Tables in the folders that ``$SYNTH_TABLES`` names, two levels deep, at most ``MOST_LISTED``.
+
+    A folder below them that holds several Parquet files is one table too, and listed as itself.
+    """
+    found: set[Path] = set()
+    for top in filter(None, os.environ.get("SYNTH_TABLES", "").split(os.pathsep)):
+        root = Path(top).expanduser().absolute()
+        for pattern in ("*", "*/*", "*/*/*"):
+            here = [p for p in root.glob(pattern) if p.name.lower().endswith(SUFFIXES) and p.is_file()]
+            found |= {*here, *(folder for folder in {p.parent for p in here} - {root} if is_parts(folder))}
+    return sorted(found)[:MOST_LISTED]
+
+
+def is_parts(folder: Path) -> bool:
+    """Whether a folder holds the parts of one table: at least two Parquet files."""
+    return folder.is_dir() and sum(p.name.lower().endswith(PARTS) for p in folder.iterdir()) > 1
+
+
+def draft(
+    table: Path, place: Path, *, hints: dict[str, list[str]], books: dict[str, Path], source: str | None = None
+) -> tuple[Plain, list[str]]:
+    """A description drafted in another process, so that its memory is given back; and what to look at.
+
+    ``books``: code books by column; ``source``: the database that holds the table. Errors: InputError with the reason.
+    """
+    joined = {n: ",".join(texts) for n, texts in hints.items() if texts and n != "format"}
+    options = [x for name, text in joined.items() for x in (f"--{name}", text)]
+    options += [x for text in hints.get("format", ()) for x in ("--format", text)]
+    return _made(place, "schema", "init", str(table), *options, *_codes(books), *_at(source))
+
+
+def imported(
+    metadata: Path, table: Path, place: Path, *, books: dict[str, Path], source: str | None = None
+) -> tuple[Plain, list[str]]:
+    """A description from SDV metadata, what they do not say drafted from the rows. Errors: InputError."""
+    return _made(place, "schema", "import", str(metadata), "--table", str(table), *_codes(books), *_at(source))
+
+
+def booked(plain: Plain, column: str, book: Path, place: Path) -> tuple[Plain, list[str]]:
+    """The description with a column's values and labels from its code book. Errors: InputError."""
+    beside = place / "given.schema.json"
+    beside.write_text(json.dumps(plain), encoding="utf-8")
+    return _made(place, "schema", "codes", str(beside), column, str(book))
+
+
+def _at(source: str | None) -> list[str]:
+    return ["--source", source] if source else []
+
+
+def _codes(books: dict[str, Path]) -> list[str]:
+    return [x for column, file in books.items() for x in ("--codes", f"{column}={file}")]
+
+
+def _made(place: Path, *arguments: str) -> tuple[Plain, list[str]]:
+    out = place / "draft.schema.json"
+    done = _synth(*arguments, "--out", str(out))
+    lines = [line for line in done.splitlines() if not line.startswith(("every fact is unconfirmed", "unconfirmed:"))]
+    return json.loads(out.read_text(encoding="utf-8")), lines
+
+
+def check(table: Path, plain: Plain, place: Path, *, source: str | None = None) -> None:
+    """Whether the table is in order and has the described columns. Errors: InputError with the reason."""
+    beside = place / "given.schema.json"
+    beside.write_text(json.dumps(plain), encoding="utf-8")
+    _synth("schema", "check", str(beside), "--table", str(table), *_at(source))
+
+
+def _synth(*arguments: str) -> str:
+    """Runs the command line; returns what it said besides its answer."""
+    return _ran(arguments).stderr
+
+
+def answer(*arguments: str) -> str:
+    """Runs the command line; returns its answer. Errors: InputError with the reason."""
+    return _ran(arguments).stdout
+
+
+def _ran(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([sys.executable, "-m", "synth", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["the worker ended without a word"])[-1]
+        raise synth.InputError(last.removeprefix("synth: "))
+    return done
