@@ -39,8 +39,8 @@ class Rounds:
     picks: int = 4
     search: float = 0.25
     sure: float = 5.0
-    worth: float = 0.03
-    far: float = 0.3
+    worth: float = 0.05
+    far: float = 0.4
 
 
 def ask_beyond(

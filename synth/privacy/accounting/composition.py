@@ -12,6 +12,7 @@ from typing import Any
 
 from synth.privacy.accounting import pure, renyi, slice_pld, subsampled_gaussian
 from synth.privacy.accounting.events import (
+    BoundedRangeDpEvent,
     Event,
     ExponentialMechanismDpEvent,
     GaussianDpEvent,
@@ -80,7 +81,7 @@ def _chosen(events: list[Event]) -> tuple[str, Callable[[list[Event], float], fl
         return RENYI, _by_renyi
     if kinds & {PoissonSampledDpEvent, PoissonSampledReplacedDpEvent}:
         return COMPOSED, _by_samples
-    if kinds <= {GaussianDpEvent}:
+    if kinds <= {GaussianDpEvent, BoundedRangeDpEvent}:
         return ACCOUNTANT, lambda held, delta: derived_epsilon(total_mu(held), delta)
     elsewhere, slices = _parted(events)
     one = slice_pld.as_one(slices)

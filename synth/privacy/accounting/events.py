@@ -186,8 +186,8 @@ def _check_rate(rate: float) -> None:
         raise ValueError(f"an event needs a rate in (0, 1], got {rate}")
 
 
-CLASSES = (GaussianDpEvent, BoundedRangeDpEvent, SlicesDpEvent, ZCDpEvent, ExponentialMechanismDpEvent, PoissonSampledDpEvent,
-           PoissonSampledReplacedDpEvent)  # fmt: skip
+CLASSES = (GaussianDpEvent, BoundedRangeDpEvent, SlicesDpEvent, ZCDpEvent, ExponentialMechanismDpEvent,
+           PoissonSampledDpEvent, PoissonSampledReplacedDpEvent)  # fmt: skip
 KINDS: dict[str, type[Event]] = {one.kind: one for one in CLASSES}
 
 
