@@ -112,5 +112,5 @@ def _outcome(job: jobs.Job) -> None:
             st.info(f"Noisy counts chose {frame.escape(recent.named(one))}. Open it under “All runs” to download it.",
                     icon=":material/how_to_vote:")  # fmt: skip
             return
-    _settle(job)
+    _settle(job, status)
     st.rerun()
