@@ -35,11 +35,11 @@ class Rounds:
     order: int = 4
     rounds: int = 2
     share: float = 0.3
-    first: float = 0.1
+    first: float = 0.08
     picks: int = 4
     search: float = 0.25
     sure: float = 5.0
-    worth: float = 0.05
+    worth: float = 0.15
     far: float = 0.4
 
 
