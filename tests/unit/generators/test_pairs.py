@@ -87,7 +87,7 @@ def test_the_whole_budget_is_spent_in_either_way(plan):
 def test_where_nothing_is_merged_nothing_is_kept_back(wide):
     setting = wide_setting(size=3)
     door = OpenDoor({n: p % 3 for n, p in dependent().items()}, setting)
-    releases = Mixture(plan=Plan(wide=wide)).measure(door, setting, progress=quiet)
+    releases = Mixture(plan=Plan(wide=wide), rounds=0).measure(door, setting, progress=quiet)
     assert len(releases) == 2
     assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
 
@@ -178,6 +178,6 @@ def test_bins_that_cannot_get_fewer_are_left_as_they_are():
     )
     rng = np.random.default_rng(6)
     door = OpenDoor({n: rng.integers(0, 100, 5_000) for n in setting.schema.columns}, setting)
-    releases = Mixture(plan=Plan(wide=5, widest=3)).measure(door, setting, progress=quiet)
+    releases = Mixture(plan=Plan(wide=5, widest=3), rounds=0).measure(door, setting, progress=quiet)
     tables = releases[1].question.marginals
     assert max(m.cells for m in tables) <= 9
