@@ -23,7 +23,9 @@ def start(home):  # noqa: ARG001 - what it starts must find the home set
     """Opens the application as a new visitor would."""
 
     def opened() -> AppTest:
-        return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+        return AppTest.from_file(
+            str(ROOT / "app" / "main.py"), default_timeout=300
+        )  # a guard against hanging, no measure of speed.run()
 
     return opened
 
