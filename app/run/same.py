@@ -7,9 +7,9 @@ from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.session.state import Wizard, dataset, schema
 
-PATIENCE = 3600.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
+PATIENCE = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
 TOO_LONG = (
-    "looking whether these rows were charged under another name took an hour without an end, so nothing was started or "
+    "looking whether these rows were charged under another name took half an hour without an end, so nothing was started or "
     "charged; try again when this computer is less busy, or start the run with `synth run`, which waits"
 )
 
