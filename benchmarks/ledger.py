@@ -95,17 +95,6 @@ def measured(lines: int, datasets: int) -> dict[str, Any]:
         return {"lines": lines, "datasets": datasets, "ms": found, "verify_s": round(time.process_time() - start, 2)}
 
 
-def table(found: list[dict[str, Any]]) -> str:
-    """The table of docs/ledger.md: milliseconds of processor time, and by the clock, in the median."""
-    heads = [f"{m['lines']:,} lines, {m['datasets']} dataset{'s' * (m['datasets'] > 1)}" for m in found]
-    rows = [["", *heads], ["---"] * (len(heads) + 1)]
-    for act in found[-1]["ms"]:
-        told = [f"{m['ms'][act][0]:g} / {m['ms'][act][1]:g}" if act in m["ms"] else "-" for m in found]
-        rows.append([act, *told])
-    rows.append(["verification, seconds", *(f"{m['verify_s']:g}" for m in found)])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
 def main() -> None:
     """Runs all sizes and writes one JSON file."""
     options = argparse.ArgumentParser()
@@ -114,9 +103,10 @@ def main() -> None:
     asked = options.parse_args()
     sizes = [(n, d) for n in asked.lines for d in (1, 100)]
     told: dict[str, Any] = {"python": platform.python_version(), "measured": [measured(n, d) for n, d in sizes]}
-    print(table(told["measured"]))
+    text = json.dumps(told, indent=1)
+    print(text)
     if asked.out:
-        asked.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        asked.out.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from synth.errors import BudgetError, UsageError
-from synth.privacy.accounting.composition import REPLACED, SAMPLED, Event
+from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Step, StepRelease
@@ -31,12 +31,16 @@ def sensitivity(question: Step, near: Adjacency) -> float:
     """L2 distance by which one unit's rows, once they are in the sample, can move a step's sum from theirs being out.
 
     **Guarantee**: each of at most ``max_rows`` rows adds a vector of length at most ``clip``.
+
+    Privacy: public only.
     """
     return question.descent.clip * near.max_rows
 
 
 def rate(each: float, near: Adjacency) -> float:
     """The chance, rounded up, that any of a unit's rows is in a sample that every row enters with chance ``each``.
+
+    Privacy: public only.
 
     >>> rate(0.5, Adjacency(relation=Relation.ADD_REMOVE))
     0.5
@@ -49,6 +53,9 @@ class Descents:
 
     State: for each descent the number of steps taken and the rows' groups, which are as private as rows: an object of
     this class stays behind the run's door and goes with it.
+
+    Errors: BudgetError for a step that is not paid for.
+    Privacy: reads rows, under noise.
     """
 
     def __init__(self) -> None:
@@ -65,10 +72,11 @@ class Descents:
             )
         if found:
             return []
-        kind = REPLACED if near.relation is Relation.REPLACE_ONE else SAMPLED
+        replaced = near.relation is Relation.REPLACE_ONE
+        kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
         size = sensitivity(question, near)
-        return [Event(name=plan.purpose, kind=kind, sensitivity=size, sigma=plan.sigma, count=plan.steps,
-                      rate=rate(plan.rate, near), pitch=plan.lattice)]  # fmt: skip
+        return [kind(name=plan.purpose, sensitivity=size, sigma=plan.sigma, count=plan.steps,
+                     rate=rate(plan.rate, near), pitch=plan.lattice)]  # fmt: skip
 
     def changed_cells(self, question: Step, near: Adjacency) -> int:  # noqa: ARG002
         """In how many numbers of one step neighbouring tables can differ."""
@@ -114,7 +122,10 @@ class _Descending:
 
 
 class Gradients:
-    """Per-example gradients of a descent's network, by Opacus."""
+    """Per-example gradients of a descent's network, by Opacus.
+
+    Privacy: reads rows, exact: they stay behind the door.
+    """
 
     def __init__(self, plan: Descent) -> None:
         from opacus import GradSampleModule  # the extra [sgd]
@@ -147,6 +158,8 @@ def on_lattice(gradients: torch.Tensor, plan: Descent) -> np.ndarray:
 
     **Guarantee**: a row's squared length is at most (clip / lattice)^2, as whole numbers; a row that is not finite, or
     beyond that, becomes zero. Sums of whole numbers below 2^53 are exact, in any order.
+
+    Privacy: reads rows, exact: it stays behind the door.
     """
     room = (plan.clip - plan.rounding) * SHRUNK
     norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)
@@ -164,6 +177,8 @@ def check_places(question: Step) -> None:
 
     Else one row more would change other rows' roundings. Errors: UsageError, also for a network whose gradients no
     machine could be expected to hold.
+
+    Privacy: public only.
     """
     if question.descent.weights > WEIGHTS:
         raise UsageError(LARGE.format(question.descent.weights, WEIGHTS))

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from synth.errors import BudgetError
 from synth.privacy.accounting.composition import (
-    GAUSSIAN,
     Event,
+    GaussianDpEvent,
     calibrate,
     epsilon_of,
     imprecision,
@@ -24,7 +24,10 @@ KEPT = 1e-6  # a run's doors must hold this much of its budget between them, up 
 
 
 class Mechanism(Protocol):
-    """How one kind of question is answered: its sensitivity, its events, its arithmetic."""
+    """How one kind of question is answered: its sensitivity, its events, its arithmetic.
+
+    Privacy: reads rows, under noise: ``answer`` alone is handed rows.
+    """
 
     def events(self, question: Any, near: Adjacency, /) -> list[Event]: ...
 
@@ -40,6 +43,8 @@ class Grant:
     ``failure_delta``: the part of delta that calibration left to stability thresholds. ``reserve``: the share of the
     noise generator's reserves (accounting.py) that this door may use. ``beside``: mu of what the run's other doors
     may ask, which a question with a random shift is composed with; mu**2 + beside**2 is then the whole run's.
+
+    Privacy: public only.
     """
 
     epsilon: float
@@ -62,6 +67,9 @@ class Curator:
     **Guarantee**: ``commit`` (the ledger line of the whole grant) returns before ``read`` is called; a
     question that would exceed the grant is refused before rows are looked at; after ``close`` nothing is
     answered any more.
+
+    Errors: BudgetError for a question beyond the grant, or after ``close``.
+    Privacy: reads rows, under noise.
     """
 
     def __init__(
@@ -151,11 +159,11 @@ class Curator:
     def _check_budget(self, asked: list[Event]) -> None:
         """Refuses what would pass the grant: mu**2 among Gaussian events, else the epsilon of all together."""
         grant, events = self._grant, [*self._events, *asked]
-        if any(e.kind != GAUSSIAN for e in events):
+        if not all(isinstance(e, GaussianDpEvent) for e in events):
             self._check_epsilon(events)
         elif total_mu(events) > grant.mu * (1 + SLACK):
             left = max(0.0, grant.mu**2 - total_mu(self._events) ** 2)
-            wanted = sum(e.mu2 for e in asked)
+            wanted = total_mu(asked) ** 2
             raise BudgetError(f"the question needs mu^2 = {wanted:.6g} of the run's remaining {left:.6g}")
 
     def _check_epsilon(self, events: list[Event]) -> None:
@@ -165,7 +173,7 @@ class Curator:
             raise BudgetError(
                 "a question with a random shift needs a grant that says what the run's other doors may ask"
             )
-        others = [Event(name="other doors", sensitivity=grant.beside, sigma=1.0)] if grant.beside > 0 else []
+        others = [GaussianDpEvent(name="other doors", sensitivity=grant.beside, sigma=1.0)] if grant.beside > 0 else []
         reached = epsilon_of([*others, *events], grant.left_delta)
         if reached > grant.epsilon:
             raise BudgetError(f"the question would bring the run to epsilon {reached:.6g}, above its {grant.epsilon:g}")
