@@ -9,8 +9,8 @@ from app.session.state import Wizard, dataset, schema
 
 PATIENCE = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
 TOO_LONG = (
-    "looking whether these rows were charged under another name took half an hour without an end, so nothing was started or "
-    "charged; try again when this computer is less busy, or start the run with `synth run`, which waits"
+    "looking whether these rows were charged under another name took half an hour without an end, so nothing was "
+    "started or charged; try again when this computer is less busy, or start the run with `synth run`, which waits"
 )
 
 

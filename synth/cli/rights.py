@@ -34,10 +34,10 @@ def may_spend(job: Path | None = None) -> Callable[[str], bool]:
 
 
 def _owner(job: Path | None) -> str:
-    if job is None and not (named := os.environ.get(FOLDER)):
+    named = job or os.environ.get(FOLDER)
+    if not named:
         return ""
-    job = job or Path(named)
     try:
-        return str(json.loads((job / "request.json").read_text(encoding="utf-8")).get("owner") or "")
+        return str(json.loads((Path(named) / "request.json").read_text(encoding="utf-8")).get("owner") or "")
     except (OSError, ValueError, AttributeError):
         return ""

@@ -326,10 +326,10 @@ def main(book: str) -> None:
           f"{sum(len(g.ranges) for g in GENERATORS.values())} options; {len(spends(book))} spends")  # fmt: skip
 
 
-def slow() -> None:
-    """Tries what the slow tests try: prints a line for every method and relation, then the sums."""
+def slow(methods: list[str]) -> None:
+    """Tries what the slow tests try, of these methods or of all; prints a line for each with a relation, then sums."""
     total: Counter[str] = Counter()
-    for name, relation in RELATIONS:
+    for name, relation in [(n, r) for n, r in RELATIONS if n in methods or not methods]:
         ends = Counter(
             verdict(name, relation, {o: v}) or FREE for o in GENERATORS[name].ranges for v in inside(name, o)
         )
@@ -348,8 +348,8 @@ def slow() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--slow"]:
-        slow()
+    if sys.argv[1:2] == ["--slow"]:
+        slow(sys.argv[2:])
         sys.exit()
     with tempfile.TemporaryDirectory() as folder:
         main(f"{folder}/ledger.sqlite")
