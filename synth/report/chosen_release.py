@@ -78,7 +78,10 @@ def _place(ledger: str | Path | None) -> Path:
 
 
 def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
-    """Notes that somebody compared a release with the real rows. Errors: InputError where it cannot be noted."""
+    """Notes that somebody compared a release with the real rows. Errors: InputError where it cannot be noted.
+
+    Privacy: public only.
+    """
     one, book = Candidate.at(release), Book(ledger)
     comparison_notes.add(
         book.path, Note(what="look", line=one.line, table=one.table, dataset=book.dataset(one), by=_user())
@@ -91,6 +94,8 @@ def compared_elsewhere(
     """How many releases of the dataset, other than these, somebody compared with the real rows.
 
     Errors: InputError where the notes cannot be read: they must not read as no look at all.
+
+    Privacy: public only.
     """
     found = _looks(_place(ledger), dataset, but=set())
     known = {(one.line, one.table) for one in map(Candidate.at, releases)} if found else set()

@@ -26,7 +26,10 @@ def folder() -> Path:
 
 
 def sweep() -> int:
-    """Removes the folders of this user that no living process holds; how many."""
+    """Removes the folders of this user that no living process holds; how many.
+
+    Errors: none; what cannot be removed stays. Privacy: public only.
+    """
     left = [place for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _ours(place) and _left(place)]
     for place in left:
         shutil.rmtree(place, ignore_errors=True)
