@@ -42,6 +42,8 @@ def refit(
     ``dialect``: as of ``run``.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
+
+    Privacy: released answers only.
     """
     clock, reporter = time.perf_counter(), reporter or Quiet()
     with PeakMemory() as peak, reading(release, "release"):

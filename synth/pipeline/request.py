@@ -45,6 +45,7 @@ class RunRequest(BaseModel):
     ``label``: whose job it is, and how the table is called on pages.
 
     Errors: UsageError, one line that names the option and the rule.
+    Privacy: public only.
 
     >>> RunRequest(epsilon=1, delta=1e-5, table="people.csv").stored()["table"]
     'people.csv'

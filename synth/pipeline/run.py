@@ -52,6 +52,8 @@ def run(
     **Guarantee**: the result is (epsilon, delta)-DP for the relation on that unit, all that touched the rows
     included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards, with the
     spend recorded.
+
+    Privacy: reads rows, under noise.
     """
     request, rows = requested(table, epsilon=epsilon, delta=delta, **options)
     return carry_out(
@@ -136,6 +138,8 @@ def learn_schema(
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit; a ledger entry of its own. Errors: as
     ``run``; InputError when nothing is missing.
+
+    Privacy: reads rows, under noise.
     """
     reporter, noise = reporter or Quiet(), noise or SystemNoise()
     reporter.stage("check")

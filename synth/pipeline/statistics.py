@@ -55,7 +55,10 @@ def statistics(
     noise budget. Intervals are for the privacy noise alone. ``options``: as of ``synth.run``, as far as they concern
     rows, guarantee and ledger.
 
-    **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``.
+    **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``;
+    UsageError where nothing is asked.
+
+    Privacy: reads rows, under noise.
     """
     reporter, noise = reporter or Quiet(), noise or SystemNoise()
     if not ask:
