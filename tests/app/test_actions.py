@@ -143,7 +143,6 @@ def test_every_action_is_refused_to_every_role_that_may_not(signed, home, monkey
         for owner in {address or "ann@example.org", "eve@example.org"}:
             w = table_of(owner)
             job = run_of(owner, w, state="held", asked=owner)
-            (job.path / runs.HELD).write_text('["run"]')
             assert set(deeds(w, job)) == set(ACTIONS), "every row of the table is walked"
             signed(address)
             for action, deed in deeds(w, job).items():
@@ -210,7 +209,7 @@ def test_no_button_is_without_its_row():
 def test_every_row_is_asked_for_somewhere():
     named = calls()["?"] | {f"open_{page}" for page in TITLES}
     assert not set(ACTIONS) - named - {"take_result", "send_file"}  # the latter is the server's: app/session/door.py
-    assert 'action: str = "take_result"' in (APP / "export.py").read_text()
+    assert 'action: str = "take_result"' in (APP / "result" / "export.py").read_text()
 
 
 @pytest.mark.parametrize("page", ["run", "review", "release"])
