@@ -62,6 +62,7 @@ _HOME = {
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
     "compare": "evaluate.fidelity",
+    "compared_elsewhere": "report.chosen_release",
     "databases": "sources.named_databases:",
     "dataset_of": "schema.naming",
     "draft": "sources.draft_schema",
@@ -75,6 +76,7 @@ _HOME = {
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
     "methods": "pipeline.methods",
+    "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "parse": "schema.table",
     "plan": "pipeline.plan",
@@ -84,6 +86,7 @@ _HOME = {
     "sample": "pipeline.sample",
     "standing": "report.last_look",
     "standing_rare": "report.last_look",
+    "sweep_scratch": "sources.engines.scratch:sweep",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",
 }
