@@ -187,7 +187,7 @@ def test_nothing_is_pickled():
         assert "torch.load" not in path.read_text(), path
 
 
-# The application, and every room that is in pieces of a size to read; the command line, pipeline and sources are not yet.
+# The application, and every room in pieces of a size to read; command line, pipeline and sources are not yet.
 SMALL = ["app", *(f"synth/{room}" for room in ROOMS if room not in ("errors", "cli", "pipeline", "sources"))]
 
 
