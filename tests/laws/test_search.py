@@ -17,7 +17,7 @@ from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Counts, Marginal, Search
-from tests.laws.test_selection import columns, neighbours
+from tests.laws.tiny_tables import columns, neighbours
 
 A, B = Bins.each("a", 2), Bins.each("b", 2)
 ASKED = Search(purpose="t", bins=(A, B), tables=np.array([[0, -1], [1, -1], [0, 1]]), scale=2.0,

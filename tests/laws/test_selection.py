@@ -1,6 +1,5 @@
 """Choices: scores move by no more than stated, odds by no more than epsilon, and reach both bounds."""
 
-from itertools import product
 from math import exp, log
 
 import numpy as np
@@ -12,31 +11,14 @@ from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
 from synth.privacy.accounting.events import ExponentialMechanismDpEvent, GaussianDpEvent, ZCDpEvent
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice
+from tests.laws.tiny_tables import columns, neighbours
 
 A, B = Bins.each("a", 2), Bins.each("b", 2)
-ROWS = list(product(range(2), repeat=2))
 TABLES = ((A,), (B,), (A, B))
 EXPECTED = (np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.array([[0.0, 2.0], [0.0, 0.0]]))
 WORST = Choice(purpose="t", goal="worst", tables=TABLES, expected=EXPECTED, scale=2.0)
 NEAREST = Choice(purpose="t", goal="nearest", tables=((A, B),), scale=2.0,
                  expected=(np.array([[0, 0, 0, 0], [2, 0, 0, 0], [0.0, 1, 1, 0]]),))  # fmt: skip
-
-
-def columns(rows):
-    kept = [r for r in rows if r is not None]
-    return {n: np.array([r[i] for r in kept], dtype=np.int64) for i, n in enumerate("ab")}
-
-
-def neighbours(relation, most):
-    """Pairs of tables that differ in one unit of up to ``most`` rows, beside one or two other rows."""
-    mine = [list(rows) for k in range(most + 1) for rows in product(ROWS, repeat=k)]
-    for rest in ([(0, 0)], [(0, 1), (1, 1)]):
-        for rows in mine:
-            if relation is Relation.REPLACE_ONE:
-                for instead in mine:
-                    yield rest + rows, rest + instead
-            else:
-                yield rest + rows, rest + ([None] * len(rows) if relation is Relation.ZERO_OUT else [])
 
 
 @pytest.mark.parametrize("question", [WORST, NEAREST], ids=["worst", "nearest"])
