@@ -217,7 +217,7 @@ def _order_problems(schema: Related, key: Key, about: str) -> Iterator[str]:
     if column is None:
         yield f"{about}: order {key.order!r} is not among the columns of {key.child}"
     elif not (column.is_numeric or column.type in ("ordinal", "identifier")) or key.order in key.columns:
-        yield f"{about}: order {key.child}.{key.order} must be a number, a date, an ordinal, or an identifier of its own"
+        yield f"{about}: order {key.child}.{key.order} must be a number, date, ordinal, or own identifier"
 
 
 def _tree_problems(schema: Related) -> Iterator[str]:

@@ -95,7 +95,7 @@ def _below(
 
 
 def coded(upper: Sequence[TextColumn], lower: Sequence[TextColumn]) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers that are equal where keys are: of the parent's rows (n,) and the child's (m,), -1 for a missing one.
+    """Whole numbers, equal where keys are: of the parent's rows (n,) and the child's (m,), -1 for a missing key.
 
     Keys compare by their canonical texts, part by part; one with an empty part is missing.
     """
