@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 
 from synth.mechanisms.embeddings import coarsened
-from synth.privacy.accounting.composition import Event
+from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.linked import Linked, LinkedRelease, grain
@@ -29,7 +29,9 @@ def sensitivity(near: Adjacency) -> float:
 def events(question: Linked, near: Adjacency) -> list[Event]:
     """What the accountant must count: one Gaussian a table."""
     size, name = sensitivity(near), f"{question.table} {question.view}: {question.purpose}"
-    return [Event(name=name, sensitivity=size, sigma=m.sigma, pitch=grain(m.sigma)) for m in question.marginals]
+    return [
+        GaussianDpEvent(name=name, sensitivity=size, sigma=m.sigma, pitch=grain(m.sigma)) for m in question.marginals
+    ]
 
 
 def changed_cells(question: Linked, near: Adjacency) -> int:

@@ -50,7 +50,8 @@ def link(schema: Related, tables: Mapping[str, Opened], draws: Draws) -> Forest:
         above = schema.key_above(name)
         kept[name], branch = _root(schema, tables, draws) if above is None else _below(
             above, tables, kept, found, draws)  # fmt: skip
-        columns[name] = {n: np.asarray(p)[kept[name]] for n, p in tables[name].positions.items()}
+        cells_of = {n: c.cells for n, c in schema.tables[name].measured().items()}
+        columns[name] = {n: _narrow(p, cells_of[n])[kept[name]] for n, p in tables[name].positions.items()}
         if above is not None:
             columns[above.parent][number_of(name)] = np.bincount(branch[0], minlength=len(kept[above.parent]))
         found[name] = Branch(
@@ -132,6 +133,11 @@ def _ranked(codes: np.ndarray, draws: Draws) -> tuple[np.ndarray, np.ndarray]:
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(order) else np.zeros(0, dtype=np.int64)
     runs = np.diff(np.append(first, len(order)))
     return order, np.arange(len(order)) - np.repeat(first, runs)
+
+
+def _narrow(positions: np.ndarray, cells: int) -> np.ndarray:
+    """Positions in as few bytes as the column needs."""
+    return np.asarray(positions).astype(np.min_scalar_type(max(cells - 1, 0)))
 
 
 def _times(table: Opened, column: str) -> np.ndarray:
