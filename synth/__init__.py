@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from synth.evaluate.fidelity import compare
     from synth.jobs import roles
     from synth.pipeline.plan import plan
+    from synth.pipeline.related_run import sample_to as sample_related
     from synth.pipeline.request import methods
     from synth.pipeline.result import Result
     from synth.pipeline.run import learn_schema, refit, run, sample
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from synth.schema.coarsening import coarser_plain as grouped
     from synth.schema.coarsening import offered as groups
     from synth.schema.naming import dataset_of
+    from synth.schema.related import Related
+    from synth.schema.related import load as load_related
+    from synth.schema.related import parse as parse_related
     from synth.schema.table import Schema, load, parse
     from synth.sources import named_databases as databases
     from synth.sources.draft_schema import draft
@@ -45,6 +49,7 @@ _HOME = {
     "BudgetError": "errors",
     "InputError": "errors",
     "Ledger": "privacy.ledger.ledger",
+    "Related": "schema.related",
     "Result": "pipeline.result",
     "Schema": "schema.table",
     "SpentError": "errors",
@@ -68,16 +73,19 @@ _HOME = {
     "learn_schema": "pipeline.run",
     "ledger_composition": "privacy.accounting.compare_runs",
     "load": "schema.table",
+    "load_related": "schema.related:load",
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
     "methods": "pipeline.request",
     "odds": "release.card.card",
     "parse": "schema.table",
+    "parse_related": "schema.related:parse",
     "plan": "pipeline.plan",
     "refit": "pipeline.run",
     "roles": "jobs.roles:",
     "run": "pipeline.run",
     "sample": "pipeline.run",
+    "sample_related": "pipeline.related_run:sample_to",
     "standing": "report.last_look",
     "standing_rare": "report.last_look",
     "write_publishable_report": "report.publish:write",

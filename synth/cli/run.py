@@ -26,6 +26,7 @@ from synth.cli.options import (
     parse_options,
     reasons,
 )
+from synth.cli.related import described, summary_of_tables
 from synth.cli.rights import SeparateOpt, may_spend
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
 
@@ -33,7 +34,10 @@ from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
 def run(
     table: Annotated[
         Path | None,
-        typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows, or a folder of Parquet files."),
+        typer.Argument(
+            help="CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files, or one of "
+            "related tables."
+        ),
     ] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
     method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
@@ -102,10 +106,9 @@ def _refit(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
 def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
     from synth import jobs
     from synth.pipeline import run as pipeline
-    from synth.schema import table as schemas
 
     with _job(job, _told(options), pipeline.STAGES) as (report, folder):
-        facts = schemas.load(options["schema"], complete=options["learn_share"] is None)
+        facts = described(options["schema"], complete=options["learn_share"] is None)
         log = folder / "steward.json"
         rights = may_spend(folder)
         return pipeline.run(
@@ -147,6 +150,9 @@ def _job(folder: Path | None, request: dict[str, Any], stages: dict[str, float])
 
 def _summary(plain: dict[str, Any], card: dict[str, Any]) -> None:
     """What a person wants to know after a run."""
+    if isinstance(plain["num_rows"], dict):
+        summary_of_tables(plain, card)
+        return
     print(f"{plain['num_rows']} synthetic rows: {plain['paths'].get('synthetic', 'not written')}")
     print(f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}")
     print(f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}" if plain["epsilon_spent"] else

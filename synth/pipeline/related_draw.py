@@ -80,4 +80,3 @@ def _told(schema: Schema) -> Schema:
 
 def _empty(schema: Schema) -> dict[str, np.ndarray]:
     return {n: np.zeros(0, dtype=np.int64) for n in schema.columns}
-

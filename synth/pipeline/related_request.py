@@ -1,7 +1,7 @@
 """A run of related tables: what is asked for, and everything about it that can be refused before a row is read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.model import check_condition
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.request import Note, Rows, check_num_rows, check_seed, check_texts, granted, resolve_device
 from synth.pipeline.schema_approval import confirmed
@@ -22,14 +21,11 @@ from synth.schema.enforcement import Rules
 from synth.schema.related import Related, number_of
 from synth.schema.related import parse as parse_related
 from synth.schema.table import MAX_CATEGORIES, Schema
+from synth.sources.related_tables import places, text_columns
 from synth.sources.rows.forest import Branch, Forest
 from synth.sources.table_source import Place
-from synth.sources.related_tables import places, text_columns
 
-ENGINE = "frames"
 ROOTS = 64  # made-up roots of a rehearsal
-
-__all__ = ["RelatedJob", "RelatedRequest", "check_condition", "prepare"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,8 +193,3 @@ def made_up(schema: Related) -> Forest:
 
 def _uniform(schema: Schema, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {n: rng.integers(c.cells, size=size) for n, c in schema.columns.items()}
-
-
-def with_dataset(job: RelatedJob, dataset: str) -> RelatedJob:
-    """The job under another name."""
-    return replace(job, dataset=dataset)

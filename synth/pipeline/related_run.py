@@ -40,6 +40,7 @@ from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import link
 
 NO_POLICY = "no policy for {}: nothing is capped; cap it with {}"
+SINGLE = ("target", "unit", "max_rows", "learn_share", "options", "source")  # options of single tables alone
 LINKAGE = "rows of different tables belong together by fresh keys, which stand for no real row's"
 
 
@@ -246,6 +247,17 @@ def run(
     )
 
 
+def run_described(tables: Any, schema: Schema | Related, options: Mapping[str, Any]) -> Any:
+    """``run`` with the options of a single table's run. Errors: UsageError for one that related tables do not have."""
+    if not isinstance(schema, Related):
+        raise UsageError("several tables need a schema of related tables, with their keys (parse_related)")
+    if not isinstance(tables, str | Path | Mapping):
+        raise UsageError("related tables are a folder with a file for each, or frames and paths by table")
+    for name in (n for n in SINGLE if options.get(n)):
+        raise UsageError(f"{name.replace('_', '-')}: related tables have no such option yet; leave it out")
+    return run(tables, schema=schema, **{n: v for n, v in options.items() if n not in (*SINGLE, "dialect")})
+
+
 def _door(
     job: RelatedJob,
     ledger: str | Path | None,
@@ -279,9 +291,7 @@ def _fit_and_draw(
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
     with one_thread():
-        model = job.generator.fit(
-            releases, job.schema, told, rng=rng, device=job.device, progress=reporter.progress
-        )
+        model = job.generator.fit(releases, job.schema, told, rng=rng, device=job.device, progress=reporter.progress)
     reporter.stage("sample")
     return DrawnTables(model, job.request.num_rows or roots_of(model), rng=rng), model, seed
 

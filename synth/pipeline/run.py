@@ -15,7 +15,7 @@ from synth.errors import InputError, UsageError, reading
 from synth.generators import GENERATORS
 from synth.generators.base import Generator
 from synth.jobs import PeakMemory, give_back
-from synth.pipeline import same_rows
+from synth.pipeline import related_run, same_rows
 from synth.pipeline.charged_run import Paid, Reporter
 from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.learn_schema import lacking
@@ -43,8 +43,10 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
 from synth.questions import Release
 from synth.release import dialect_copy, folder
+from synth.schema.related import Related
 from synth.schema.table import MAX_CATEGORIES, Schema
 
+LEADING = ("table", "schema")
 NO_POLICY = "no policy for {}: nothing is capped; {}"
 STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
 
@@ -63,9 +65,9 @@ class Quiet:
 
 
 def run(
-    table: Source,
+    table: Source | Mapping[str, Source],
     *,
-    schema: Schema,
+    schema: Schema | Related,
     epsilon: float,
     delta: float,
     method: str = "mixture",
@@ -114,6 +116,8 @@ def run(
     ``assume_public``: vouches for drafted facts; True for all but the lists of values that tell of persons, which must
     be named, each with one of the ``reasons`` (column to text), which goes onto the card.
     ``options``: of the method, by name (``synth.methods()`` lists them).
+    Several tables that belong together: a folder with a file for each, or frames and paths by table, and their schema
+    (``parse_related``); the unit is one row of the root with everything below it (related_run.py).
     Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
     before the spend unless ``separate`` says that no person is in both.
 
@@ -121,6 +125,8 @@ def run(
     included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards, with the
     spend recorded.
     """
+    if isinstance(schema, Related) or isinstance(table, Mapping):
+        return related_run.run_described(table, schema, {n: v for n, v in locals().items() if n not in LEADING})
     clock, reporter = time.perf_counter(), reporter or Quiet()
     request = Request(
         epsilon=epsilon, delta=delta, method=method, relation=relation, target=target, unit=unit, max_rows=max_rows,

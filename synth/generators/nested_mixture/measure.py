@@ -1,8 +1,8 @@
 """Which tables are asked of related tables, and with how much noise each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -90,36 +90,42 @@ def _weights(schema: Related) -> dict[str, float]:
     return found
 
 
+Column = tuple[str, str, bool]  # table, column, whether of the second row of a pair
+
+
 def wanted(schema: Related, found: Mapping[str, Known], plan: Plan) -> list[Wanted]:
     """All tables of two columns: within a table, with each ancestor, of siblings; of events steps, and the first."""
+    numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
     out: list[Wanted] = []
     for table in schema.downwards:
-        names = [n for n, s in found[table].sizes.items() if s > 1]
-        numbers = {t: {number_of(k.child) for k in schema.keys_below(t)} for t in schema.downwards}
-
-        def add(view: View, weight: float, *columns: tuple[str, str, bool], of: str = table) -> None:
-            counted = any(c in numbers[t] for t, c, _ in columns)
+        for view, weight, columns in _listed(schema, found, plan, table):
             bins = tuple(found[t].bins(t, c, other=o) for t, c, o in columns)
-            out.append(Wanted(table=of, view=view, bins=bins, weight=weight * (plan.number if counted else 1.0)))
-
-        for a, b in combinations(names, 2):
-            add("rows", 1.0, (table, a, False), (table, b, False))
-        for above in schema.upwards(table)[1:]:
-            for a, b in product(names, [n for n, s in found[above].sizes.items() if s > 1]):
-                add("rows", plan.across, (table, a, False), (above, b, False))
-        key = schema.key_above(table)
-        if key is None:
-            continue
-        if key.order is not None:
-            for a in names:
-                add("first", plan.first, (table, a, False))
-        if key.most_children > 1 and key.order is not None:
-            for a, b in product(names, repeat=2):
-                add("steps", plan.steps, (table, a, False), (table, b, True))
-        elif key.most_children > 1:
-            for a, b in combinations_with_replacement(names, 2):
-                add("siblings", plan.siblings, (table, a, False), (table, b, True))
+            counted = plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
+            out.append(Wanted(table=table, view=view, bins=bins, weight=weight * counted))
     return out
+
+
+def _listed(
+    schema: Related, found: Mapping[str, Known], plan: Plan, table: str
+) -> Iterator[tuple[View, float, tuple[Column, ...]]]:
+    """(view, weight, columns) of every table about one table's rows."""
+
+    def told(name: str, *, other: bool = False) -> list[Column]:
+        return [(name, n, other) for n, size in found[name].sizes.items() if size > 1]
+
+    own, other = told(table), told(table, other=True)
+    yield from (("rows", 1.0, pair) for pair in combinations(own, 2))
+    for above in schema.upwards(table)[1:]:
+        yield from (("rows", plan.across, pair) for pair in product(own, told(above)))
+    key = schema.key_above(table)
+    if key is None:
+        return
+    if key.order is not None:
+        yield from (("first", plan.first, (one,)) for one in own)
+    if key.most_children > 1 and key.order is not None:
+        yield from (("steps", plan.steps, pair) for pair in product(own, other))
+    elif key.most_children > 1:
+        yield from (("siblings", plan.siblings, (a, b)) for i, a in enumerate(own) for b in other[i:])
 
 
 def questions(schema: Related, asked: Sequence[Wanted], setting: Setting, *, share: float) -> list[Linked]:
