@@ -151,20 +151,25 @@ def _dataset(tables: str | Path | Mapping[str, object], declared: str | None) ->
 def approved(schema: Related, request: RelatedRequest, *, note: Note) -> Related:
     """The schema if somebody vouches for every fact; columns are named TABLE.COLUMN. Errors: InputError, UsageError."""
     vouched, reasons = request.assume_public, request.reasons
-    for name in [*([] if isinstance(vouched, bool) else vouched), *reasons]:
-        table, _, column = name.partition(".")
-        if table not in schema.tables or column not in schema.tables[table].columns:
-            raise UsageError(f"{name}: the schema has no such column; write TABLE.COLUMN")
+    for one in [*([] if isinstance(vouched, bool) else vouched), *reasons]:
+        owner, _, column = one.partition(".")
+        if owner not in schema.tables or column not in schema.tables[owner].columns:
+            raise UsageError(f"{one}: the schema has no such column; write TABLE.COLUMN")
     tables = {}
     for name, table in schema.tables.items():
         own = vouched if isinstance(vouched, bool) else [v.split(".", 1)[1] for v in vouched if _of(v, name)]
         because = {v.split(".", 1)[1]: text for v, text in reasons.items() if _of(v, name)}
         tables[name] = confirmed(
             table.model_copy(update={"unit_source": None}), assume_public=own, reasons=because,
-            max_categories=request.max_categories, note=lambda text, name=name: note(f"{name}: {text}"),
+            max_categories=request.max_categories, note=_noting(note, name),
         )  # fmt: skip
-    plain = {**schema.model_dump(exclude_none=True, exclude={"tables"})}
+    plain = schema.model_dump(exclude_none=True, exclude={"tables"})
     return parse_related({**plain, "tables": {n: t.model_dump(exclude_none=True) for n, t in tables.items()}})
+
+
+def _noting(note: Note, table: str) -> Note:
+    """Notes that name the table."""
+    return lambda text: note(f"{table}: {text}")
 
 
 def _of(name: str, table: str) -> bool:

@@ -176,8 +176,8 @@ def fit(
                 break
         rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
         with torch.no_grad():
-            for variable, gradient in zip(adam, gradients, strict=True):
-                variable.move(gradient, step=step + 1, rate=rate)
+            for mover, gradient in zip(adam, gradients, strict=True):
+                mover.move(gradient, step=step + 1, rate=rate)
     for variable in variables:
         variable.requires_grad_(False)
     return logits
