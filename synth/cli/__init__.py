@@ -86,7 +86,7 @@ def sample(
     as_json: JsonOpt = False,
 ) -> None:
     """Draw more rows from a model; free."""
-    from synth.pipeline import run as pipeline
+    from synth.pipeline.sample import sample_to
     from synth.release import related_folder
 
     wanted: dict[str, str] = {}
@@ -106,7 +106,7 @@ def sample(
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if source is None and out is None and out_table is None:
         out = Path("sample.csv")
-    size, probability = pipeline.sample_to(
+    size, probability = sample_to(
         model,
         out,
         num_rows=num_rows,
@@ -160,9 +160,9 @@ def plan(
 @app.command()
 def methods(as_json: JsonOpt = False) -> None:
     """List the generators, their options, and the relations under which each has a guarantee."""
-    from synth.pipeline import request
+    from synth.pipeline.methods import methods as listed
 
-    found = request.methods()
+    found = listed()
     if as_json:
         say(found)
     else:

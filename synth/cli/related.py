@@ -36,11 +36,11 @@ def sample_tables(
     model: Path, *, num_roots: int | None, where: Mapping[str, str], out: Path | None, seed: int | None, raw_text: bool
 ) -> tuple[dict[str, Any], str]:
     """Draws related rows into a folder; what is to be said of it, as data and as text. Errors: as of ``sample``."""
-    from synth.pipeline import related_run
+    from synth.pipeline import related_sample
 
     if out is not None and out.suffix:
         raise UsageError(f"--out {out}: related tables are written into a folder, a file each; name one")
-    rows, share, paths = related_run.sample_to(
+    rows, share, paths = related_sample.sample_to(
         model, out or Path("sample"), num_roots=num_roots, where=where, seed=seed, raw_text=raw_text
     )
     plain = {"num_rows": rows, "probability": share, "epsilon_spent": 0.0, "paths": paths}

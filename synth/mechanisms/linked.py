@@ -19,7 +19,8 @@ HELD = 32  # weights whose rows are counted side by side
 def sensitivity(near: Adjacency) -> float:
     """L2 distance by which one root with everything below it can move one weighted table.
 
-    **Guarantee**: its rows weigh 1 together at most: 1 where it comes or goes, sqrt(2) where it is replaced.
+    **Guarantee**: its rows weigh 1 together at most: 1 where it comes or goes, sqrt(2) where it is replaced. Errors:
+    ValueError for a unit of several roots. Privacy: public only.
     """
     if near.max_rows != 1:
         raise ValueError("a root's rows are bounded by the keys' bounds; max_rows must be 1")
@@ -27,7 +28,7 @@ def sensitivity(near: Adjacency) -> float:
 
 
 def events(question: Linked, near: Adjacency) -> list[Event]:
-    """What the accountant must count: one Gaussian a table."""
+    """What the accountant must count: one Gaussian a table. Privacy: public only."""
     size, name = sensitivity(near), f"{question.table} {question.view}: {question.purpose}"
     return [
         GaussianDpEvent(name=name, sensitivity=size, sigma=m.sigma, pitch=grain(m.sigma)) for m in question.marginals
@@ -35,7 +36,7 @@ def events(question: Linked, near: Adjacency) -> list[Event]:
 
 
 def changed_cells(question: Linked, near: Adjacency) -> int:
-    """In how many cells of one table neighbouring forests can differ."""
+    """In how many cells of one table neighbouring forests can differ. Privacy: public only."""
     return question.most * (2 if near.relation is Relation.REPLACE_ONE else 1)
 
 
@@ -43,6 +44,7 @@ def answer(question: Linked, rows: Forest, noise: SystemNoise) -> LinkedRelease:
     """The question's tables, weighed over the forest and noised.
 
     **Guarantee**: each table is a Gaussian mechanism of mu = sensitivity / sigma, rounded (linked.md).
+    Privacy: reads rows, under noise.
     """
     return LinkedRelease(
         question=question,
@@ -54,7 +56,7 @@ def answer(question: Linked, rows: Forest, noise: SystemNoise) -> LinkedRelease:
 
 
 def told(total: np.ndarray, sigma: float, noise: SystemNoise) -> np.ndarray:
-    """Sums in units of 1 / ``UNIT`` with noise, rounded to the grain, float64."""
+    """Sums in units of 1 / ``UNIT`` with noise, rounded to the grain, float64. Privacy: reads rows, under noise."""
     step = grain(sigma)
     return coarsened(total, sigma=sigma * UNIT, steps=round(step * UNIT), noise=noise) * step
 
@@ -62,7 +64,7 @@ def told(total: np.ndarray, sigma: float, noise: SystemNoise) -> np.ndarray:
 def exact(question: Linked, rows: Forest) -> list[np.ndarray]:
     """Weighted counts without noise, as private as the rows: for each table int64 (cells,), in units of 1 / ``UNIT``.
 
-    Rows of one weight are counted together; a weight is one part of ``UNIT``, rounded down.
+    Rows of one weight are counted together; a weight is one part of ``UNIT``, rounded down. Privacy: reads rows, exact.
     """
     tables = [m.bins for m in question.marginals]
     empty = Tally(tables)

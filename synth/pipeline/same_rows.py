@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from synth.errors import UsageError
-from synth.pipeline.request import Rows, Source, dataset_name, located
+from synth.pipeline.private_rows import Rows, Source, dataset_name, place_at
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.rows.sketch import Mark, Sketch
-from synth.sources.table_source import MOST_COMPARED, ParquetPlace, Place, place_of
+from synth.sources.table_source import MOST_COMPARED, ParquetPlace
 
 MaySpend = Callable[[str], bool]
 SAME = (
@@ -53,11 +53,9 @@ def charged_before(
 
     Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
     """
-    found = located(table, source)
-    place = found if isinstance(found, Place) else place_of(found)
-    columns = [*schema.measured(), *([schema.person] if schema.person else [])]
+    place = place_at(table, source)
     name = dataset_name(place, dataset or schema.dataset)
-    return others(Rows(place=place, columns=columns), Ledger(ledger), dataset=name, may_spend=may_spend)
+    return others(Rows.of(place, schema), Ledger(ledger), dataset=name, may_spend=may_spend)
 
 
 def mark(rows: Rows, key: bytes) -> bytes | None:

@@ -19,7 +19,8 @@ class Linked:
     ``table``: whose rows. ``view``: ``rows``, each with its ancestors; ``first``, of each parent's events; ``steps``,
     from one event to the next; ``siblings``, every ordered pair of one parent's rows. Each weighs one part of what
     the parent weighs, as many parts as there are of them under that parent. Columns of the tables are named by
-    ``place``. ``most``: how many of them one root has, a public bound.
+    ``place``. ``most``: how many of them one root has, a public bound. Errors: ValueError for another view.
+    Privacy: public only.
     """
 
     purpose: str
@@ -37,7 +38,8 @@ class Linked:
 class LinkedRelease:
     """Answer: for each marginal its noisy weighted counts, float64 of its shape, whole multiples of ``grain(sigma)``.
 
-    Times 1 they are numbers of roots; anything computed from a release is free.
+    They count roots' worth of rows; anything computed from a release is free. Errors: ValueError for arrays of other
+    shapes. Privacy: released answers only.
     """
 
     question: Linked
@@ -49,7 +51,7 @@ class LinkedRelease:
 
 
 def place(table: str, column: str, *, other: bool = False) -> str:
-    """The name of a table's column in a linked question; ``other``: in the second row of a pair.
+    """The name of a table's column in a linked question; ``other``: in the second row of a pair. Privacy: public only.
 
     >>> place("stays", "ward"), place("stays", "ward", other=True)
     ('stays/ward', '+stays/ward')
@@ -58,7 +60,7 @@ def place(table: str, column: str, *, other: bool = False) -> str:
 
 
 def placed(name: str) -> tuple[str, str, bool]:
-    """What ``place`` named: no table's name holds a stroke or a plus sign.
+    """What ``place`` named: no table's name holds a stroke or a plus sign. Privacy: public only.
 
     >>> placed("+stays/length/days")
     ('stays', 'length/days', True)
@@ -68,7 +70,7 @@ def placed(name: str) -> tuple[str, str, bool]:
 
 
 def grain(sigma: float) -> float:
-    """The step on which weighted counts with this noise are told: 1, or a power of two well below smaller noise.
+    """The step on which weighted counts with this noise are told: 1, or a power of two well below smaller noise. Privacy: public only.
 
     >>> grain(30.0), grain(3.0)
     (1.0, 0.5)

@@ -52,6 +52,8 @@ class Related(BaseModel):
     """The public facts of a tree of tables.
 
     **Guarantee**: what ``parse`` returns is one tree, in which every table but the root has one parent.
+
+    Privacy: public only.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
@@ -133,7 +135,10 @@ def is_related(plain: object) -> bool:
 
 
 def parse(plain: object, *, name: str = "schema") -> Related:
-    """A checked schema of related tables from plain JSON data. Errors: InputError naming table, key and rule."""
+    """A checked schema of related tables from plain JSON data. Errors: InputError naming table, key and rule.
+
+    Privacy: public only.
+    """
     if not isinstance(plain, Mapping) or not isinstance(plain.get("tables"), Mapping):
         raise InputError(f"{name}: related tables need an object `tables`, a schema under each table's name")
     tables = {str(n): parse_table(facts, name=f"{name}: table {n}") for n, facts in plain["tables"].items()}
@@ -160,7 +165,7 @@ def read(path: str | Path) -> object:
 
 
 def load(path: str | Path) -> Related:
-    """The schema of related tables in a JSON file. Errors: InputError."""
+    """The schema of related tables in a JSON file. Errors: InputError. Privacy: public only."""
     return parse(read(path), name=f"schema {path}")
 
 

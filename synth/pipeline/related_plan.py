@@ -1,7 +1,7 @@
-"""A run of related tables: what is asked for, and everything about it that can be refused before a row is read."""
+"""A run of related tables: everything about it that can be refused before its spend; what comes out is a plan."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,59 +9,45 @@ import numpy as np
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.nested_mixture.generator import Nested
+from synth.jobs import give_back
+from synth.pipeline import same_rows
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.request import Note, Rows, check_num_rows, check_seed, check_texts, granted, resolve_device
+from synth.pipeline.methods import granted, resolve_device
+from synth.pipeline.prepare import NO_POLICY
+from synth.pipeline.private_rows import Rows
+from synth.pipeline.request import Note, RunRequest
+from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import confirmed
-from synth.privacy.accounting import composition
 from synth.privacy.curator import Curator, Grant
-from synth.privacy.ledger.ledger import Spend
-from synth.privacy.noise import SeededNoise
+from synth.privacy.ledger.config import command as cap_command
+from synth.privacy.ledger.ledger import Ledger, Spend
+from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, relation_named
+from synth.release import related_folder
 from synth.schema.enforcement import Rules
 from synth.schema.related import Related, number_of
 from synth.schema.related import parse as parse_related
-from synth.schema.table import MAX_CATEGORIES, Schema
+from synth.schema.table import Schema
 from synth.sources.related_tables import places, text_columns
 from synth.sources.rows.forest import Branch, Forest
 from synth.sources.table_source import Place
 
+SINGLE = ("target", "unit", "max_rows", "learn_share", "ask", "options", "source")  # options of single tables alone
 ROOTS = 64  # made-up roots of a rehearsal
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelatedRequest:
-    """The public options of a run; ``related_run.run`` says what each means."""
-
-    epsilon: float
-    delta: float
-    method: str = "mixture"
-    relation: str = "add_remove"
-    num_rows: int | None = None
-    dataset: str | None = None
-    seed: int | None = None
-    device: str = "auto"
-    assume_public: bool | Sequence[str] = False
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    max_categories: int = MAX_CATEGORIES
-    actor: str | None = None
-    approved_by: str | None = None
-    run: str | None = None
-    separate: bool = False
-    target: str | None = None
-    unit: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelatedJob:
+class RelatedPlan:
     """A checked request: ``rows`` says of each table where it is and which columns are read."""
 
-    request: RelatedRequest
+    request: RunRequest
     schema: Related
     rows: Mapping[str, Rows]
-    generator: Nested
+    questions: Nested
     grant: Grant
     dataset: str
     device: str
+    book: Ledger
     learn_share: float = 0.0
 
     @property
@@ -75,14 +61,14 @@ class RelatedJob:
                           mechanisms=mechanisms(), noise=SeededNoise(0))  # fmt: skip
         asked = setting(self.schema.learnt(self.schema.root), self.grant, public_rows=None)
         try:
-            self.generator.measure(curator.ask, self.schema, asked, progress=lambda _: None)
+            self.questions.measure(curator.ask, self.schema, asked, progress=lambda _: None)
         except BudgetError as error:
             raise UsageError(str(error)) from None
 
     def spend(self, *, noise_source: str) -> Spend:
         """The ledger line that pays for the whole run."""
         question: dict[str, Any] = {
-            "method": self.generator.name,
+            "method": self.questions.name,
             "tables": {n: list(s.measured()) for n, s in self.schema.tables.items()},
             "keys": [k.model_dump(mode="json", exclude_none=True) for k in self.schema.keys],
             "mu": self.grant.mu,
@@ -106,29 +92,61 @@ class RelatedJob:
 
 
 def prepare(
-    tables: str | Path | Mapping[str, object], schema: Related, request: RelatedRequest, *, note: Note
-) -> RelatedJob:
-    """A job, or the reason why not. Opens no table. Errors: UsageError, InputError."""
-    composition.check(request.epsilon, request.delta)
+    request: RunRequest,
+    schema: Related,
+    *,
+    rows: Mapping[str, object] | None = None,
+    note: Note,
+    noise: SystemNoise,
+    may_spend: MaySpend = anybody,
+) -> RelatedPlan:
+    """A finished plan, or the reason why not: options, schema, budget, questions, the tables' form, whose rows.
+
+    **Guarantee**: nothing is spent, and nothing that depends on a row's cells is kept or told. Errors: UsageError,
+    InputError, BudgetError.
+    """
+    plan = planned(request, schema, rows=rows, note=note)
+    related_folder.check_out(Path(request.out) if request.out is not None else None, plan.schema)
+    plan.book.check(plan.spend(noise_source=noise.name))
+    plan.check()
+    if plan.book.policy(plan.dataset) is None:
+        note(NO_POLICY.format(plan.dataset, f"cap it with {cap_command(plan.dataset)}"))
+    for table in plan.rows.values():
+        table.check_form()
+    if not request.separate:
+        for table in plan.rows.values():
+            same_rows.check(table, plan.book, dataset=plan.dataset, may_spend=may_spend)
+    give_back()
+    return plan
+
+
+def planned(
+    request: RunRequest, schema: Related, *, rows: Mapping[str, object] | None = None, note: Note
+) -> RelatedPlan:
+    """The plan as far as request, schema and ledger tell. Opens no table. Errors: UsageError, InputError."""
     relation = relation_named(request.relation)
+    for name in SINGLE:
+        if getattr(request, name):
+            raise UsageError(f"--{name.replace('_', '-')}: related tables have no such option yet; leave it out")
     if request.method != Nested.name:
         raise UsageError(f"method {request.method}: related tables are made by the method {Nested.name} alone")
-    check_num_rows(request.num_rows)
-    check_seed(request.seed)
-    check_texts(request)  # type: ignore[arg-type]
     schema = approved(schema, request, note=note)
     for table in schema.tables.values():
         Rules(table)
+    tables = request.table if rows is None else rows
+    if tables is None:
+        raise UsageError("TABLE is missing; name a folder with a file for each table")
     found = places(tables, schema)
     near = Adjacency(relation=relation, unit=schema.root)
-    return RelatedJob(
+    return RelatedPlan(
         request=request,
         schema=schema,
         rows={n: _rows(schema, n, place) for n, place in found.items()},
-        generator=Nested(),
+        questions=Nested(),
         grant=granted(request.epsilon, request.delta, near, learning=False),
         dataset=_dataset(tables, request.dataset or schema.dataset),
         device=resolve_device(request.device),
+        book=Ledger(request.ledger),
     )
 
 
@@ -148,7 +166,7 @@ def _dataset(tables: str | Path | Mapping[str, object], declared: str | None) ->
     return Path(tables).resolve().name
 
 
-def approved(schema: Related, request: RelatedRequest, *, note: Note) -> Related:
+def approved(schema: Related, request: RunRequest, *, note: Note) -> Related:
     """The schema if somebody vouches for every fact; columns are named TABLE.COLUMN. Errors: InputError, UsageError."""
     vouched, reasons = request.assume_public, request.reasons
     for one in [*([] if isinstance(vouched, bool) else vouched), *reasons]:
