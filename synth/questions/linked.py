@@ -70,7 +70,9 @@ def placed(name: str) -> tuple[str, str, bool]:
 
 
 def grain(sigma: float) -> float:
-    """The step on which weighted counts with this noise are told: 1, or a power of two well below smaller noise. Privacy: public only.
+    """The step on which weighted counts with this noise are told: 1, or a power of two well below smaller noise.
+
+    Privacy: public only.
 
     >>> grain(30.0), grain(3.0)
     (1.0, 0.5)
