@@ -21,11 +21,15 @@ SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 class Plan:
     """How the budget is spread: ``oneway`` of mu**2 for one-way counts, the rest for tables of two columns.
 
+    ``root``: the part of both that the root's own columns have at least: they have few tables, on which all others
+    rest.
+
     Weights of the tables by view, against those of one table's rows: ``across`` two tables, ``siblings``, ``steps``,
     ``first``; ``number``: of tables with a number of children.
     """
 
     oneway: float = 0.2
+    root: float = 0.3
     across: float = 1.0
     siblings: float = 1.0
     steps: float = 1.0
@@ -50,7 +54,7 @@ def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress
     **Guarantee**: asks within ``setting.mu``, given that a table of any view has the sensitivity of the setting.
     """
     releases: list[LinkedRelease] = []
-    weights = _weights(schema)
+    weights = _weights(schema, plan)
     for i, table in enumerate(schema.downwards):
         own = replace(setting, schema=schema.learnt(table), public_rows=None)
         share = SAFE * plan.oneway * weights[table] / sum(weights.values())
@@ -60,7 +64,7 @@ def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress
     many = len(wanted(schema, known(releases, schema, setting, noise=0.0, grain=plan.grain), plan))
     noise = setting.sigma(left) * np.sqrt(max(many, 1))
     found = known(releases, schema, setting, noise=noise, grain=plan.grain)
-    releases += [ask(q) for q in questions(schema, wanted(schema, found, plan), setting, share=left)]
+    releases += [ask(q) for q in questions(schema, wanted(schema, found, plan), setting, plan, share=left)]
     progress(1.0)
     return releases
 
@@ -80,13 +84,15 @@ def _as_single(
     return asked
 
 
-def _weights(schema: Related) -> dict[str, float]:
+def _weights(schema: Related, plan: Plan) -> dict[str, float]:
     """Parts of the one-way budget: that of a table's columns, as for a single one."""
     found = {}
     for table in schema.downwards:
         columns = schema.learnt(table).columns.values()
         cells = [oneway_queries.TREE_CELLS if oneway_queries.is_tree(c) else c.cells for c in columns]
         found[table] = float(sum(c ** (2 / 3) for c in cells))
+    others = sum(found.values()) - found[schema.root]
+    found[schema.root] = max(found[schema.root], others * plan.root / (1 - plan.root))
     return found
 
 
@@ -128,12 +134,16 @@ def _listed(
         yield from (("siblings", plan.siblings, (a, b)) for i, a in enumerate(own) for b in other[i:])
 
 
-def questions(schema: Related, asked: Sequence[Wanted], setting: Setting, *, share: float) -> list[Linked]:
+def questions(schema: Related, asked: Sequence[Wanted], setting: Setting, plan: Plan, *, share: float) -> list[Linked]:
     """One question for each view of each table. Noise proportional to cells^(-1/3) makes the mean L1 error least."""
     if not asked or share <= 0:
         return []
     cells = np.array([float(np.prod([b.size for b in w.bins])) for w in asked])
     weight = np.array([w.weight for w in asked]) * cells ** (2 / 3)
+    root = np.array([w.table == schema.root for w in asked])
+    if root.any() and not root.all():
+        least = weight[~root].sum() * plan.root / (1 - plan.root)
+        weight[root] *= max(1.0, least / weight[root].sum())
     found: dict[tuple[str, View], list[Marginal]] = {}
     for one, part in zip(asked, share * weight / weight.sum(), strict=True):
         if one.weight > 0:

@@ -8,9 +8,9 @@ import numpy as np
 
 from synth.errors import InputError, UsageError
 from synth.generators.base import Positions
-from synth.generators.product_mixture import check_state
+from synth.generators.product_mixture import bulk_sampling, check_state
 from synth.generators.product_mixture.model import Product
-from synth.generators.product_mixture.systematic_sampling import even_codes
+from synth.generators.product_mixture.systematic_sampling import even_codes, even_pairs
 from synth.schema.enforcement import Rules
 from synth.schema.related import Key, Related, number_of
 
@@ -183,13 +183,19 @@ def _picked(probs: np.ndarray, lines: np.ndarray, rng: np.random.Generator) -> n
 
 
 def _codes(product: Product, component: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Groups (n, J) of rows whose components are given, in even proportion within each component."""
+    """Groups (n, J) of rows whose components are given, in even proportion within each component.
+
+    Rows that are not many are then rearranged within components towards the model's tables of pairs.
+    """
     order = np.argsort(component, kind="stable")
     rows = np.bincount(component, minlength=len(product.weights))
     probs = [a.probs.astype(float) for a in product.axes]
     codes = np.empty((len(component), len(probs)), dtype=np.int64)
     if len(component):
-        codes[order] = even_codes(rows, probs, rng)
+        drawn = even_codes(rows, probs, rng)
+        if len(component) < bulk_sampling.LEAST:
+            even_pairs(drawn, component[order], rows, probs, rng)
+        codes[order] = drawn
     return codes
 
 
