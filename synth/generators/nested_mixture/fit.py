@@ -33,8 +33,8 @@ class Options:
     steps: int = 600
     rate: float = 0.08
     last_rate: float = 0.008
-    spread: float = 0.5
-    stop: float = 0.85
+    spread: float = 0.3
+    stop: float = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,20 +1,22 @@
 """`nested mixture`: noisy weighted tables of related tables, fitted by a mixture over roots."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
 from synth.generators.base import Ask, Progress, Setting
+from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.mixture import axis, rake
 from synth.generators.nested_mixture import fit as fitting
 from synth.generators.nested_mixture import measure as asking
 from synth.generators.nested_mixture.closed_form import Columns, Level, Logits, levels
-from synth.generators.nested_mixture.known import Known, known
+from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.product_mixture.model import Product
-from synth.questions import LinkedRelease
+from synth.questions import CountsRelease, LinkedRelease
+from synth.questions.linked import placed
 from synth.schema.related import Related
 
 
@@ -65,17 +67,31 @@ def _as_measured(
 ) -> dict[str, Known]:
     """What one-ways tell, on the bins that the larger tables were asked on."""
     found = known(releases, schema, setting, noise=0.0, grain=plan.grain)
+    sharp = {t: sharpen(k.histograms, _pairs_within(releases, t), k.total) for t, k in found.items()}
     groups: dict[str, dict[str, np.ndarray]] = {t: {} for t in found}
     for release in releases:
         if release.question.purpose == asking.PURPOSE:
             for marginal in release.question.marginals:
                 for bins in marginal.bins:
-                    table, column, _ = fitting.placed(bins.column)
+                    table, column, _ = placed(bins.column)
                     groups[table][column] = bins.groups
     return {
-        t: Known(total=k.total, histograms=k.histograms, groups={n: groups[t].get(n, g) for n, g in k.groups.items()})
+        t: Known(total=k.total, histograms=sharp[t], groups={n: groups[t].get(n, g) for n, g in k.groups.items()})
         for t, k in found.items()
     }
+
+
+def _pairs_within(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:
+    """Tables of two columns of one table, as those of a single table."""
+    found = []
+    for release in releases:
+        asked = release.question
+        if (asked.table, asked.view, asked.purpose) != (table, "rows", asking.PURPOSE):
+            continue
+        own = [i for i, m in enumerate(asked.marginals) if all(placed(b.column)[0] == table for b in m.bins)]
+        part = replace(asked, marginals=tuple(asked.marginals[i] for i in own))
+        found.append(plain(LinkedRelease(question=part, values=tuple(release.values[i] for i in own))))
+    return found
 
 
 def _raked(

@@ -28,8 +28,8 @@ class Plan:
     ``first``; ``number``: of tables with a number of children.
     """
 
-    oneway: float = 0.2
-    root: float = 0.3
+    oneway: float = 0.33
+    root: float = 0.4
     across: float = 1.0
     siblings: float = 1.0
     steps: float = 1.0

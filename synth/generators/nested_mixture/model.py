@@ -8,13 +8,14 @@ import numpy as np
 
 from synth.errors import InputError, UsageError
 from synth.generators.base import Positions
-from synth.generators.product_mixture import bulk_sampling, check_state
+from synth.generators.product_mixture import check_state
 from synth.generators.product_mixture.model import Product
 from synth.generators.product_mixture.systematic_sampling import even_codes, even_pairs
 from synth.schema.enforcement import Rules
 from synth.schema.related import Key, Related, number_of
 
 BLOCK = 1 << 16  # roots drawn at a time
+EVENED = 1 << 14  # roots up to which rows are rearranged towards the model's tables of pairs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,59 +67,9 @@ class NestedMixture:
 
         ``where``: by column of the root the positions allowed. ``rules``: constraints of each table.
         """
+        draw = _Draw(model=self, where=where or {}, rules=rules or {}, rng=rng, evened=num_roots <= EVENED)
         for first in range(0, num_roots, BLOCK):
-            yield self._block(min(BLOCK, num_roots - first), where or {}, rules or {}, rng)
-
-    def _block(
-        self, num_roots: int, where: Mapping[str, np.ndarray], rules: Mapping[str, Rules], rng: np.random.Generator
-    ) -> dict[str, Rows]:
-        root, out = self.schema.root, {}
-        components: dict[str, np.ndarray] = {}
-        component, codes, views = self.tables[root].codes(num_roots, rng=rng, where=where)
-        order = rng.permutation(num_roots)
-        components[root] = component[order]
-        positions = self._placed(root, components[root], codes[order], views, where, rules, rng)
-        out[root] = Rows(positions=positions, parent=np.zeros(num_roots, dtype=np.int64))
-        for table in self.schema.downwards[1:]:
-            key = self.schema.key_above(table)
-            assert key is not None
-            number = out[key.parent].positions[number_of(table)]
-            parent = np.repeat(np.arange(len(number)), number)
-            components[table] = self._children(table, components[key.parent], number, parent, rng)
-            codes = _codes(self.tables[table], components[table], rng)
-            views = self.tables[table]._restrict({})[1]
-            positions = self._placed(table, components[table], codes, views, {}, rules, rng)
-            _in_order(key, positions, parent)
-            out[table] = Rows(positions=positions, parent=parent)
-        return out
-
-    def _children(
-        self, table: str, above: np.ndarray, number: np.ndarray, parent: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray:
-        """Components (n,) of children, given those of their parents and how many each has."""
-        state = self.states[table]
-        size, owner = state.shape[1], above[parent]
-        if table not in self.turns:
-            return owner * size + _picked(state, owner, rng)
-        rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
-        found = np.zeros(len(parent), dtype=np.int64)
-        turn = self.turns[table].reshape(-1, size)
-        for place in range(int(number.max(initial=0))):
-            rows = np.flatnonzero(rank == place)
-            found[rows] = (
-                _picked(state, owner[rows], rng)
-                if place == 0
-                else _picked(turn, owner[rows] * size + found[rows - 1], rng)
-            )
-        return owner * size + found
-
-    def _placed(self, table, component, codes, views, where, rules, rng) -> Positions:
-        """Positions of rows whose components and groups are given, constraints of the table kept."""
-        product = self.tables[table]
-        positions = product._positions(codes, views, rng)
-        if table in rules:
-            rules[table].mend(positions, product._redraw(component, where, rng))
-        return positions
+            yield draw.block(min(BLOCK, num_roots - first))
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """A JSON-able description and the arrays that together rebuild the model."""
@@ -171,6 +122,65 @@ class NestedMixture:
                 yield f"table {name}: its steps do not fit its components"
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Draw:
+    """How rows are drawn from a model; ``evened``: rows of children are rearranged towards the model's tables."""
+
+    model: NestedMixture
+    where: Mapping[str, np.ndarray]
+    rules: Mapping[str, Rules]
+    rng: np.random.Generator
+    evened: bool
+
+    def block(self, num_roots: int) -> dict[str, Rows]:
+        """Related rows of so many roots."""
+        schema, tables, rng = self.model.schema, self.model.tables, self.rng
+        root, out = schema.root, {}
+        components: dict[str, np.ndarray] = {}
+        component, codes, views = tables[root].codes(num_roots, rng=rng, where=self.where, evened=self.evened)
+        order = rng.permutation(num_roots)
+        components[root] = component[order]
+        positions = self._placed(root, components[root], codes[order], views, self.where)
+        out[root] = Rows(positions=positions, parent=np.zeros(num_roots, dtype=np.int64))
+        for table in schema.downwards[1:]:
+            key = schema.key_above(table)
+            assert key is not None
+            number = out[key.parent].positions[number_of(table)]
+            parent = np.repeat(np.arange(len(number)), number)
+            components[table] = self._children(table, components[key.parent], number, parent)
+            codes = _codes(tables[table], components[table], rng, evened=self.evened)
+            positions = self._placed(table, components[table], codes, tables[table]._restrict({})[1], {})
+            _in_order(key, positions, parent)
+            out[table] = Rows(positions=positions, parent=parent)
+        return out
+
+    def _children(self, table: str, above: np.ndarray, number: np.ndarray, parent: np.ndarray) -> np.ndarray:
+        """Components (n,) of children, given those of their parents and how many each has."""
+        state, rng = self.model.states[table], self.rng
+        size, owner = state.shape[1], above[parent]
+        if table not in self.model.turns:
+            return owner * size + _picked(state, owner, rng)
+        rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
+        found = np.zeros(len(parent), dtype=np.int64)
+        turn = self.model.turns[table].reshape(-1, size)
+        for place in range(int(number.max(initial=0))):
+            rows = np.flatnonzero(rank == place)
+            found[rows] = (
+                _picked(state, owner[rows], rng)
+                if place == 0
+                else _picked(turn, owner[rows] * size + found[rows - 1], rng)
+            )
+        return owner * size + found
+
+    def _placed(self, table: str, component, codes, views, where) -> Positions:
+        """Positions of rows whose components and groups are given, constraints of the table kept."""
+        product = self.model.tables[table]
+        positions = product._positions(codes, views, self.rng)
+        if table in self.rules:
+            self.rules[table].mend(positions, product._redraw(component, where, self.rng))
+        return positions
+
+
 def _picked(probs: np.ndarray, lines: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A column (n,) of each of these lines of ``probs`` (L, S), by its chances."""
     ends = np.cumsum(probs, axis=1)
@@ -182,10 +192,10 @@ def _picked(probs: np.ndarray, lines: np.ndarray, rng: np.random.Generator) -> n
     return found
 
 
-def _codes(product: Product, component: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _codes(product: Product, component: np.ndarray, rng: np.random.Generator, *, evened: bool) -> np.ndarray:
     """Groups (n, J) of rows whose components are given, in even proportion within each component.
 
-    Rows that are not many are then rearranged within components towards the model's tables of pairs.
+    ``evened``: they are then rearranged within components towards the model's tables of pairs.
     """
     order = np.argsort(component, kind="stable")
     rows = np.bincount(component, minlength=len(product.weights))
@@ -193,7 +203,7 @@ def _codes(product: Product, component: np.ndarray, rng: np.random.Generator) ->
     codes = np.empty((len(component), len(probs)), dtype=np.int64)
     if len(component):
         drawn = even_codes(rows, probs, rng)
-        if len(component) < bulk_sampling.LEAST:
+        if evened:
             even_pairs(drawn, component[order], rows, probs, rng)
         codes[order] = drawn
     return codes
