@@ -69,8 +69,8 @@ def write(
     store.replace(out / "schema.json", model.schema.to_json().encode())
     store.replace(out / "card.json", (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
     about = {"method": card["method"], "card": dict(card), "schema": schema}
-    store.save(out / "release.json", {"format": "facsimile-related-release/1", **about, "setting": {"mu": mu}, **packed},
-               arrays)  # fmt: skip
+    told = {"format": "facsimile-related-release/1", **about, "setting": {"mu": mu}, **packed}
+    store.save(out / "release.json", told, arrays)
     store.save(out / "model.json", {"format": f"facsimile-{KIND}/1", **about, "model": state}, weights)
     own = {n: str(out / f"{n}.json") for n in ("schema", "card", "release", "model")}
     return {**own, **{f"table {n}": p for n, p in paths.items()}}
