@@ -75,8 +75,8 @@ def holds(tables):
     assert stays.sid.is_unique
     assert stays.patient.isin(patients.pid).all()
     assert acts.sid.isin(stays.sid).all()
-    assert stays.patient.value_counts().max() <= 3
-    assert acts.sid.value_counts().max() <= 2
+    assert (stays.patient.value_counts() <= 3).all()  # a table may be empty: noise may hide few rows
+    assert (acts.sid.value_counts() <= 2).all()
     assert all(days.is_monotonic_increasing for _, days in stays.groupby("patient").day)
 
 

@@ -114,7 +114,9 @@ def _raked(
 def _product(found: Known, columns: Columns, level: Level, roots: float) -> Product:
     probs = _array(level.probs).astype(float)
     weights = _array(level.weights).astype(float)
-    whole = max(float(weights.sum()), 1e-12)
+    whole = float(weights.sum())
+    if whole <= 0:  # by all answers no root has a row here: nothing is drawn, and any weights do
+        weights, whole = np.ones(len(weights)), float(len(weights))
     axes = tuple(axis(found.histograms[n], found.groups[n], probs[:, s]) for n, s in columns.slices.items())
     return Product(total=roots * whole, weights=weights / whole, axes=axes)
 
