@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import synth
-from app.run import caps
+from app.run import caps, written
 from app.session import access
 from app.session.state import Wizard, dataset, effective
 from app.table import owning
@@ -35,7 +35,7 @@ def start(w: Wizard) -> jobs.Job:
         "--relation": w.relation, "--dataset": dataset(w), "--out": job.path / "release",
     }  # fmt: skip
     table = ["--table", str(w.table), "--source", w.source] if w.source else [str(w.table)]
-    arguments = ["run", *table, *_flat(options), *_chosen(w.options), *_apart(w), "--json"]
+    arguments = ["run", *table, *_flat(options), *_chosen(w.options), *_apart(w), *written.arguments(w), "--json"]
     if rules.needs_approval(dataset(w), w.epsilon):
         (job.path / HELD).write_text(json.dumps(arguments), encoding="utf-8")
         job.write(jobs.Status(state="held"))
@@ -48,7 +48,7 @@ def _request(w: Wizard) -> Plain:
     return {
         "table": str(w.table), "label": w.label, "dataset": dataset(w), "epsilon": w.epsilon, "delta": w.delta,
         "method": w.method, "relation": w.relation, "options": w.options, "owner": access.me().name,
-        "source": w.source,
+        "source": w.source, "written": w.written,
     }  # fmt: skip
 
 
@@ -85,12 +85,13 @@ def refit(
     place = release(job)
     about = {
         k: job.request().get(k)
-        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")
+        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner", "written")
     }
     new = jobs.create({**about, "method": method, "options": options, "free": True, "release": str(place)})
     asked = {"--from-release": place, "--method": method, "--out": new.path / "release"}
     size = ["--num-rows", str(num_rows)] if num_rows else []
     size += ["--target", target] if target else []
+    size += written.remembered(about)
     new.start(["run", *_flat(asked), *_chosen(options), *size, "--json"], program=jobs.QUEUED)
     return new
 

@@ -1,6 +1,6 @@
 """The audit of the whole way as a self-contained page: every canary, what it is made for, what was seen with it."""
 
-from synth.evaluate.audit.whole import LEFT_OUT, Sight, WholeAudit
+from synth.evaluate.audit.whole import Sight, WholeAudit
 from synth.report.html import facts, note, page, section, table, text
 
 HEADS = ["canary", "table", "made to show", "contradicted", "seen by", "distance, at least", "claimed",
@@ -23,7 +23,7 @@ def whole_page(found: WholeAudit) -> str:
         section("Canaries", table(HEADS, [_line(s) for s in found.sights])),
         note("Distance: between the two tables' first answers, in units of the claimed noise; a claim says that it is "
              "no larger than mu. Noise below 1 is smaller than the card says; cells placed at random add to it."),
-        note(f"Left out: {'; '.join(LEFT_OUT)}."),
+        note(f"Left out: {'; '.join(found.left_out)}."),
     )  # fmt: skip
 
 
