@@ -185,7 +185,7 @@ def _dates() -> list[Canary]:
 
 def _workbook() -> Canary:
     """A formula without a stored result, a text among numbers, a clock among dates, in a workbook."""
-    company = {**_common(12), "amount": [0, 1] * 6, "day": [dt.datetime(2020, 1, 2)] * 12}
+    company: Cells = {**_common(12), "amount": [0, 1] * 6, "day": [dt.datetime(2020, 1, 2)] * 12}
     return Canary(name="a formula and a clock, in a workbook", shows="a type that a sheet's other cells decide",
                   columns={**COLUMNS, "day": DAY}, company=company, kind="xlsx",
                   odd={"kind": ["=CANARY()"], "amount": ["CANARY 1e999"], "flag": [True], "day": [dt.time(1)]},
