@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling clean
+.PHONY: audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
 
 setup: .venv/ready
 
@@ -79,6 +79,9 @@ bench-columns: setup  ## docs/performance.md, columns: 25, 50 and 100 columns x 
 bench-draw: setup  ## docs/performance.md, rows a second; needs the public tables
 	$(BIN)/python benchmarks/draw.py
 
+bench-ledger: setup  ## docs/ledger.md: check, spend, page, verify on 10,000 and 100,000 lines; minutes
+	$(BIN)/python benchmarks/ledger.py --out benchmarks/results/ledger.json
+
 bench-plan: setup  ## how far forecasts of time and memory are off
 	$(BIN)/python benchmarks/forecast.py
 
@@ -117,5 +120,16 @@ licences: setup .venv-tools/ready  ## build/licences.md; fails for a licence tha
 pip-audit: .venv-tools/ready  ## known vulnerabilities of the locked packages; says so where nothing can be asked
 	.venv-tools/bin/python container/audit.py
 
+.venv-docs/ready: docs/site/requirements.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -r docs/site/requirements.txt
+	touch $@
+
+docs: .venv-docs/ready  ## the documentation as a site, build/site/html; a dead link or a page in no index ends it
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python docs/site/build.py
+
+figures: setup  ## every table of figures in docs/, written from benchmarks/results
+	$(BIN)/python benchmarks/docs_figures.py
+
 clean:
-	rm -rf .venv .venv-tools build .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-tools .venv-docs build .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -9,10 +9,12 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable
+from hashlib import shake_256
+from operator import eq
 from pathlib import Path
 from typing import Any
 
-from synth.privacy.ledger import accounts, sqlite
+from synth.privacy.ledger import accounts, entries, row_marks, secret_key, sqlite
 from synth.privacy.ledger.ledger import Ledger, Spend
 
 QUESTION = {"method": "mixture", "columns": ["AGE", "SEX"], "mu": 0.1, "sensitivity": 1.0, "max_rows": 1}
@@ -24,52 +26,84 @@ def charge(dataset: str, epsilon: float = 0.1) -> Spend:
     return Spend(dataset=dataset, epsilon=epsilon, delta=1e-9, question=QUESTION, **SHARED)
 
 
+def mark(number: int) -> bytes:
+    """As many bytes as a mark of the rows of ten columns has."""
+    return shake_256(str(number).encode()).digest(40 + 8 * 128 + 8 * 10)
+
+
 def filled(path: Path, lines: int, datasets: int) -> Ledger:
-    """A ledger with so many spends of unlike sizes; the accounts are made once at the end."""
+    """A ledger of so many lines: spends of unlike sizes, and a tenth of marks of rows that change now and then.
+
+    The accounts are made once, at the end.
+    """
     book = Ledger(path)
     book.set_policy("dataset-0", max_epsilon=1e9, max_delta=0.5)
-    follow = accounts.follow
+    follow, key = accounts.follow, secret_key.key(path)
     with sqlite.writing(path) as db:
         accounts.follow = lambda _: None
         try:
-            for i in range(lines):
-                sqlite.append(
-                    db, kind="spend", run=f"run-{i}", dataset=f"dataset-{i % datasets}", actor="ann",
-                    epsilon=0.1 + i * 1e-7, delta=1e-9, question=QUESTION, **SHARED,
-                )  # fmt: skip
+            for i in range(lines - 1):
+                told = {"run": f"run-{i}", "dataset": f"dataset-{i % datasets}", "actor": "ann"}
+                if i % 10 == 9:
+                    sealed = row_marks.sealed(db, key, mark(i // 1000), dataset=told["dataset"], apart=False)
+                    entries.append(db, kind="fingerprint", question=sealed, **told)
+                else:
+                    entries.append(db, kind="spend", epsilon=0.1 + i * 1e-7, delta=1e-9, question=QUESTION,
+                                   **told, **SHARED)  # fmt: skip
         finally:
             accounts.follow = follow
         accounts.rebuild(db)
     return book
 
 
-def median(act: Callable[[], object], times: int) -> float:
-    """Milliseconds, the median of so many."""
+def timed(act: Callable[[], object], clock: Callable[[], float] = time.perf_counter, times: int = 15) -> list[float]:
+    """Milliseconds, the median and the longest of so many."""
     taken = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = clock()
         act()
-        taken.append(1000 * (time.perf_counter() - start))
-    return round(sorted(taken)[times // 2], 2)
+        taken.append(1000 * (clock() - start))
+    return [round(sorted(taken)[times // 2], 1), round(max(taken), 1)]
 
 
 def measured(lines: int, datasets: int) -> dict[str, Any]:
-    """All acts on one ledger."""
+    """All acts on one ledger. Seconds of processor time for the verification, which reads every line."""
     with tempfile.TemporaryDirectory() as folder:
         book = filled(Path(folder) / "ledger.sqlite", lines, datasets)
+        half, whole = [f"dataset-{i}" for i in range(datasets // 2)], book.marked()
         acts: dict[str, Callable[[], object]] = {
             "check": lambda: book.check(charge("dataset-0")),
             "check of a new name": lambda: book.check(charge("new")),
             "spend": lambda: book.spend(charge("dataset-0")),
             "newest page": lambda: book.page(size=100),
-            "newest page of a dataset": lambda: book.page("dataset-0", size=100),
             "oldest page": lambda: book.page(size=100, number=lines // 100),
+            "oldest page of a dataset": lambda: book.page(
+                "dataset-0", size=100, number=max(1, lines // 100 // datasets)
+            ),
+            "oldest page of half the datasets": lambda: book.page(half, size=100, number=max(1, lines // 200)),
             "refusals": lambda: book.page(kind="refusal", size=100),
             "totals": book.summary,
             "charge of a run": lambda: book.charge("run-7"),
+            "rows like these charged elsewhere": lambda: book.twins(mark(-1), dataset="new", among=whole, alike=eq),
         }
-        found = {name: median(act, 9) for name, act in acts.items()}
-        return {"lines": lines, "datasets": datasets, "ms": found, "verify_s": round(median(book.verify, 1) / 1000, 2)}
+        if not half:
+            del acts["oldest page of half the datasets"]
+        found = {name: timed(act) for name, act in acts.items()}
+        found["spend, processor time alone"] = timed(acts["spend"], time.process_time)
+        start = time.process_time()
+        assert book.verify().ok
+        return {"lines": lines, "datasets": datasets, "ms": found, "verify_s": round(time.process_time() - start, 2)}
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """The table of docs/ledger.md: milliseconds, median (longest), by lines and datasets."""
+    heads = [f"{m['lines']:,} lines, {m['datasets']} dataset{'s' * (m['datasets'] > 1)}" for m in found]
+    rows = [["", *heads], ["---"] * (len(heads) + 1)]
+    for act in found[-1]["ms"]:
+        told = [f"{m['ms'][act][0]:g} ({m['ms'][act][1]:g})" if act in m["ms"] else "-" for m in found]
+        rows.append([act, *told])
+    rows.append(["verification, seconds of processor time", *(f"{m['verify_s']:g}" for m in found)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def main() -> None:
@@ -79,11 +113,10 @@ def main() -> None:
     options.add_argument("--lines", type=int, nargs="*", default=[10_000, 100_000])
     asked = options.parse_args()
     sizes = [(n, d) for n in asked.lines for d in (1, 100)]
-    told = {"python": platform.python_version(), "measured": [measured(n, d) for n, d in sizes]}
-    text = json.dumps(told, indent=1)
-    print(text)
+    told: dict[str, Any] = {"python": platform.python_version(), "measured": [measured(n, d) for n, d in sizes]}
+    print(table(told["measured"]))
     if asked.out:
-        asked.out.write_text(text + "\n", encoding="utf-8")
+        asked.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

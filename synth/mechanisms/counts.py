@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.privacy.accounting.composition import Event
+from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease
@@ -40,7 +40,7 @@ def events(question: Counts, near: Adjacency) -> list[Event]:
     sigmas = sorted(m.sigma for m in question.marginals)
     size = sensitivity(near)
     return [
-        Event(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
+        GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
         for sigma, same in groupby(sigmas)
     ]
 

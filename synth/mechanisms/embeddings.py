@@ -5,7 +5,7 @@ from math import floor, prod, sqrt
 
 import numpy as np
 
-from synth.privacy.accounting.composition import Event
+from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Embedding, EmbeddingRelease, Tensors, Term
@@ -39,7 +39,7 @@ def sensitivity(question: Embedding, near: Adjacency) -> float:
 def events(question: Embedding, near: Adjacency) -> list[Event]:
     """What the accountant must count: one Gaussian, however many features."""
     size = sensitivity(question, near)
-    return [Event(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)]
+    return [GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)]
 
 
 def changed_cells(question: Embedding, near: Adjacency) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.privacy.accounting.composition import ZCDP, Event
+from synth.privacy.accounting.events import Event, ZCDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External, ExternalRelease
@@ -29,7 +29,7 @@ def events(question: External, near: Adjacency) -> list[Event]:
     """One event of zero-concentrated privacy rho. Errors: ValueError when the question assumes closer neighbours."""
     if question.contributions < contributions(near):
         raise ValueError("the question's contributions are fewer than this relation's")
-    return [Event(name=question.purpose, kind=ZCDP, sensitivity=question.contributions, sigma=question.sigma)]
+    return [ZCDpEvent(name=question.purpose, sensitivity=question.contributions, sigma=question.sigma)]
 
 
 def changed_cells(question: External, near: Adjacency) -> int:  # noqa: ARG001

@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dtrtri
 
 from synth.errors import UsageError
 from synth.mechanisms.embeddings import coarsened
-from synth.privacy.accounting.composition import Event
+from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Path, PathRelease
@@ -55,7 +55,7 @@ class Functional:
         if told:
             return []
         size = sensitivity(near)
-        return [Event(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)]
+        return [GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)]
 
     def changed_cells(self, question: Path, near: Adjacency) -> int:  # noqa: ARG002
         """In how many numbers neighbouring tables can differ, by the end of the path."""

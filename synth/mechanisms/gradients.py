@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from synth.errors import BudgetError, UsageError
-from synth.privacy.accounting.composition import REPLACED, SAMPLED, Event
+from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Step, StepRelease
@@ -60,10 +60,11 @@ class Descents:
             )
         if found:
             return []
-        kind = REPLACED if near.relation is Relation.REPLACE_ONE else SAMPLED
+        replaced = near.relation is Relation.REPLACE_ONE
+        kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
         size = sensitivity(question, near)
-        return [Event(name=plan.purpose, kind=kind, sensitivity=size, sigma=plan.sigma, count=plan.steps,
-                      rate=rate(plan.rate, near), pitch=plan.lattice)]  # fmt: skip
+        return [kind(name=plan.purpose, sensitivity=size, sigma=plan.sigma, count=plan.steps,
+                     rate=rate(plan.rate, near), pitch=plan.lattice)]  # fmt: skip
 
     def changed_cells(self, question: Step, near: Adjacency) -> int:  # noqa: ARG002
         """In how many numbers of one step neighbouring tables can differ."""

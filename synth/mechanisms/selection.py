@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from synth.errors import UsageError
-from synth.privacy.accounting.composition import EXPONENTIAL, Event
+from synth.privacy.accounting.events import Event, ExponentialMechanismDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice, ChoiceRelease
@@ -30,7 +30,7 @@ def sensitivity(question: Choice, near: Adjacency) -> float:
 def events(question: Choice, near: Adjacency) -> list[Event]:
     """One choice whose log odds range over an interval of 2 sensitivity / scale."""
     reach = 2 * sensitivity(question, near) * (1 + FLOAT)
-    return [Event(name=question.purpose, kind=EXPONENTIAL, sensitivity=reach, sigma=question.scale)]
+    return [ExponentialMechanismDpEvent(name=question.purpose, sensitivity=reach, sigma=question.scale)]
 
 
 def changed_cells(question: Choice, near: Adjacency) -> int:  # noqa: ARG001

@@ -1,13 +1,13 @@
 """Slices: sums of random groups of rows on random directions, noised. Proof note: slices.md beside this file."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError
-from synth.privacy.accounting.composition import SLICES, Event
+from synth.privacy.accounting.events import Event, GaussianDpEvent, SlicesDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices, SlicesRelease
@@ -49,19 +49,23 @@ def events(question: Slices, near: Adjacency) -> list[Event]:
     """
     _check(question, near)
     size = sensitivity(question, near)
-    plain = Event(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)
+    told: dict[str, Any] = {
+        "name": question.purpose,
+        "sensitivity": size,
+        "sigma": question.sigma,
+        "pitch": question.grain,
+    }
     if question.whole and question.rate == 1:
-        return [plain]
+        return [GaussianDpEvent(**told)]
     dim = question.encoding.dim
     return [
-        replace(
-            plain,
-            kind=SLICES,
+        SlicesDpEvent(
+            **told,
             dim=dim,
             num_slices=dim if question.whole else question.num_slices or dim,
             directions=question.directions,
             rate=question.rate,
-            spread=near.max_rows > 1 and question.groups != 1 and not question.whole,
+            rows_split_across_groups=near.max_rows > 1 and question.groups != 1 and not question.whole,
         )
     ]
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from synth.mechanisms.counts import changed, sensitivity
-from synth.privacy.accounting.composition import Event
+from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Values, ValuesRelease
@@ -41,7 +41,9 @@ def failure(near: Adjacency, *, sigma: float, threshold: float) -> float:
 def events(question: Values, near: Adjacency) -> list[Event]:
     """A Gaussian over the texts both tables hold, and the threshold's failure for those that only one holds."""
     lost = failure(near, sigma=question.sigma, threshold=question.threshold)
-    return [Event(name=question.purpose, sensitivity=sensitivity(near), sigma=question.sigma, failure_delta=lost)]
+    return [
+        GaussianDpEvent(name=question.purpose, sensitivity=sensitivity(near), sigma=question.sigma, failure_delta=lost)
+    ]
 
 
 def changed_cells(question: Values, near: Adjacency) -> int:  # noqa: ARG001

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from synth.errors import BudgetError
-from synth.privacy.accounting.composition import Event
+from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
@@ -38,7 +38,11 @@ class Classes:
         plan = question.teachers
         if plan.teachers * plan.most_rows * plan.table.shape[1] > HELD:
             raise BudgetError(SCATTERED.format(plan.teachers, plan.most_rows, plan.table.shape[1]))
-        return [Event(name=plan.purpose, sensitivity=sensitivity(near), sigma=plan.sigma, count=len(question.asked))]
+        return [
+            GaussianDpEvent(
+                name=plan.purpose, sensitivity=sensitivity(near), sigma=plan.sigma, count=len(question.asked)
+            )
+        ]
 
     def changed_cells(self, question: Votes, near: Adjacency) -> int:  # noqa: ARG002
         """In how many counts of one generated row's votes neighbouring tables can differ."""

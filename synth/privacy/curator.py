@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from synth.errors import BudgetError
 from synth.privacy.accounting.composition import (
-    GAUSSIAN,
     Event,
+    GaussianDpEvent,
     calibrate,
     epsilon_of,
     imprecision,
@@ -151,11 +151,11 @@ class Curator:
     def _check_budget(self, asked: list[Event]) -> None:
         """Refuses what would pass the grant: mu**2 among Gaussian events, else the epsilon of all together."""
         grant, events = self._grant, [*self._events, *asked]
-        if any(e.kind != GAUSSIAN for e in events):
+        if not all(isinstance(e, GaussianDpEvent) for e in events):
             self._check_epsilon(events)
         elif total_mu(events) > grant.mu * (1 + SLACK):
             left = max(0.0, grant.mu**2 - total_mu(self._events) ** 2)
-            wanted = sum(e.mu2 for e in asked)
+            wanted = total_mu(asked) ** 2
             raise BudgetError(f"the question needs mu^2 = {wanted:.6g} of the run's remaining {left:.6g}")
 
     def _check_epsilon(self, events: list[Event]) -> None:
@@ -165,7 +165,7 @@ class Curator:
             raise BudgetError(
                 "a question with a random shift needs a grant that says what the run's other doors may ask"
             )
-        others = [Event(name="other doors", sensitivity=grant.beside, sigma=1.0)] if grant.beside > 0 else []
+        others = [GaussianDpEvent(name="other doors", sensitivity=grant.beside, sigma=1.0)] if grant.beside > 0 else []
         reached = epsilon_of([*others, *events], grant.left_delta)
         if reached > grant.epsilon:
             raise BudgetError(f"the question would bring the run to epsilon {reached:.6g}, above its {grant.epsilon:g}")

@@ -25,7 +25,7 @@ MOST_EXCESS = 1e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProductKernel:
-    """k(x, w) = prod_j tables[j][x_j, w_j] on bin codes; a table (size, size) for each of ``bins``.
+    """``k(x, w) = prod_j tables[j][x_j, w_j]`` on bin codes; a table (size, size) for each of ``bins``.
 
     Tables are symmetric, positive semi-definite, with unit diagonal and no negative entry, so that k(x, x) = 1 and
     k >= 0. One more column with the identity as its table makes the kernel conditional. A row that belongs to no bin of

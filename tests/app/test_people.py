@@ -90,7 +90,10 @@ def enter(shared, person: str, heading: str = "Data"):
     page.goto(url)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("link", name=person).click()
-    page.get_by_role("heading", name=heading, exact=True).wait_for()
+    try:
+        page.get_by_role("heading", name=heading, exact=True).wait_for()
+    except playwright.TimeoutError:
+        pytest.fail(f"{person} waited for {heading!r} at {page.url}; the page says: {page.inner_text('body')[:2000]}")
     page.wait_for_function(IDLE)
     return page
 

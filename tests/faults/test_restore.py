@@ -12,7 +12,7 @@ from decimal import Decimal
 import pytest
 
 from synth.errors import BudgetError, InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import checkpoint, sqlite
+from synth.privacy.ledger import checkpoint, entries, sqlite
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.restore import restore
 from tests.faults.deeds import charge
@@ -62,7 +62,7 @@ LOSSES = {
 
 def altered(place) -> None:
     with closing(sqlite3.connect(place / "ledger.sqlite")) as db, db:
-        for name in sqlite.GUARDS:
+        for name in entries.GUARDS:
             db.execute(f"DROP TRIGGER {name}")
 
 
@@ -142,7 +142,7 @@ def test_a_ledger_replaced_while_a_line_is_added_does_not_let_rows_be_read(place
 
     def replaced() -> None:
         with sqlite.writing(ledger.path) as db:
-            sqlite.append(db, kind="spend", question={}, run="r", dataset="census", epsilon=0.1)
+            entries.append(db, kind="spend", question={}, run="r", dataset="census", epsilon=0.1)
             os.replace(place / "backup.sqlite", ledger.path)
 
     with pytest.raises(InputError, match="was replaced"):

@@ -25,9 +25,9 @@ def _warm():
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_files_end_well(name):
-    found = fuzz(name, seed=7, seconds=1.0)
+    found = fuzz(name, seed=7, seconds=600, most=6)  # the whole file and five damaged ones, however long they take
     assert found["findings"] == []
-    assert found["inputs"] >= 2
+    assert found["inputs"] == 6
 
 
 def _crash(_):
@@ -53,7 +53,7 @@ def test_the_fuzzer_finds_what_it_looks_for(evil, monkeypatch):
     read, words = EVIL[evil]
     monkeypatch.setattr(main, "LIMIT_SECONDS", 1 if evil == "a hang" else 20)
     monkeypatch.setitem(TARGETS, "evil", Target(TARGETS["schema"].make, read))
-    found = fuzz("evil", seed=1, seconds=1.5, most=2)
+    found = fuzz("evil", seed=1, seconds=600, most=2)
     assert found["findings"]
     assert all(words in f for f in found["findings"])
 

@@ -9,7 +9,7 @@ import torch
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import gradients as mechanism
 from synth.mechanisms import votes
-from synth.privacy.accounting.composition import SAMPLED, calibrate, epsilon_of, sampled_sigma
+from synth.privacy.accounting.composition import calibrate, epsilon_of, sampled_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -199,7 +199,7 @@ def test_a_person_of_several_rows_pays_for_the_chance_that_any_is_drawn():
     near = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
     plan = descent(rate=0.5)
     (event,) = mechanism.Descents().events(Step(descent=plan, number=0, weights=weights_of(plan)), near)
-    assert (event.kind, event.sensitivity) == (SAMPLED, 1.5)
+    assert (event.kind, event.sensitivity) == ("subsampled_gaussian", 1.5)
     assert 0.875 <= event.rate < 0.875 * (1 + 1e-9)
     assert epsilon_of([event], 1e-5) > 3
 

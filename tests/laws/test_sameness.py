@@ -243,14 +243,14 @@ def test_independent_tables_of_one_population_do_not_look_alike():
 def test_marks_of_older_ledgers_are_still_compared():
     import hmac
 
-    from synth.privacy.ledger import sqlite
+    from synth.privacy.ledger import entries, secret_key, sqlite
     from synth.sources.formats.text_table import from_frame
 
     book = Ledger()
     digest = from_frame(small_frame(50)).fingerprint(book.row_key())
-    told = {"fingerprint": hmac.new(sqlite.key(book.path), digest, "sha256").hexdigest()}
+    told = {"fingerprint": hmac.new(secret_key.key(book.path), digest, "sha256").hexdigest()}
     with sqlite.writing(book.path) as db:
-        sqlite.append(db, kind="fingerprint", question=told, run="r", dataset="old", actor="a")
+        entries.append(db, kind="fingerprint", question=told, run="r", dataset="old", actor="a")
     facts = {n: {**c, "type": "categorical", "categories": ["x"]} if c["type"] == "identifier" else c
              for n, c in SMALL["columns"].items()}  # fmt: skip
     assert charged(small_frame(50), "new", {"columns": facts}) == ["old"]

@@ -8,7 +8,8 @@ import pytest
 
 from synth.errors import UsageError
 from synth.mechanisms import selection
-from synth.privacy.accounting.composition import EXPONENTIAL, Event, calibrate_rho, epsilon_of
+from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
+from synth.privacy.accounting.events import ExponentialMechanismDpEvent, GaussianDpEvent, ZCDpEvent
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice
 
@@ -77,22 +78,22 @@ def test_half_the_price_would_be_caught():
 
 
 def test_choices_compose_purely_or_through_renyi_whichever_is_less():
-    one = Event(name="c", kind=EXPONENTIAL, sensitivity=0.5, sigma=1.0)
+    one = ExponentialMechanismDpEvent(name="c", sensitivity=0.5, sigma=1.0)
     assert epsilon_of([one], 1e-5) == pytest.approx(0.5, rel=2e-4)
-    many = Event(name="c", kind=EXPONENTIAL, sensitivity=0.05, sigma=1.0, count=400)
+    many = ExponentialMechanismDpEvent(name="c", sensitivity=0.05, sigma=1.0, count=400)
     assert epsilon_of([many], 1e-5) < 0.2 * 400 * 0.05
-    gaussian = Event(name="g", sensitivity=1.0, sigma=1 / (2 * 400 * 0.05**2 / 8) ** 0.5)  # as much rho again
+    gaussian = GaussianDpEvent(name="g", sensitivity=1.0, sigma=1 / (2 * 400 * 0.05**2 / 8) ** 0.5)  # as much rho again
     both = epsilon_of([many, gaussian], 1e-5)
-    assert both == pytest.approx(epsilon_of([Event(name="c", kind=EXPONENTIAL, sensitivity=0.05, sigma=1.0, count=800)],
-                                            1e-5), rel=1e-6)  # fmt: skip
+    twice = ExponentialMechanismDpEvent(name="c", sensitivity=0.05, sigma=1.0, count=800)
+    assert both == pytest.approx(epsilon_of([twice], 1e-5), rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 5.1, 20.0])
 def test_a_calibrated_rho_spends_the_whole_and_no_more(epsilon):
     rho = calibrate_rho(epsilon, 1e-5)
-    spent = epsilon_of([Event(name="z", kind="zcdp", sensitivity=1.0, sigma=(2 * rho) ** -0.5)], 1e-5)
+    spent = epsilon_of([ZCDpEvent(name="z", sensitivity=1.0, sigma=(2 * rho) ** -0.5)], 1e-5)
     assert 0.999 * epsilon < spent <= epsilon
-    more = epsilon_of([Event(name="z", kind="zcdp", sensitivity=1.0, sigma=(2 * 1.01 * rho) ** -0.5)], 1e-5)
+    more = epsilon_of([ZCDpEvent(name="z", sensitivity=1.0, sigma=(2 * 1.01 * rho) ** -0.5)], 1e-5)
     assert more > epsilon
 
 

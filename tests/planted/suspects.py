@@ -19,7 +19,7 @@ from synth.evaluate.audit.statistics import Claim
 from synth.generators import GENERATORS
 from synth.mechanisms import counts, slices
 from synth.pipeline.request import granted
-from synth.privacy.accounting.composition import Event, slice_sigma
+from synth.privacy.accounting.composition import Event, GaussianDpEvent, slice_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Relation
@@ -63,7 +63,7 @@ def _grant(pair: Pair) -> Grant:
 
 
 def _claim(grant: Grant) -> Claim:
-    return claim_of([Event(name="all", sensitivity=grant.mu, sigma=1.0)], grant)
+    return claim_of([GaussianDpEvent(name="all", sensitivity=grant.mu, sigma=1.0)], grant)
 
 
 class HalfNoise(SystemNoise):

@@ -13,7 +13,7 @@ from synth.evaluate.audit import runs
 from synth.evaluate.audit.bounded_attackers import Learnt, leakage
 from synth.evaluate.audit.neighbours import worst_pair
 from synth.pipeline.request import check_schema, generator_named, granted
-from synth.privacy.accounting.composition import GAUSSIAN, calibrate
+from synth.privacy.accounting.composition import GaussianDpEvent, calibrate
 from synth.privacy.relation import relation_named
 
 NOISES = ("laplace", "gaussian")
@@ -125,7 +125,7 @@ def release_audit(
     check_schema(generator, pair.schema)
     grant = granted(epsilon, delta, pair.near, learning=False)
     parts = runs.Parts(generator=generator, grant=grant)
-    if any(e.kind != GAUSSIAN for e in runs.measure(pair, pair.one, parts).events):
+    if not all(isinstance(e, GaussianDpEvent) for e in runs.measure(pair, pair.one, parts).events):
         raise UsageError(
             f"capacity: method {method} is not Gaussian throughout, so that its divergence has no closed form"
         )

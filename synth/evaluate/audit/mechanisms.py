@@ -11,7 +11,7 @@ from synth.evaluate.audit.likelihood_ratios import ratio
 from synth.evaluate.audit.neighbours import ODD, Pair, Positions, worst_pair
 from synth.evaluate.audit.statistics import DELTA, Claim, Finding, examine
 from synth.pipeline.budget import mechanisms
-from synth.privacy.accounting.composition import GAUSSIAN, calibrate, derived_epsilon, epsilon_of, total_mu
+from synth.privacy.accounting.composition import GaussianDpEvent, calibrate, derived_epsilon, epsilon_of, total_mu
 from synth.privacy.noise import SystemNoise
 from synth.questions import (
     Bins,
@@ -129,7 +129,7 @@ def _claim(question: Any, pair: Pair, delta: float) -> Claim:
     events = mechanisms()[type(question)].events(question, pair.near)
     if isinstance(question, Counts):
         events = [replace(events[0], count=TABLES)]
-    mu = total_mu(events) if all(e.kind == GAUSSIAN for e in events) else None
+    mu = total_mu(events) if all(isinstance(e, GaussianDpEvent) for e in events) else None
     profile = tuple((d, epsilon_of(events, d)) for d in (DELTA, 0.05, 0.2))
     return Claim(epsilon=epsilon_of(events, delta), delta=delta, profile=profile, mu=mu)
 

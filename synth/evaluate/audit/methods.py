@@ -12,7 +12,8 @@ from synth.evaluate.audit import runs
 from synth.evaluate.audit.neighbours import Pair, Positions, worst_pair
 from synth.evaluate.audit.statistics import DELTA, Claim, Finding, Guesses, examine
 from synth.pipeline.request import check_schema, generator_named, granted
-from synth.privacy.accounting.composition import GAUSSIAN, Event, epsilon_of
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.curator import Grant
 from synth.privacy.relation import relation_named
 
@@ -71,8 +72,8 @@ def claim_of(events: Sequence[Event], grant: Grant) -> Claim:
 
     For Gaussian events the grant's mu, which bounds what adaptive questions may come to.
     """
-    if all(e.kind == GAUSSIAN for e in events):
-        whole = [Event(name="all", sensitivity=grant.mu, sigma=1.0)]
+    if all(isinstance(e, GaussianDpEvent) for e in events):
+        whole = [GaussianDpEvent(name="all", sensitivity=grant.mu, sigma=1.0)]
         profile = tuple((d, epsilon_of(whole, d)) for d in DELTAS)
         return Claim(epsilon=grant.epsilon, delta=grant.delta, profile=profile, mu=grant.mu)
     profile = tuple((d, min(epsilon_of(events, d), grant.epsilon)) for d in DELTAS)

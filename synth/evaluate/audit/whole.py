@@ -20,7 +20,7 @@ from synth.evaluate.audit.statistics.moments import Moments, moments
 from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
 from synth.pipeline.request import check_schema, generator_named, granted
-from synth.privacy.accounting.composition import GAUSSIAN
+from synth.privacy.accounting.composition import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.schema import table as schemas
 
@@ -169,7 +169,7 @@ def _claim(
         raise UsageError(f"method {method} with these options needs a public row count; --whole has tables of persons")
     grant, pair = granted(epsilon, delta, near, learning=False), worst_pair(link, max_rows=canary.max_rows)
     events = runs.measure(pair, pair.one, runs.Parts(generator=generator, grant=grant)).events
-    gaussian = all(e.kind == GAUSSIAN for e in events)
+    gaussian = all(isinstance(e, GaussianDpEvent) for e in events)
     return claim_of(events, grant) if gaussian else Claim(epsilon=epsilon, delta=delta)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.privacy.accounting.composition import derived_epsilon
-from synth.privacy.ledger.sqlite import Entry
+from synth.privacy.ledger.entries import Entry
 
 CALCULI = ("basic", "advanced", "zcdp", "rdp", "exact")
 ORDERS = 1 + np.geomspace(1e-3, 1e5, 4000)  # Renyi orders tried; every one of them gives a valid epsilon

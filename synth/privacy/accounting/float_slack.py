@@ -1,10 +1,19 @@
 """What is set aside because the noise is drawn in floating point, and what of it each release takes."""
 
-from math import exp
+from math import exp, inf, isfinite
 
 DELTA_RESERVE = 0.02  # shares of delta and of epsilon kept for the noise generator's distance
 EPSILON_RESERVE = 1e-4  # from an ideal Gaussian (mechanisms/counts.md, step 4)
 SAFETY = 1e-9  # relative step towards privacy on every inverted function
+
+
+def with_reserve(epsilon: float) -> float:
+    """An epsilon that was computed without the reserve, with it, rounded up.
+
+    >>> 1.0001 < with_reserve(1.0) < 1.00011
+    True
+    """
+    return epsilon / (1 - EPSILON_RESERVE) * (1 + SAFETY / 10) if isfinite(epsilon) else inf
 
 
 def sampler_cost(epsilon: float, delta: float, *, sigma: float, draws: int) -> tuple[float, float]:

@@ -4,18 +4,55 @@ Used where no closed composition holds: subsampled slices beside other questions
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, singledispatch
 from math import ceil, inf, isfinite
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.pld_pmf import PLDPmf, create_pmf_pessimistic_connect_dots
 
+from synth.errors import UsageError
+from synth.privacy.accounting.events import Event, SlicesDpEvent
 from synth.privacy.accounting.slice_profile import Shift, epsilon_at, profile
 
 INTERVAL = 2e-3  # step of the losses; connecting the dots errs by its square
 TOP = 1e-13  # delta at the largest loss listed; what is beyond counts as infinite
 LARGEST = 60.0  # losses above this count as infinite
+
+Law = tuple[Shift, float, float, int]  # the shift's law, sensitivity / sigma, rate, count
+
+
+@singledispatch
+def law_of(event: Event) -> Law:
+    """What an event adds here. Errors: UsageError where it has no such law."""
+    raise UsageError(f"slices are not composed with {event.kind}; ask them in runs apart")
+
+
+@law_of.register
+def _(event: SlicesDpEvent) -> Law:
+    if event.rows_split_across_groups:
+        raise UsageError(
+            "slices of several laws are not composed where a unit has several rows; ask one question of slices, or "
+            "take as many slices as coordinates, on a rotation"
+        )
+    return event.shift, event.ratio, event.rate, event.count
+
+
+def as_one(slices: Sequence[SlicesDpEvent]) -> SlicesDpEvent | None:
+    """All slices as one event, where their squared shifts add up to one of the same family; else None.
+
+    Independent Gaussian directions of equal dim and noise: chi-squared degrees add.
+    """
+    first = slices[0]
+    if len(slices) == 1 and first.count == 1:
+        return first
+    alike = {(e.dim, e.ratio, e.directions, e.rate) for e in slices}
+    if len(alike) > 1 or first.directions != "gaussian" or first.rate < 1:
+        return None
+    split = any(e.rows_split_across_groups for e in slices)
+    number = sum(e.count * e.num_slices for e in slices)
+    return replace(first, count=1, num_slices=number, rows_split_across_groups=split)
 
 
 @lru_cache(maxsize=32)
@@ -38,7 +75,7 @@ def _masses(steps: np.ndarray, deltas: np.ndarray) -> PLDPmf:
     return create_pmf_pessimistic_connect_dots(INTERVAL, steps, np.minimum.accumulate(deltas))
 
 
-def epsilon(laws: Sequence[tuple[Shift, float, float, int]], delta: float, *, beside: float = 0.0) -> float:
+def epsilon(laws: Sequence[Law], delta: float, *, beside: float = 0.0) -> float:
     """Epsilon at ``delta`` of slices, each given as (shift, ratio, rate, count), and of Gaussians of mu ``beside``.
 
     >>> twice = [(Shift(9, 9), 0.3, 1.0, 2)]

@@ -6,7 +6,7 @@ the sum from one place to another: what bounds that pair is below. Proof: mechan
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from math import exp, inf, isfinite, log
 
 import numpy as np
@@ -15,6 +15,7 @@ from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots
 from scipy.optimize import brentq
 
 from synth.errors import UsageError
+from synth.privacy.accounting.events import Event, PoissonSampledDpEvent
 from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY
 from synth.privacy.accounting.slice_profile import gaussian_delta
 
@@ -26,6 +27,17 @@ CLOSE = 1e-9  # relative width at which the search for a noise stops
 MOST_NOISE = 1e6  # deviations in sensitivities up to which noise is sought
 
 Law = tuple[float, float, int, bool]  # sensitivity / sigma, rate, steps, whether rows are replaced
+
+
+@singledispatch
+def law_of(event: Event) -> Law:  # noqa: ARG001
+    """What an event adds here. Errors: UsageError where it has no such law."""
+    raise UsageError("slices are not composed with sums over samples; ask them in runs apart")
+
+
+@law_of.register
+def _(event: PoissonSampledDpEvent) -> Law:
+    return event.ratio, event.rate, event.count, event.replaced
 
 
 @lru_cache(maxsize=512)

@@ -7,7 +7,8 @@ from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.ledger import accounts, checkpoint
-from synth.privacy.ledger.sqlite import FIELDS, GUARDS, START, TABLE, count, digest, lines, reading
+from synth.privacy.ledger.entries import FIELDS, GUARDS, START, TABLE, count, digest, matching
+from synth.privacy.ledger.sqlite import reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ def _line_problem(db: sqlite3.Connection, line: dict[str, Any], *, number: int, 
     if line["number"] != number:
         return f"line {number}: removed"
     if _digest(line) != line["hash"]:
-        return f"line {number}: {_fate(line, [dict(other) for other in lines(db)])}"
+        return f"line {number}: {_fate(line, [dict(other) for other in matching(db)])}"
     if line["previous"] != last:
         before = f"line {number - 1}" if number > 1 else "the start of the chain"
         return f"line {number}: does not continue {before}; one of them was altered, removed or reordered"

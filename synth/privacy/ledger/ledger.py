@@ -9,7 +9,6 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,18 +17,20 @@ from synth.privacy.ledger import (
     accounts,
     checkpoint,
     config,
+    entries,
     filesystem,
     hash_chain,
     row_marks,
+    secret_key,
     sqlite,
 )
 from synth.privacy.ledger import (
     policy as ledger_policy,
 )
 from synth.privacy.ledger.accounts import Account
+from synth.privacy.ledger.entries import Entry
 from synth.privacy.ledger.hash_chain import Verification
 from synth.privacy.ledger.policy import Policy, Spend, Total, name, user
-from synth.privacy.ledger.sqlite import Entry
 from synth.schema import names
 
 __all__ = ["Entry", "Ledger", "Policy", "Spend", "Total", "Verification", "default_path"]
@@ -105,7 +106,7 @@ class Ledger:
                 raise UsageError(reason)
             told = {**caps, ledger_policy.EVERY: True} if len(account.spellings) > 1 else caps
             held = next(iter(account.spellings), dataset)
-            line = sqlite.append(
+            line = entries.append(
                 db, kind="policy", run=str(uuid.uuid4()), dataset=held, question=told, **people, **facts
             )
         return Policy.of(line)
@@ -151,9 +152,9 @@ class Ledger:
             line["dataset"] = next(iter(account.spellings), spend.dataset)
             reason = ledger_policy.refusal(db, account, spend, required=required)
             if reason is None:
-                return sqlite.append(db, kind="spend", question=spend.question, **line, **charge)
+                return entries.append(db, kind="spend", question=spend.question, **line, **charge)
             told = {"requested": charge, "reason": reason, "question": spend.question}
-            sqlite.append(db, kind="refusal", question=told, **line)
+            entries.append(db, kind="refusal", question=told, **line)
         raise BudgetError(reason)
 
     def outcome(self, run: str, *, state: str, detail: dict[str, Any]) -> Entry:
@@ -164,31 +165,33 @@ class Ledger:
         if state not in ("done", "failed", "cancelled"):
             raise UsageError(f"outcome {state!r}: must be done, failed or cancelled")
         with sqlite.writing(self.path) as db:
-            charged = sqlite.lines(db, run=run, kind="spend")
+            charged = entries.matching(db, run=run, kind="spend")
             if not charged:
                 raise UsageError(f"run {run!r}: not charged in this ledger; give the run of a recorded spend")
             told = {"state": state, "detail": detail}
-            return sqlite.append(
+            return entries.append(
                 db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=told, actor=user()
             )
 
     def charge(self, run: str) -> Entry | None:
         """The line that charged the run of this id, None where none did."""
         with sqlite.reading(self.path) as db:
-            return sqlite.newest(db, run=name(run, "run"), kind="spend")
+            return entries.newest(db, run=name(run, "run"), kind="spend")
 
     def fingerprint(self, run: str, *, dataset: str, digest: bytes, apart: bool = False) -> Entry:
         """Records the mark of the rows that a run read, encrypted under the key beside the ledger.
 
-        Equal rows leave unlike lines (ledger_rows.py). ``apart``: whoever spends says that these persons are in no
+        Equal rows leave unlike lines (row_marks.py). ``apart``: whoever spends says that these persons are in no
         other dataset, although rows like theirs may be.
         """
         dataset, run = name(dataset, "dataset"), name(run, "run")
-        mark = row_marks.sealed(sqlite.key(self.path), digest, apart=apart)
+        key = secret_key.key(self.path)
         with sqlite.writing(self.path) as db:
             account = accounts.of(db, dataset)
-            line = {"run": run, "dataset": next(iter(account.spellings), dataset), "actor": user()}
-            return sqlite.append(db, kind="fingerprint", question=mark, **line)
+            dataset = next(iter(account.spellings), dataset)
+            mark = row_marks.sealed(db, key, digest, dataset=dataset, apart=apart)
+            line = {"run": run, "dataset": dataset, "actor": user()}
+            return entries.append(db, kind=row_marks.KIND, question=mark, **line)
 
     def marked(self) -> list[str]:
         """The datasets of which a mark of rows is kept."""
@@ -202,24 +205,22 @@ class Ledger:
         The answer tells exactly whether rows are there: it is for whoever may spend on ``dataset`` and on all of
         ``among``, and for nobody else.
         """
-        wanted = {names.canonical(one) for one in (dataset, *among)}
+        key, form = secret_key.key(self.path), names.canonical(dataset)
         with sqlite.reading(self.path) as db:
-            dataset = next(iter(accounts.of(db, name(dataset, "dataset")).spellings), dataset)
-            lines = [sqlite.entry(line) for line in sqlite.lines(db, kind="fingerprint")]
-        form = names.canonical(dataset)
-        lines = [replace(line, dataset=dataset) if names.canonical(line.dataset) == form else line
-                 for line in lines if names.canonical(line.dataset) in wanted]  # fmt: skip
-        return row_marks.twins(sqlite.key(self.path), lines, digest, dataset=dataset, alike=alike)
+            known = {account.name: account.spellings for account in accounts.every(db)}
+            others = known.keys() & {names.canonical(one) for one in among} - {form}
+            told = [known[one] for one in sorted(others)]
+            return row_marks.twins(db, key, digest, own=known.get(form, ()), among=told, alike=alike)
 
     def row_key(self) -> bytes:
         """16 secret bytes, the same for the life of the key, for hashing rows before ``fingerprint``."""
-        return hmac.new(sqlite.key(self.path), b"rows", "sha256").digest()[:16]
+        return hmac.new(secret_key.key(self.path), b"rows", "sha256").digest()[:16]
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """All lines, oldest first, or those of one dataset. Of a long ledger, rather take a ``page``."""
         with sqlite.reading(self.path) as db:
-            where = _where(db, dataset, None)
-            return [sqlite.entry(line) for line in sqlite.lines(db, **where)]
+            where = entries.asked(db, dataset, None)
+            return [entries.entry(line) for line in entries.matching(db, **where)]
 
     def page(
         self,
@@ -236,11 +237,11 @@ class Ledger:
         if size < 1 or number < 1 or size * number >= 1 << 62:
             raise UsageError("page: its number and size must be from 1, and no more than a ledger can hold")
         with sqlite.reading(self.path) as db:
-            where = _where(db, dataset, kind)
-            found = sqlite.page(db, where, size=size, skip=size * (number - 1))
+            where = entries.asked(db, dataset, kind)
+            found = entries.page(db, where, size=size, skip=size * (number - 1))
             if isinstance(dataset, str) and kind is None:
                 return found, accounts.of(db, dataset).lines
-            return found, sqlite.count(db, **where)
+            return found, entries.count(db, **where)
 
     def summary(self, dataset: str | None = None) -> list[Total]:
         """Totals of every dataset that has a spend or a policy, by name; or of one."""
@@ -274,7 +275,7 @@ class Ledger:
         """The hash of the last line, 64 zeros for an empty ledger: to be kept outside the file."""
         with sqlite.connection(self.path) as db:
             last = db.execute("SELECT hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
-            return str(last["hash"]) if last else sqlite.START
+            return str(last["hash"]) if last else entries.START
 
 
 def _named(**texts: str | None) -> dict[str, str | None]:
@@ -285,16 +286,8 @@ def _first(db: sqlite3.Connection, account: Account, spend: Spend) -> None:
     """Errors: UsageError for a name that would be taken for another's, or a run that was charged already."""
     if reason := ledger_policy.stranger(db, account, spend.dataset):
         raise UsageError(reason)
-    if spend.run is not None and (line := sqlite.newest(db, run=spend.run, kind="spend")):
+    if spend.run is not None and (line := entries.newest(db, run=spend.run, kind="spend")):
         raise UsageError(f"run {spend.run}: charged already, in line {line.number} of the ledger; start a new run")
-
-
-def _where(db: sqlite3.Connection, dataset: str | Collection[str] | None, kind: str | None) -> dict[str, sqlite.Where]:
-    where: dict[str, sqlite.Where] = {} if kind is None else {"kind": kind}
-    if dataset is not None:
-        several = [dataset] if isinstance(dataset, str) else dataset
-        where["dataset"] = [s for one in several for s in accounts.of(db, name(one, "dataset")).spellings]
-    return where
 
 
 _SHARED = ("relation", "unit", "engine", "noise_source", "actor", "approved_by")

@@ -9,10 +9,10 @@ from math import inf, isfinite
 from typing import Any
 
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger import accounts, config, sqlite
+from synth.privacy.ledger import accounts, config, entries
 from synth.privacy.ledger.accounts import Account
 from synth.privacy.ledger.checkpoint import EXACT
-from synth.privacy.ledger.sqlite import Entry
+from synth.privacy.ledger.entries import Entry
 from synth.schema import names
 
 LARGEST = 1e100  # of a figure: so many cannot be added that their sum leaves the range of a float
@@ -171,7 +171,7 @@ def newest(db: sqlite3.Connection, account: Account) -> Policy | None:
     Where an older ledger capped several spellings of one name, the strictest of their caps holds for their sum until
     a policy is set that was meant for all of them.
     """
-    found = [e for s in account.spellings if (e := sqlite.newest(db, dataset=s, kind="policy")) is not None]
+    found = [e for s in account.spellings if (e := entries.newest(db, dataset=s, kind="policy")) is not None]
     held: Policy | None = None
     for line in sorted(found, key=lambda e: -e.number):
         policy = Policy.of(line)
@@ -220,7 +220,7 @@ def _left(cap: float | None, spent: Decimal) -> float | None:
 def contradiction(db: sqlite3.Connection, account: Account, facts: dict[str, str | None]) -> str | None:
     """Why a policy cannot state these facts: a recorded spend has others, and the two do not add up."""
     for what, stated in facts.items():
-        if stated is not None and (spend := sqlite.unlike(db, account.spellings, what, stated)):
+        if stated is not None and (spend := entries.unlike(db, account.spellings, what, stated)):
             return (
                 f"dataset {account.spellings[0]!r}: line {spend.number} spent under {what} {getattr(spend, what)!r}, "
                 f"which does not add up with {stated!r}; state {what} {getattr(spend, what)!r} or leave it out"

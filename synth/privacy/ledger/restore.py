@@ -11,7 +11,7 @@ from math import inf, nextafter
 from pathlib import Path
 
 from synth.errors import InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import checkpoint, filesystem, hash_chain, sqlite
+from synth.privacy.ledger import checkpoint, entries, filesystem, hash_chain, sqlite
 from synth.privacy.ledger.checkpoint import EXACT, Mark, Spent
 from synth.privacy.ledger.policy import user
 
@@ -146,8 +146,8 @@ def _charge(path: Path) -> dict[str, tuple[float, float]]:
         for name, known in sorted(told.items()):
             epsilon, delta = (_missing(known, held.get(name, Spent()), what) for what in ("epsilon", "delta"))
             if epsilon or delta:
-                question = {"restored": {"backup_head": head[1] if head else sqlite.START}}
-                sqlite.append(
+                question = {"restored": {"backup_head": head[1] if head else entries.START}}
+                entries.append(
                     db, kind="spend", question=question, run=f"restore-{secrets.token_hex(8)}", dataset=name,
                     epsilon=epsilon, delta=delta, relation=known.relation, unit=known.unit, engine=ENGINE,
                     noise_source=SOURCE, actor=user(),

@@ -1,66 +1,104 @@
 """Marks of the rows that runs read, kept in the ledger so that nobody learns anything by looking at its lines.
 
-A message that two datasets hold the same rows is an exact answer about membership, and so would be two equal marks.
-Each mark is therefore encrypted under the ledger's key with bytes of its own: equal rows leave unlike lines. Whether
-marks are alike can be asked only by whoever may spend on both datasets; the callers see to that.
+A message that two datasets hold the same rows is an exact answer about membership, and so would be two equal marks:
+also two of one dataset, which tell whether anybody joined or left between two runs. Each mark is therefore encrypted
+under the ledger's key with bytes of its own: equal rows leave unlike lines. Whether marks are alike can be asked only
+by whoever may spend on both datasets; the callers see to that.
+
+Within its encryption each line says which earlier one of its dataset had another mark, so that looking through a
+dataset's marks takes as many lines as its rows have changed, not as many as it has had runs.
 """
 
 import hmac
 import secrets
+import sqlite3
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import shake_256
 from typing import Any
 
-from synth.privacy.ledger.sqlite import Entry
+from synth.privacy.ledger import entries
+from synth.privacy.ledger.entries import Entry
 
-FORM = 2  # 1, of old lines: one keyed hash of the rows, the same wherever they are charged
+# Forms of older lines: 1, one keyed hash of the rows, the same wherever they are charged; 2, without the line before.
+FORM, WITHOUT_BEFORE = 3, 2
 SALT = 16  # bytes
+NUMBER = 8  # bytes of a line's number
 Alike = Callable[[bytes, bytes], bool]
+KIND = "fingerprint"
 
 
-def sealed(key: bytes, mark: bytes, *, apart: bool) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Opened:
+    """A mark as its line keeps it; ``before``: the line of the dataset's next older mark, 0 for none."""
+
+    mark: bytes
+    apart: bool
+    before: int
+
+
+def sealed(db: sqlite3.Connection, key: bytes, mark: bytes, *, dataset: str, apart: bool) -> dict[str, Any]:
     """What a line keeps of a mark. ``apart``: somebody said that its persons are in no other dataset."""
+    before = 0
+    if (last := entries.newest(db, dataset=dataset, kind=KIND)) is not None:
+        found = opened(key, last)
+        same = found is not None and (found.mark, found.apart) == (mark, apart)
+        before = found.before if found is not None and same else last.number
     salt = secrets.token_bytes(SALT)
-    plain = bytes([apart]) + mark
-    hidden = bytes(a ^ b for a, b in zip(plain, _stream(key, salt, len(plain)), strict=True))
-    return {"form": FORM, "fingerprint": b64encode(salt + hidden).decode()}
+    plain = bytes([apart]) + before.to_bytes(NUMBER, "big") + mark
+    return {"form": FORM, "fingerprint": b64encode(salt + _hidden(key, salt, plain)).decode()}
 
 
-def opened(key: bytes, line: Entry) -> tuple[bytes, bool] | None:
-    """The mark that a line keeps, and whether it was said to be of other persons; None for lines of the old form."""
-    if line.question.get("form") != FORM:
+def opened(key: bytes, line: Entry) -> Opened | None:
+    """The mark that a line keeps; None for lines of the first form.
+
+    Under another key it is noise; so is then the line before, and one that cannot be is taken for the next older one.
+    """
+    form = line.question.get("form")
+    if form not in (FORM, WITHOUT_BEFORE):
         return None
     try:
         kept = b64decode(str(line.question["fingerprint"]), validate=True)
     except (KeyError, ValueError):
         return None
-    salt, hidden = kept[:SALT], kept[SALT:]
-    plain = bytes(a ^ b for a, b in zip(hidden, _stream(key, salt, len(hidden)), strict=True))
-    return plain[1:], plain[:1] == b"\1"
+    plain = _hidden(key, kept[:SALT], kept[SALT:])
+    apart, rest = plain[:1] == b"\1", plain[1:]
+    if form == WITHOUT_BEFORE:
+        return Opened(rest, apart, line.number - 1)
+    before = int.from_bytes(rest[:NUMBER], "big")
+    return Opened(rest[NUMBER:], apart, min(before, line.number - 1))
 
 
-def twins(key: bytes, lines: list[Entry], mark: bytes, *, dataset: str, alike: Alike) -> list[str]:
-    """Other datasets among these lines of marks that hold rows like ``mark``'s; none where that was settled before."""
-    settled = any(apart and alike(other, mark) for other, apart in _of(key, lines, dataset))
-    return [] if settled else sorted(_like(key, lines, mark, dataset=dataset, alike=alike))
+def twins(
+    db: sqlite3.Connection, key: bytes, mark: bytes, *, own: Sequence[str], among: Sequence[Sequence[str]], alike: Alike
+) -> list[str]:
+    """Of ``among``, those datasets that hold rows like ``mark``'s, by their first spelling; none where it is settled.
 
-
-def _of(key: bytes, lines: list[Entry], dataset: str) -> Iterator[tuple[bytes, bool]]:
-    yield from (found for line in lines if line.dataset == dataset and (found := opened(key, line)))
-
-
-def _like(key: bytes, lines: list[Entry], mark: bytes, *, dataset: str, alike: Alike) -> set[str]:
+    ``own``: the spellings of the dataset that is about to be charged; ``among``: those of every other one.
+    """
+    if any(o.apart and alike(o.mark, mark) for _, o in _kept(db, key, own) if o is not None):
+        return []
     old = hmac.new(key, mark[:32], "sha256").hexdigest()
-    found: set[str] = set()
-    for line in lines:
-        if line.dataset == dataset or line.dataset in found:
-            continue
-        kept = opened(key, line)
-        same = line.question.get("fingerprint") == old if kept is None else alike(kept[0], mark)
-        found |= {line.dataset} if same else set()
-    return found
+
+    def like(line: Entry, found: Opened | None) -> bool:
+        return line.question.get("fingerprint") == old if found is None else alike(found.mark, mark)
+
+    return sorted(one[0] for one in among if any(like(*kept) for kept in _kept(db, key, one)))
 
 
-def _stream(key: bytes, salt: bytes, length: int) -> bytes:
-    return shake_256(b"rows of a run" + len(key).to_bytes(2, "big") + key + salt).digest(length)
+def _kept(db: sqlite3.Connection, key: bytes, spellings: Sequence[str]) -> Iterator[tuple[Entry, Opened | None]]:
+    """The marks of a dataset, newest first, without those that repeat the next older one."""
+    for dataset in spellings:
+        line = entries.newest(db, dataset=dataset, kind=KIND)
+        while line is not None:
+            found = opened(key, line)
+            yield line, found
+            before = line.number - 1 if found is None else found.before
+            line = entries.newest(db, dataset=dataset, kind=KIND, up_to=before) if before else None
+
+
+def _hidden(key: bytes, salt: bytes, plain: bytes) -> bytes:
+    """Encrypted, or decrypted: the one undoes the other."""
+    stream = shake_256(b"rows of a run" + len(key).to_bytes(2, "big") + key + salt).digest(len(plain))
+    return (int.from_bytes(plain, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(plain), "big")

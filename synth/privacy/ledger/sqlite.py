@@ -1,106 +1,21 @@
-"""The file under the ledger: one append-only, hash-chained SQLite table, and the key beside it.
+"""The file under the ledger: one append-only, hash-chained SQLite table; its connections and transactions.
 
 Every operation opens its own connection: SQLite connections survive neither a fork nor a change of thread.
 The file is never opened by other means here, since closing such a handle would drop SQLite's locks.
 """
 
-import hashlib
-import json
-import os
-import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from math import isfinite
 from pathlib import Path
-from typing import Any, TypeAlias
 
-from synth.errors import InputError, LedgerLostError, UsageError
+from synth.errors import InputError, LedgerLostError
 from synth.privacy.ledger import accounts, checkpoint, filesystem
-from synth.privacy.ledger.accounts import DAMAGED
+from synth.privacy.ledger.entries import GUARDS, TABLE
 from synth.schema import regular_files
 
-START = "0" * 64  # what the first line has in place of a previous hash
-FIELDS = (
-    "number", "time", "kind", "run", "dataset", "actor", "approved_by", "relation", "unit",
-    "epsilon", "delta", "engine", "noise_source", "question", "previous",
-)  # fmt: skip
 APPLICATION, VERSION = 0x46_61_63_73, 1  # "Facs" in the file's header
 WAIT = 120.0  # seconds to wait for other writers
-KEY_BYTES = 32
-
-TABLE = """CREATE TABLE ledger (
-    number INTEGER PRIMARY KEY,
-    time TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('policy', 'spend', 'outcome', 'refusal', 'fingerprint')),
-    run TEXT NOT NULL,
-    dataset TEXT NOT NULL,
-    actor TEXT,
-    approved_by TEXT,
-    relation TEXT,
-    unit TEXT,
-    epsilon REAL NOT NULL CHECK (epsilon >= 0 AND (kind = 'spend' OR epsilon = 0)),
-    delta REAL NOT NULL CHECK (delta >= 0 AND (kind = 'spend' OR delta = 0)),
-    engine TEXT,
-    noise_source TEXT,
-    question TEXT NOT NULL,
-    previous TEXT NOT NULL,
-    hash TEXT NOT NULL
-)"""
-# The third guard also stops INSERT OR REPLACE from programs that leave recursive triggers off.
-GUARDS = {
-    "ledger_no_update": "CREATE TRIGGER ledger_no_update BEFORE UPDATE ON ledger BEGIN"
-    " SELECT RAISE(ABORT, 'a ledger line cannot be altered'); END",
-    "ledger_no_delete": "CREATE TRIGGER ledger_no_delete BEFORE DELETE ON ledger BEGIN"
-    " SELECT RAISE(ABORT, 'a ledger line cannot be removed'); END",
-    "ledger_only_append": "CREATE TRIGGER ledger_only_append BEFORE INSERT ON ledger"
-    " WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM ledger)"
-    f" OR NEW.previous IS NOT coalesce((SELECT hash FROM ledger ORDER BY number DESC LIMIT 1), '{START}')"
-    " BEGIN SELECT RAISE(ABORT, 'a ledger line can only be added at the end'); END",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One line of the ledger. ``epsilon`` and ``delta`` are 0 unless ``kind`` is ``spend``."""
-
-    number: int
-    time: str
-    kind: str
-    run: str
-    dataset: str
-    actor: str | None
-    approved_by: str | None
-    relation: str | None
-    unit: str | None
-    epsilon: float
-    delta: float
-    engine: str | None
-    noise_source: str | None
-    question: dict[str, Any]
-    previous: str
-    hash: str
-
-
-def canonical_json(plain: object) -> str:
-    """The one JSON text of plain data: keys sorted, ASCII, no spaces. Errors: UsageError.
-
-    >>> canonical_json({"b": 1, "a": 0.1})
-    '{"a":0.1,"b":1}'
-    """
-    try:
-        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    except (TypeError, ValueError):
-        rule = "must be JSON data (texts, finite numbers, lists, objects)"
-        raise UsageError(f"ledger: question or detail {rule}") from None
-
-
-def digest(fields: dict[str, Any]) -> str:
-    """SHA-256, in hexadecimal, of a line's fields, the previous line's hash among them."""
-    text = canonical_json({name: fields[name] for name in FIELDS})
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def create(path: Path) -> None:
@@ -240,21 +155,6 @@ def _seal(path: Path, added: tuple[int, str] | None) -> None:
     raise LedgerLostError(f"ledger {path}: it was replaced while a line was added, which is lost; run again")
 
 
-def append(db: sqlite3.Connection, *, kind: str, question: object, **more: Any) -> Entry:
-    """Adds a line at the end of the chain. ``more``: run, dataset and other columns; no epsilon means 0."""
-    last = db.execute("SELECT number, hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
-    line: dict[str, Any] = dict.fromkeys(FIELDS) | {"epsilon": 0.0, "delta": 0.0} | more
-    line |= {"kind": kind, "question": canonical_json(question)}
-    line["number"] = last["number"] + 1 if last else 1
-    line["previous"] = last["hash"] if last else START
-    line["time"] = datetime.now(UTC).isoformat(timespec="milliseconds")
-    line["hash"] = digest(line)
-    names = ", ".join(line)
-    db.execute(f"INSERT INTO ledger ({names}) VALUES ({', '.join('?' * len(line))})", tuple(line.values()))
-    accounts.follow(db)
-    return entry(line)
-
-
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection whose statements all see the ledger at one moment."""
@@ -265,97 +165,3 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-
-
-Where: TypeAlias = str | Sequence[str]  # a column's value, or any of several
-
-
-def newest(db: sqlite3.Connection, **where: Where) -> Entry | None:
-    """The last line whose columns have the given values."""
-    test, values = _test(where)
-    line = db.execute(f"SELECT * FROM ledger WHERE {test} ORDER BY number DESC LIMIT 1", values).fetchone()
-    return None if line is None else entry(line)
-
-
-def page(db: sqlite3.Connection, where: Mapping[str, Where], *, size: int, skip: int) -> list[Entry]:
-    """``size`` lines whose columns have the given values, newest first, after the newest ``skip``."""
-    test, values = _test(where)
-    sql = f"SELECT * FROM ledger WHERE {test} ORDER BY number DESC LIMIT ? OFFSET ?"
-    return [entry(line) for line in db.execute(sql, (*values, size, skip))]
-
-
-def count(db: sqlite3.Connection, **where: Where) -> int:
-    """How many lines have these values; of all, the last one's number, since numbers have no gaps."""
-    if not where:
-        return last[0] if (last := checkpoint.last(db)) else 0
-    test, values = _test(where)
-    return int(db.execute(f"SELECT count(*) FROM ledger WHERE {test}", values).fetchone()[0])
-
-
-def _test(where: Mapping[str, Where]) -> tuple[str, list[str]]:
-    tests, values = ["1"], []
-    for column, value in where.items():
-        several = [value] if isinstance(value, str) else list(value)
-        tests.append(f"{column} = ?" if len(several) == 1 else f"{column} IN ({', '.join('?' * len(several))})")
-        values += several
-    return " AND ".join(tests), values
-
-
-def unlike(db: sqlite3.Connection, datasets: tuple[str, ...], column: str, value: str) -> Entry | None:
-    """The first spend on these datasets whose column (relation, unit) has another value."""
-    some = ", ".join("?" * len(datasets))
-    other = f"kind = 'spend' AND dataset IN ({some}) AND {column} IS NOT ?"
-    sql = f"SELECT * FROM ledger WHERE {other} ORDER BY number LIMIT 1"
-    line = db.execute(sql, (*datasets, value)).fetchone()
-    return None if line is None else entry(line)
-
-
-def lines(db: sqlite3.Connection, **where: Where) -> list[sqlite3.Row]:
-    """The lines, oldest first, whose columns have the given values."""
-    test, values = _test(where)
-    return db.execute(f"SELECT * FROM ledger WHERE {test} ORDER BY number", values).fetchall()
-
-
-def entry(line: sqlite3.Row | dict[str, Any]) -> Entry:
-    """A line as a record, its question read from JSON. Errors: InputError for a line that was damaged or altered."""
-    try:
-        found = Entry(**{**dict(line), "question": json.loads(line["question"])})
-        sound = isinstance(found.question, dict) and isfinite(found.epsilon) and isfinite(found.delta)
-        sound = sound and all(isinstance(getattr(found, n), str) for n in ("time", "kind", "run", "dataset", "hash"))
-    except (ValueError, TypeError, LookupError, RecursionError):
-        sound = False
-    if not sound:
-        raise InputError(DAMAGED)
-    return found
-
-
-def key(path: Path) -> bytes:
-    """The 32 secret bytes beside the ledger, drawn on first use, readable by their owner alone.
-
-    Errors: InputError when the key file is unreadable or cannot be made.
-    """
-    place = path.with_name(path.name + ".key")
-    try:
-        if not place.exists():
-            with writing(path):  # one process at a time decides whether a key is wanting
-                if not place.exists():
-                    _make_key(place)
-        with regular_files.opened(place) as file:
-            secret = file.read(KEY_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or "refused"
-        raise InputError(f"ledger key {place}: {reason}; make it readable for you alone") from None
-    if len(secret) != KEY_BYTES:
-        raise InputError(f"ledger key {place}: not {KEY_BYTES} bytes; restore it from a backup or remove it")
-    return secret
-
-
-def _make_key(place: Path) -> None:
-    """Writes a complete key under another name first: no reader and no crash may meet half a key."""
-    draft = place.with_name(f"{place.name}.{secrets.token_hex(8)}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(secrets.token_bytes(KEY_BYTES))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, place)

@@ -10,12 +10,12 @@ from typing import Any
 
 from synth.release.card.statements import complete
 from synth.schema.column import RISKS
-from synth.privacy.accounting.composition import DELTA_RESERVE, SLICES, Event, accountant, epsilon_of, event
+from synth.privacy.accounting.composition import DELTA_RESERVE, Event, accountant, epsilon_of, event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.schema.table import Learnt, Schema
 
-OTHERS = {"zcdp": "OpenDP's, of zero-concentrated privacy", "exponential": "exponential mechanism",
+OTHERS = {"slices": "rounded Gaussian on random slices", "zcdp": "OpenDP's, of zero-concentrated privacy", "exponential": "exponential mechanism",
           "sampled": "rounded Gaussian sums over Poisson samples",
           "sampled, replaced": "rounded Gaussian sums over Poisson samples"}  # fmt: skip
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
@@ -70,8 +70,6 @@ def _merged(events: Sequence[Event]) -> list[Event]:
 
 def _mechanism(event: Event) -> str:
     """What drew the noise, in words."""
-    if event.kind == SLICES:
-        return "rounded Gaussian on random slices"
     if event.kind in OTHERS:
         return OTHERS[event.kind]
     return "rounded Gaussian counts" if event.pitch == 1 else "rounded Gaussian sums"

@@ -7,7 +7,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from synth.errors import UsageError
 from synth.privacy.accounting import composition
-from synth.privacy.accounting.composition import Event, calibrate, derived_epsilon, sampler_cost, total_mu
+from synth.privacy.accounting.composition import GaussianDpEvent, calibrate, derived_epsilon, sampler_cost, total_mu
 
 GRID = [(e, d) for e in (0.01, 0.2, 1.0, 5.1, 10.0, 18.0) for d in (1e-9, 1e-5, 1e-2)]
 
@@ -46,7 +46,7 @@ def test_parts_compose_to_the_whole(split):
     """Whatever the split of mu**2, the loss distributions composed by dp_accounting stay within epsilon."""
     mu = calibrate(1.0, 1e-5)
     whole = sum(split)
-    events = [Event(name="part", sensitivity=1.0, sigma=1 / (mu * sqrt(s / whole))) for s in split]
+    events = [GaussianDpEvent(name="part", sensitivity=1.0, sigma=1 / (mu * sqrt(s / whole))) for s in split]
     assert total_mu(events) == pytest.approx(mu)
     composed = pld.from_gaussian_mechanism(events[0].sigma)
     for event in events[1:]:
@@ -55,8 +55,8 @@ def test_parts_compose_to_the_whole(split):
 
 
 def test_count_is_as_many_events():
-    one = Event(name="a", sensitivity=2.0, sigma=3.0, count=5)
-    assert total_mu([one]) == pytest.approx(total_mu([Event(name="a", sensitivity=2.0, sigma=3.0)] * 5))
+    one = GaussianDpEvent(name="a", sensitivity=2.0, sigma=3.0, count=5)
+    assert total_mu([one]) == pytest.approx(total_mu([GaussianDpEvent(name="a", sensitivity=2.0, sigma=3.0)] * 5))
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, inf, -inf, nan])
@@ -74,7 +74,7 @@ def test_senseless_delta_is_refused(delta):
 @pytest.mark.parametrize("bad", [{"sensitivity": 0}, {"sigma": 0}, {"sigma": inf}, {"count": 0}, {"sensitivity": -1}])
 def test_senseless_event_is_refused(bad):
     with pytest.raises(ValueError, match="event"):
-        Event(**{"name": "x", "sensitivity": 1.0, "sigma": 1.0, **bad})
+        GaussianDpEvent(**{"name": "x", "sensitivity": 1.0, "sigma": 1.0, **bad})
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 5.1, 10.0, 18.0])

@@ -4,10 +4,13 @@ import math
 import stat
 import subprocess
 import sys
+from base64 import b64encode
+from hashlib import shake_256
 
 import pytest
 
 from synth.errors import BudgetError, InputError, UsageError
+from synth.privacy.ledger import entries, secret_key, sqlite
 from synth.privacy.ledger.ledger import Ledger, Spend, default_path
 
 
@@ -222,6 +225,38 @@ def test_the_same_rows_under_another_name_are_found_among_the_datasets_that_are_
     assert ledger.twins(b"rows", among=["other"], **asked) == []
     ledger.fingerprint("run-4", dataset="copy", digest=b"rows", apart=True)
     assert ledger.twins(b"rows", among=ledger.marked(), **asked) == []
+
+
+def test_looking_for_the_same_rows_takes_as_many_lines_as_rows_have_changed(ledger):
+    """Not as many as there were runs; and no line shows which runs read the same rows."""
+    rows = [b"first"] * 6 + [b"other"] + [b"first"] * 5 + [b"later"] * 9
+    for i, mark in enumerate(rows):
+        ledger.fingerprint(f"run-{i}", dataset="census", digest=mark)
+    met: list[bytes] = []
+    asked = {"dataset": "copy", "among": ["census"]}
+    assert ledger.twins(b"none", alike=lambda one, _: met.append(one), **asked) == []
+    assert met == [b"later", b"first", b"other", b"first"]
+    assert ledger.twins(b"other", alike=same, **asked) == ["census"]
+    told = [e.question["fingerprint"] for e in ledger.entries()]
+    assert len({len(t) for t in told}) == 1
+    assert len(set(told)) == len(rows)
+
+    key = secret_key.key(ledger.path)
+    ledger.path.with_name(ledger.path.name + ".key").write_bytes(b"y" * 32)  # lost, and drawn anew
+    ledger.fingerprint("new", dataset="census", digest=b"later")
+    ledger.path.with_name(ledger.path.name + ".key").write_bytes(key)
+    assert ledger.twins(b"other", alike=same, **asked) == ["census"]  # noise leads to the line before
+
+
+def test_marks_of_the_second_form_are_still_compared(ledger):
+    key, salt, plain = secret_key.key(ledger.path), b"s" * 16, b"\0old rows"
+    hidden = shake_256(b"rows of a run" + (32).to_bytes(2, "big") + key + salt).digest(len(plain))
+    told = b64encode(salt + bytes(a ^ b for a, b in zip(plain, hidden, strict=True))).decode()
+    with sqlite.writing(ledger.path) as db:
+        entries.append(db, kind="fingerprint", question={"form": 2, "fingerprint": told}, run="r", dataset="old")
+    ledger.fingerprint("next", dataset="old", digest=b"rows of today")
+    for rows in (b"old rows", b"rows of today"):
+        assert ledger.twins(rows, dataset="copy", among=["old"], alike=same) == ["old"]
 
 
 def test_a_fingerprint_cannot_be_guessed_without_the_key_nor_compared_with_another(ledger, tmp_path):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from synth.errors import BudgetError, UsageError
-from synth.privacy.ledger import accounts, sqlite
+from synth.privacy.ledger import accounts, entries, sqlite
 from synth.privacy.ledger.ledger import Ledger, Spend
+from synth.schema import names
 
 OLD = Path(__file__).parents[2] / "data" / "ledgers" / "before_accounts.sqlite"
 FACTS = {"delta": 1e-9, "relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
@@ -97,7 +98,7 @@ def test_lines_that_an_older_program_adds_are_counted(ledger):
         accounts.follow = lambda _: None
         with sqlite.connection(ledger.path) as db, sqlite.locked(db):
             line = {"run": "old", "dataset": "Census", "relation": "add_remove", "unit": "row", "actor": "a"}
-            sqlite.append(db, kind="spend", question={}, epsilon=0.05, delta=0.0, **line)
+            entries.append(db, kind="spend", question={}, epsilon=0.05, delta=0.0, **line)
     finally:
         accounts.follow = original
     total = ledger.summary("census")[0]
@@ -115,13 +116,14 @@ def test_a_check_reads_no_more_lines_the_longer_the_ledger_is(tmp_path):
         book.set_policy("census", max_epsilon=1e6, max_delta=0.5)
         with sqlite.writing(book.path) as db:
             for i in range(number):
-                sqlite.append(
+                entries.append(
                     db, kind="spend", question={}, run=f"r{i}", dataset="census", epsilon=0.1, relation="add_remove",
                     unit="row",
                 )  # fmt: skip
         costs.append([])
         for act in (lambda b: b.check(charge()), lambda b: b.spend(charge()), lambda b: b.page(size=20),
-                    lambda b: b.charge("r7"), lambda b: b.summary()):  # fmt: skip
+                    lambda b, n=number: b.page(size=20, number=n // 20), lambda b: b.charge("r7"),
+                    lambda b: b.summary()):  # fmt: skip
             costs[-1].append(steps(book, act))
     for few, many in zip(*costs, strict=True):
         assert many < few + 60, costs
@@ -151,6 +153,20 @@ def test_pages_are_the_lines_newest_first(ledger):
     assert {count for _, count in found} == {5}
     spends, count = ledger.page("CENSUS", kind="spend", size=2)
     assert ([e.number for e in spends], count) == ([4, 3], 3)
+    ledger.spend(charge(0.05, dataset="more"))
+    ledger.spend(charge(0.05, dataset="third"))
+    every = ledger.entries()[::-1]
+    several = ["census"], ["more", "census"], ["more", "third"], ["census", "more", "third", "other"]
+    for some in (None, "census", "none", [], *several):
+        for kind in (None, "spend"):
+            asked = (
+                {"census", "more", "third", "other"} if some is None else {some} if isinstance(some, str) else {*some}
+            )
+            right = [e for e in every if names.canonical(e.dataset) in asked and kind in (None, e.kind)]
+            for size in (1, 2, 3):
+                pages = [ledger.page(some, kind=kind, size=size, number=n) for n in range(1, 9)]
+                assert [e for page, _ in pages for e in page] == right[: 8 * size], (some, kind, size)
+                assert {count for _, count in pages} == {len(right)}
     for wrong in ({"size": 0}, {"number": 0}, {"number": 10**30}):
         with pytest.raises(UsageError):
             ledger.page(**wrong)

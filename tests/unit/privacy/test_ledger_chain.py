@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from synth.errors import InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import accounts, checkpoint, sqlite
+from synth.privacy.ledger import accounts, checkpoint, entries
 from synth.privacy.ledger.ledger import Ledger, Spend
 
 FACTS = {"delta": 1e-5, "relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
@@ -23,7 +23,7 @@ def ledger(tmp_path):
 def tamper(ledger, *statements, guarded=False):
     """Does as a person with write access would: drops the guards, changes lines, sets the guards again."""
     with closing(sqlite3.connect(ledger.path)) as db, db:
-        guards = {} if guarded else sqlite.GUARDS
+        guards = {} if guarded else entries.GUARDS
         for name in guards:
             db.execute(f"DROP TRIGGER {name}")
         for statement in statements:
@@ -59,7 +59,7 @@ def test_the_guards_refuse_any_program_a_change(ledger, statement):
 
 
 def test_a_line_that_continues_the_chain_cannot_take_the_place_of_another(ledger):
-    columns = ", ".join(sqlite.FIELDS[1:-1])
+    columns = ", ".join(entries.FIELDS[1:-1])
     values = f"{columns}, '{ledger.head()}', hash"
     for number in (2, 5, 7):
         statement = f"INSERT OR REPLACE INTO ledger SELECT {number}, {values} FROM ledger WHERE number = 2"
@@ -68,7 +68,7 @@ def test_a_line_that_continues_the_chain_cannot_take_the_place_of_another(ledger
     assert ledger.verify().lines == 5
 
 
-@pytest.mark.parametrize("column", [*sqlite.FIELDS[1:], "hash"])
+@pytest.mark.parametrize("column", [*entries.FIELDS[1:], "hash"])
 def test_a_change_of_any_column_names_the_line(ledger, column):
     value = "0.5" if column in ("epsilon", "delta") else "'refusal'" if column == "kind" else "'x'"
     also = ", epsilon = 0, delta = 0" if column == "kind" else ""
@@ -86,9 +86,9 @@ def test_values_that_no_line_can_hold_are_an_alteration(ledger):
 
 
 def test_a_line_altered_with_its_hash_breaks_the_next_link(ledger):
-    line = {name: getattr(ledger.entries()[2], name) for name in sqlite.FIELDS}
-    line |= {"epsilon": 0.0, "question": sqlite.canonical_json(line["question"])}
-    tamper(ledger, f"UPDATE ledger SET epsilon = 0, hash = '{sqlite.digest(line)}' WHERE number = 3")
+    line = {name: getattr(ledger.entries()[2], name) for name in entries.FIELDS}
+    line |= {"epsilon": 0.0, "question": entries.canonical_json(line["question"])}
+    tamper(ledger, f"UPDATE ledger SET epsilon = 0, hash = '{entries.digest(line)}' WHERE number = 3")
     assert ledger.verify().problem.startswith("line 4: does not continue line 3")
 
 
@@ -136,7 +136,7 @@ def test_growth_after_the_export_is_no_fault(ledger):
         ledger.verify("abc")
 
 
-@pytest.mark.parametrize("guard", sqlite.GUARDS)
+@pytest.mark.parametrize("guard", entries.GUARDS)
 def test_a_missing_or_hollow_guard_is_named(ledger, guard):
     tamper(ledger, f"DROP TRIGGER {guard}", guarded=True)
     assert ledger.verify().problem == f"the guard {guard} against changes was removed"

@@ -13,7 +13,15 @@ from scipy import integrate, stats
 from synth.errors import UsageError
 from synth.privacy import noise_table
 from synth.privacy.accounting import subsampled_gaussian
-from synth.privacy.accounting.composition import REPLACED, SAMPLED, SLICES, Event, accountant, epsilon_of, imprecision
+from synth.privacy.accounting.composition import accountant, epsilon_of, imprecision, total_mu
+from synth.privacy.accounting.events import (
+    ExponentialMechanismDpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    PoissonSampledReplacedDpEvent,
+    SlicesDpEvent,
+    event,
+)
 from synth.questions.gradients import FINE
 
 CASES = [(2.4, 0.02, 600), (0.9, 0.01, 300), (5.0, 0.1, 150)]
@@ -84,8 +92,8 @@ def test_the_replaced_rows_law_is_a_law(ratio, rate):
 
 
 def test_replaced_rows_at_rate_one_are_a_gaussian_of_twice_the_shift():
-    twice = epsilon_of([Event(name="a", sensitivity=2.0, sigma=5.0, count=3)], 1e-5)
-    event = Event(name="a", kind=REPLACED, sensitivity=1.0, sigma=5.0, count=3)
+    twice = epsilon_of([GaussianDpEvent(name="a", sensitivity=2.0, sigma=5.0, count=3)], 1e-5)
+    event = PoissonSampledReplacedDpEvent(name="a", sensitivity=1.0, sigma=5.0, count=3)
     assert epsilon_of([event], 1e-5) == pytest.approx(twice, rel=1e-3)
 
 
@@ -96,9 +104,9 @@ def test_the_calibrated_noise_spends_what_was_asked(epsilon, beside, replaced):
     sigma = subsampled_gaussian.sampled_sigma(
         epsilon=epsilon, delta=1e-5, rate=0.02, steps=20, beside=beside, replaced=replaced
     )
-    kind = REPLACED if replaced else SAMPLED
-    events = [Event(name="a", kind=kind, sensitivity=1.0, sigma=sigma, rate=0.02, count=20)]
-    events += [Event(name="b", sensitivity=beside, sigma=1.0)] if beside else []
+    kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
+    events = [kind(name="a", sensitivity=1.0, sigma=sigma, rate=0.02, count=20)]
+    events += [GaussianDpEvent(name="b", sensitivity=beside, sigma=1.0)] if beside else []
     found = epsilon_of(events, 1e-5)
     assert epsilon * (1 - 1e-6) < found <= epsilon
 
@@ -109,23 +117,23 @@ def test_no_noise_is_enough_where_nothing_is_left():
 
 
 def test_events_of_samples_keep_to_themselves():
-    step = Event(name="a", kind=SAMPLED, sensitivity=1.0, sigma=2.0, rate=0.02, count=20)
-    slices = Event(name="s", kind=SLICES, sensitivity=1.0, sigma=9.0, dim=4, num_slices=2, directions="gaussian")
+    step = PoissonSampledDpEvent(name="a", sensitivity=1.0, sigma=2.0, rate=0.02, count=20)
+    slices = SlicesDpEvent(name="s", sensitivity=1.0, sigma=9.0, dim=4, num_slices=2, directions="gaussian")
     with pytest.raises(UsageError, match="runs apart"):
         epsilon_of([step, slices], 1e-5)
     with pytest.raises(UsageError, match="runs apart"):
-        epsilon_of([step, Event(name="c", kind="exponential", sensitivity=1.0, sigma=9.0)], 1e-5)
+        epsilon_of([step, ExponentialMechanismDpEvent(name="c", sensitivity=1.0, sigma=9.0)], 1e-5)
     with pytest.raises(ValueError, match="not Gaussian"):
-        _ = step.mu2
+        total_mu([step])
     with pytest.raises(ValueError, match="rate"):
-        Event(name="a", sensitivity=1.0, sigma=2.0, rate=0.02)
+        event({"name": "a", "sensitivity": 1.0, "sigma": 2.0, "rate": 0.02})
     assert "loss distributions" in accountant([step])
-    assert Event.read(step.plain()) == step
+    assert event(step.plain()) == step
 
 
 def test_noise_from_the_table_is_precise_enough_for_any_training():
     """A thousand steps of 100,000 weights at epsilon 8 take less than a millionth of delta's reserve."""
-    step = Event(name="a", kind=SAMPLED, sensitivity=1.0, sigma=1.0, rate=0.02, count=1000)
+    step = PoissonSampledDpEvent(name="a", sensitivity=1.0, sigma=1.0, rate=0.02, count=1000)
     more, lost = imprecision(step, cells=100_000, epsilon=8.0, delta=1e-5)
     assert more == 0
     assert lost < 1e-6 * 0.02 * 1e-5

@@ -1,0 +1,27 @@
+"""Which epsilon and delta are a privacy guarantee that can be computed exactly."""
+
+from synth.errors import UsageError
+
+MOST_EPSILON = 1e6  # far below, nothing is protected any more
+LEAST_EPSILON, LEAST_DELTA = 1e-4, 1e-20  # below these the inverses of the profiles lose their exactness
+
+
+def check(epsilon: float, delta: float) -> None:
+    """Refuses an epsilon or delta that is no privacy guarantee. Errors: UsageError."""
+    if not (isinstance(epsilon, int | float) and 0 < epsilon <= MOST_EPSILON):
+        raise UsageError(
+            f"epsilon {_short(epsilon)} is not a finite number above 0 and at most {MOST_EPSILON:g}; 0.1 to 10 is usual"
+        )
+    if epsilon < LEAST_EPSILON:
+        raise UsageError(
+            f"epsilon {epsilon} is below {LEAST_EPSILON:g}, the least that is computed exactly; 0.1 to 10 is usual"
+        )
+    if not (isinstance(delta, int | float) and 0 < delta < 1):
+        raise UsageError(f"delta {_short(delta)} must lie between 0 and 1; 1e-5 or less is usual")
+    if delta < LEAST_DELTA:
+        raise UsageError(f"delta {delta} is below {LEAST_DELTA:g}, the least that is computed exactly; 1e-9 is small")
+
+
+def _short(value: object) -> str:
+    """A figure in a message: an integer may have thousands of digits, which no one may want to turn into text."""
+    return "beyond any float" if isinstance(value, int) and abs(value) >= 1 << 64 else str(value)

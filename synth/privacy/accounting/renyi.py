@@ -1,0 +1,48 @@
+"""The accountant of zero-concentrated privacy, for runs in which some event has no better law than a Renyi bound."""
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from synth.errors import UsageError
+from synth.privacy.accounting import zcdp
+from synth.privacy.accounting.events import Event, ExponentialMechanismDpEvent, GaussianDpEvent, ZCDpEvent
+from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY, with_reserve
+from synth.privacy.accounting.guarantee import check
+
+
+@singledispatch
+def rho_of(event: Event) -> float:  # noqa: ARG001
+    """What an event adds to rho. Errors: UsageError where it has none."""
+    raise UsageError(
+        "slices and samples are not composed with a choice or another library's answer; ask them in runs apart"
+    )
+
+
+@rho_of.register
+def _(event: GaussianDpEvent) -> float:
+    return event.count * event.ratio**2 / 2
+
+
+@rho_of.register(ZCDpEvent)
+@rho_of.register(ExponentialMechanismDpEvent)
+def _(event: ZCDpEvent | ExponentialMechanismDpEvent) -> float:
+    return event.rho
+
+
+def epsilon(events: Sequence[Event], delta: float) -> float:
+    """Epsilon of all the events through their rho, the reserves included, rounded up. Errors: UsageError."""
+    return with_reserve(zcdp.epsilon_of_rho(sum(rho_of(e) for e in events), delta * (1 - DELTA_RESERVE)))
+
+
+def calibrate_rho(epsilon: float, delta: float, *, beside: float = 0.0) -> float:
+    """The largest rho that a run may spend when a part of it is zero-concentrated only, rounded down; 0 if none.
+
+    Gaussian questions count with half their mu**2. ``beside``: mu of what the run's other doors may ask.
+
+    >>> round(calibrate_rho(1.0, 1e-5), 4)
+    0.0305
+    """
+    check(epsilon, delta)
+    target = epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY)
+    whole = zcdp.rho_of_epsilon(target, delta * (1 - DELTA_RESERVE)) * (1 - SAFETY)
+    return max(whole - beside**2 / 2, 0.0)

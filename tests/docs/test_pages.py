@@ -1,0 +1,59 @@
+"""Pages: every link and anchor leads somewhere, every page stands in the index, lines are short."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "data").glob("*.md"),
+         *(ROOT / "synth").rglob("*.md")]  # fmt: skip
+LINK = re.compile(r"\]\(([^)\s:#]*)(?:#([^)\s]*))?\)")
+LONGEST = 120
+
+
+def prose(page: Path) -> list[tuple[int, str]]:
+    """Numbered lines outside of tables, code and lines that are one picture or end in a link."""
+    kept, fenced = [], False
+    for number, line in enumerate(page.read_text().splitlines(), start=1):
+        fenced ^= line.startswith("```")
+        if not (fenced or line.startswith(("|", "    ", "```", "!["))):
+            kept.append((number, line))
+    return kept
+
+
+def anchors(page: Path) -> set[str]:
+    """What a page's headings are called in links, as by GitHub and by the site alike."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", h.lower().strip())) for h in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_link_and_anchor_leads_somewhere(page):
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.S)
+    for target, anchor in LINK.findall(text):
+        place = (page.parent / target).resolve() if target else page
+        assert place.exists(), f"{page.name}: {target}"
+        assert place.is_relative_to(ROOT), f"{page.name}: {target} leads out of the repository"
+        if anchor:
+            assert anchor in anchors(place), f"{page.name}: {target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_lines_are_at_most_120_characters(page):
+    long = [n for n, line in prose(page) if len(re.sub(r"\]\([^)]*\)", "]", line)) > LONGEST]
+    assert not long, f"{page.relative_to(ROOT)}: lines {long}"
+
+
+def test_every_page_stands_in_the_index():
+    """By itself, or by its folder's first page; the site's navigation is made from this index."""
+    index = (ROOT / "docs" / "README.md").read_text()
+    named = {(ROOT / "docs" / t).resolve() for t, _ in LINK.findall(index) if t}
+    folders = {p.parent for p in named} - {ROOT, ROOT / "docs"}
+    missing = [p for p in PAGES if p not in named and p.parent not in folders]
+    assert {str(p.relative_to(ROOT)) for p in missing} == {"README.md", "docs/README.md"}
+
+
+def test_the_index_speaks_to_each_reader():
+    heads = re.findall(r"^## (.*)$", (ROOT / "docs" / "README.md").read_text(), re.M)
+    assert heads == ["Steward", "Programmer", "Auditor", "Administrator"]
