@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from docs_figures_audit import shown
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -92,44 +94,6 @@ def capacity() -> Iterator[dict[str, Any]]:
             yield noise_audit(name, epsilon=epsilon, draws=400_000).plain()
 
 
-def shown(part: str, rows: list[dict[str, Any]]) -> str:
-    """The part as a Markdown table."""
-    heads = {
-        "planted": "| fault | violated at 95 % | mu at least | claimed | seen by | sound run violated |",
-        "mechanisms": "| mechanism | epsilon | mu / claimed | epsilon implied | violated | with half the noise |",
-        "methods": "| method | epsilon | draws | mu of outputs at least | claimed | epsilon at 1e-2 at least | claimed "
-                   "| mu of tables at least | violated |",
-        "capacity": "| noise | epsilon | linear, exact | linear | polynomial | kernel | ReLU | unrestricted |",
-    }  # fmt: skip
-    head = heads[part]
-    return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *(_line(part, r) for r in rows)])
-
-
-def _line(part: str, r: dict[str, Any]) -> str:
-    def yes(flag: bool) -> str:
-        return "yes" if flag else "no"
-
-    def number(value: float | None) -> str:
-        return "-" if value is None else f"{value:.3f}"
-
-    if part == "planted":
-        claim = r["faulty"]["claim"]["mu"]
-        cells = [r["fault"], yes(r["faulty"]["violated"]), number(r["faulty"]["mu"]), number(claim),
-                 r["faulty"]["attack"], yes(r["sound"]["violated"])]  # fmt: skip
-    elif part == "mechanisms":
-        cells = [r["mechanism"], f"{r['epsilon']:g}", number(r["mu"] / r["mu_claimed"]),
-                 number(r["epsilon_implied"]), yes(r["violated"]), yes(r["half_noise_violated"])]  # fmt: skip
-    elif part == "methods":
-        o, t = r["outputs"], r["tables"]
-        cells = [r["method"], f"{r['epsilon']:g}", f"{o['draws']:,}", number(o["mu"]), number(o["claim"]["mu"]),
-                 number(o["epsilon"]), number(o["claimed_at_audit_delta"]), number(t["mu"] if t else None),
-                 yes(r["violated"])]  # fmt: skip
-    else:
-        cells = [r["mechanism"], f"{r['epsilon']:g}", number(r["closed"]["linear"]),
-                 *(number(a["bound"]) for a in r["attackers"]), number(r["ceiling"])]  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
-
-
 def keep(path: Path, part: str, rows: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
     """Writes the part's figures; methods that were not asked for, or not yet, keep those they had."""
     held = json.loads(path.read_text()) if path.exists() else {}
@@ -155,7 +119,7 @@ def main() -> None:
         started, rows, kept = time.perf_counter(), [], []
         for row in made[part]():
             rows.append(row)
-            print(_line(part, row), flush=True)
+            print(shown(part, [row]).splitlines()[-1], flush=True)
             kept = keep(options.json, part, rows, time.perf_counter() - started)
         print(f"\n{part}\n\n{shown(part, kept)}\n", flush=True)
 

@@ -17,6 +17,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from docs_figures_audit import shown
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -29,8 +31,6 @@ RELATIONS = ("add_remove", "replace_one")
 SHARE = 1 - 1e-3 / len(standard())
 ROWS = 28  # of the table of sound runs, at most
 IN_POSTGRES = in_engine("postgres://localhost/").name
-PLANTED = "| fault | contradicted | canary | seen by | distance at least | claimed | noise / claimed |"
-SOUND = "| relation | canary | table | contradicted | noise / claimed | distance at least | claimed |"
 Row = dict[str, Any]
 
 
@@ -60,38 +60,6 @@ def sound_ones() -> list[str]:
     return [*(c.name for c in standard()), *([IN_POSTGRES] if there else [])]
 
 
-def planted(rows: list[Row]) -> str:
-    """The planted faults as a Markdown table."""
-    cells = []
-    for r in rows:
-        m = r["moments"] or {"noise_found": None, "mu": None}
-        cells.append([r["fault"], "yes" if r["violated"] else "no", r["canary"], _short(r["seen_by"]), _figure(m["mu"]),
-                      _figure(r["mu_claimed"]), _figure(m["noise_found"])])  # fmt: skip
-    return _markdown(PLANTED, cells)
-
-
-def sound(rows: list[Row]) -> str:
-    """The sound runs as a Markdown table."""
-    cells = []
-    for r in rows:
-        m = r["moments"] or {"noise_found": None, "mu": None}
-        cells.append([r["relation"], r["name"], r["kind"], "yes" if r["violated"] else "no", _figure(m["noise_found"]),
-                      _figure(m["mu"]), _figure(r["finding"]["claim"]["mu"])])  # fmt: skip
-    return _markdown(SOUND, cells)
-
-
-def _short(told: str) -> str:
-    return told.replace("|", "/").replace("\n", " ")
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _markdown(head: str, rows: list[list[str]]) -> str:
-    return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *(f"| {' | '.join(r)} |" for r in rows)])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=2)
@@ -103,18 +71,18 @@ def main() -> None:
     begun = options.json.with_suffix(".part")  # rows of a call that did not come to its end
     rows = {} if options.fresh or not begun.exists() else json.loads(begun.read_text())
     through = [(r, n) for r in options.relations.split(",") for n in sound_ones()]
-    work = {"faults": (faulty, list(FAULTS), planted), "sound": (unspoilt, through, sound)}
+    work = {"faults": (faulty, list(FAULTS), "whole"), "sound": (unspoilt, through, "whole-sound")}
     started = time.perf_counter()
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for part in options.parts.split(","):
-            job, todo, shown = work[part]
+            job, todo, table = work[part]
             for key in (str(t) for t in todo if str(t) in rows):
-                print(shown([rows[key]]).splitlines()[-1], "(measured before)")
+                print(shown(table, [rows[key]]).splitlines()[-1], "(measured before)")
             for task, row in zip(left := [t for t in todo if str(t) not in rows], pool.map(job, left), strict=True):  # type: ignore[arg-type]
                 rows[str(task)] = row
-                print(shown([row]).splitlines()[-1], flush=True)
+                print(shown(table, [row]).splitlines()[-1], flush=True)
                 begun.write_text(json.dumps(rows, indent=1) + "\n")
-            print(f"\n{part}\n\n{shown([rows[str(t)] for t in todo])}\n", flush=True)
+            print(f"\n{part}\n\n{shown(table, [rows[str(t)] for t in todo])}\n", flush=True)
     kept = json.loads(options.json.read_text()) if options.json.exists() else {}
     kept |= {part: [rows[str(t)] for t in work[part][1]] for part in options.parts.split(",")}
     options.json.write_text(json.dumps(kept, indent=1) + "\n")

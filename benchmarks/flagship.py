@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from markdown_tables import means
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -118,20 +119,9 @@ def one(folder: Path, epsilon: float, method: str, seed: int) -> dict:
 
 
 def markdown(rows: list[dict]) -> str:
-    names = [*SCORES, "seconds", "peak_mib"]
-    lines = ["| table | epsilon | method | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 3)]
-    frame = pd.DataFrame(rows)
-    for key, group in frame.groupby(["table", "epsilon", "method"], sort=False):
-        cells = []
-        for name in names:
-            if name not in group or group[name].isna().all():
-                cells.append("-")
-            else:
-                values = group[name].astype(float)
-                digits = 1 if name == "seconds" else 0 if name == "peak_mib" else 4
-                cells.append(f"{values.mean():.{digits}f} ± {(values - values.mean()).abs().max():.{digits}f}")
-        lines.append("| " + " | ".join([*map(str, key), *cells]) + " |")
-    return "\n".join(lines)
+    """Means over seeds, with the largest difference from the mean."""
+    columns = {n: (n, 4) for n in SCORES} | {"seconds": ("seconds", 1), "peak_mib": ("peak_mib", 0)}
+    return means(rows, ("table", "epsilon", "method"), columns, spread=True)
 
 
 def main() -> None:

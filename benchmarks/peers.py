@@ -25,6 +25,7 @@ from pathlib import Path
 import figures
 import pandas as pd
 from flagship import ROOT, SHARED, TABLES, _halves, call
+from markdown_tables import means
 
 SYNTH = (sys.executable, "-m", "synth")
 RESULTS = ROOT / "benchmarks" / "results" / "peers.json"
@@ -102,22 +103,14 @@ def floor(folder: Path, table: str) -> dict:
 
 def markdown(rows: list[dict]) -> str:
     """Means over seeds, a line for each table, epsilon, method and options; failures with their reason below."""
-    names = [*SCORES, "seconds"]
-    lines = ["| table | epsilon | method | runs | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 4)]
-    frame = pd.DataFrame([r for r in rows if "failed" not in r])
-    place = [frame["epsilon"].fillna(0.0), frame["method"].map({m: i for i, m in enumerate([FLOOR, *ORDER])})]
-    first = frame["table"].map({t: i for i, t in enumerate(frame["table"].unique())})
-    frame = frame.assign(table_at=first, epsilon_at=place[0], method_at=place[1].fillna(99.0))
-    frame = frame.sort_values(["table_at", "epsilon_at", "method_at", "options", "seed"], kind="stable")
-    frame["epsilon"] = frame["epsilon"].map(lambda e: "-" if pd.isna(e) else f"{e:g}")
-    for (table, epsilon, method, options), group in frame.groupby(list(CELL[:4]), sort=False):
-        means = {n: group[n].astype(float).mean() if n in group else float("nan") for n in names}
-        cells = [
-            "-" if pd.isna(m) else f"{m:.1f}" if n == "seconds" else f"{m:.4f}" for n, m in means.items()
-        ]  # fmt: skip
-        lines.append(f"| {table} | {epsilon} | {method} {options} | {len(group)} | " + " | ".join(cells) + " |")
-    failed = [f"- {r['table']}, epsilon {r['epsilon']:g}, {r['method']} {r['options']}: {r['failed']}" for r in rows if "failed" in r]  # fmt: skip  # noqa: E501
-    return "\n".join([*lines, *([""] if failed else []), *failed])
+    tables = list(dict.fromkeys(r["table"] for r in rows))
+    order = {m: i for i, m in enumerate([FLOOR, *ORDER])}
+    columns = {n: (n, 4) for n in SCORES} | {"seconds": ("seconds", 1)}
+    made = means([r for r in rows if "failed" not in r], CELL[:4], columns, runs="runs",
+                 order=lambda key: (tables.index(key[0]), key[1] or 0.0, order.get(key[2], 99), key[3]))  # fmt: skip
+    failed = [f"- {r['table']}, epsilon {r['epsilon']:g}, {r['method']} {r['options']}: {r['failed']}"
+              for r in rows if "failed" in r]  # fmt: skip
+    return "\n".join([made, *([""] if failed else []), *failed])
 
 
 def picture(rows: list[dict], table: str, results: Path) -> None:

@@ -21,8 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import flagship
-import numpy as np
 import pandas as pd
+from markdown_tables import means
 
 from synth.generators import GENERATORS
 from synth.privacy.accounting.slice_profile import slice_sigma, theorem_1
@@ -136,13 +136,8 @@ def coordinates(schema: Path) -> int:
 
 
 def markdown(rows: list[dict], first: list[str]) -> str:
-    lines = ["| " + " | ".join([*first, *SCORES, "seconds"]) + " |", "|" + "---|" * (len(first) + len(SCORES) + 1)]
-    for key, group in pd.DataFrame(rows).groupby(first, sort=False):
-        names = key if isinstance(key, tuple) else (key,)
-        means = [group[s].astype(float).mean() for s in SCORES]
-        cells = ["-" if np.isnan(m) else f"{m:.3f}" for m in means]
-        lines.append("| " + " | ".join([*map(str, names), *cells, f"{group['seconds'].mean():.1f}"]) + " |")
-    return "\n".join(lines)
+    """Means over seeds."""
+    return means(rows, first, {n: (n, 3) for n in SCORES} | {"seconds": ("seconds", 1)}, runs="runs")
 
 
 def plan(given: argparse.Namespace, schema: Path, epsilon: float) -> list[tuple[str, str, dict, float]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from flagship import ROOT, SHARED, TABLES, call, read
+from markdown_tables import means
 
 SYNTH = (sys.executable, "-m", "synth")
 
@@ -197,16 +198,10 @@ def markdown(rows: list[dict]) -> str:
     """One table a part: means over seeds, and the largest difference from the mean."""
     out = []
     for part in dict.fromkeys(r["part"] for r in rows):
-        frame = pd.DataFrame([r for r in rows if r["part"] == part]).drop(columns="part")
-        names = [c for c in frame.columns if c != "what"]
-        out += [f"\n### {part}\n", "| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-        for what, group in frame.groupby("what", sort=False):
-            cells = []
-            for name in names:
-                digits = 1 if "seconds" in name else 0 if name in ("rows", "peak_mib") else 4
-                spread = (group[name] - group[name].mean()).abs().max()
-                cells.append(f"{group[name].mean():.{digits}f}" + (f" ± {spread:.{digits}f}" if len(group) > 1 else ""))
-            out.append(f"| {what} | " + " | ".join(cells) + " |")
+        mine = [r for r in rows if r["part"] == part]
+        names = [n for n in mine[0] if n not in ("part", "what")]
+        columns = {n: (n, 1 if "seconds" in n else 0 if n in ("rows", "peak_mib") else 4) for n in names}
+        out += [f"\n### {part}\n", means(mine, ("what",), columns, spread=True)]
     return "\n".join(out)
 
 

@@ -1,0 +1,96 @@
+"""Tables of docs/performance.md, from what rows.py, columns.py, draw.py and scaling.py wrote."""
+
+from collections.abc import Callable
+from math import comb, log10
+from typing import Any
+
+from markdown_tables import figure, table
+
+Kept = Callable[[str], Any]
+
+
+def power(rows: int) -> str:
+    """A row count as a power of ten where it is one."""
+    exponent = round(log10(rows))
+    return f"10^{exponent}" if rows == 10**exponent else f"{rows:,}"
+
+
+def counting(kept: Kept) -> str:
+    """Seconds of ours and of bare DuckDB, by the clock and by the processor."""
+    lines = []
+    for rows, found in kept("rows")["sizes"].items():
+        cells = [power(int(rows)), *_times(found["ours"]), figure(found["ours"]["peak_mib"], 0)]
+        for rival in ("group by", "groupings"):
+            cells += _times(found[rival]) if rival in found else ["-", "-"]
+        lines.append(cells)
+    heads = (
+        "rows",
+        "ours, s",
+        "processor",
+        "MiB",
+        "`GROUP BY` a pair, s",
+        "processor",
+        "grouping sets, s",
+        "processor",
+    )
+    return table(heads, lines)
+
+
+def _times(found: dict[str, float]) -> list[str]:
+    return [figure(found["seconds"], 1), figure(found["cpu_seconds"], 1)]
+
+
+def files(kept: Kept) -> str:
+    lines = [[f"{int(size) / 1000:g} GB", f"{r['rows']:,}", *_times(r), figure(r["peak_mib"], 0)]
+             for size, r in kept("rows_csv").items()]  # fmt: skip
+    return table(("CSV file", "rows", "`run` with `mixture`, s", "processor", "peak MiB"), lines)
+
+
+def persons(kept: Kept) -> str:
+    lines = [[power(int(rows)), f"{int(rows) // 3:,}", *_times(r), figure(r["peak_mib"], 0)]
+             for rows, r in kept("rows_persons").items()]  # fmt: skip
+    return table(("rows", "persons", "`run` with `mixture`, s", "processor", "peak MiB"), lines)
+
+
+STAGES = ("read", "measure", "fit", "sample", "write")
+
+
+def _stages(kept: Kept, name: str, over: str) -> str:
+    """Seconds of the clock, in brackets of the processor, of each stage and in all."""
+    found = kept(name)
+    lines = []
+    for r in found["runs"]:
+        clocks = [(r["stages"][s]["seconds"], r["stages"][s]["cpu_seconds"]) for s in STAGES]
+        told = [f"{wall:.1f} ({busy:.1f})" for wall, busy in [*clocks, tuple(map(sum, zip(*clocks, strict=True)))]]
+        size = power(r["rows"]) if over == "rows" else f"{r['columns']} ({comb(r['columns'], 2):,} pairs)"
+        lines.append([size, *told, figure(r["peak_mib"], 0)])
+    slopes = [f"{found['slopes'][s]['seconds']:.2f} ({found['slopes'][s]['cpu_seconds']:.2f})" for s in STAGES]
+    return table((over, *STAGES, "in all", "peak MiB"), [*lines, ["log-log slope", *slopes, "", ""]])
+
+
+def drawing(kept: Kept) -> str:
+    found = kept("draw_adult")
+    lines = []
+    for name, r in found["runs"].items():
+        rates = [figure(found["rows"] / r[clock], 0) for clock in ("seconds", "cpu_seconds")]
+        lines.append([*name.split(), *_times(r), *rates, figure(r["peak_mib"], 0)])
+    heads = ("drawn", "cores allowed", "seconds", "processor", "rows/s", "rows a second of processor", "peak MiB")
+    return table(heads, lines)
+
+
+def _scaling(kept: Kept, half: int) -> str:
+    from scaling import markdown
+
+    return markdown(kept("scaling")).split("\n\nLog-log slopes:\n\n")[half]
+
+
+TABLES: dict[str, Callable[[Kept], str]] = {
+    "counting": counting,
+    "files": files,
+    "persons": persons,
+    "columns": lambda kept: _stages(kept, "columns", "columns"),
+    "rows": lambda kept: _stages(kept, "columns_rows", "rows"),
+    "drawing": drawing,
+    "scaling": lambda kept: _scaling(kept, 0),
+    "slopes": lambda kept: _scaling(kept, 1),
+}

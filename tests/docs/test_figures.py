@@ -1,0 +1,42 @@
+"""Tables of figures: written by `make figures` from benchmarks/results, or marked as older with their command."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = re.compile(r"(?:^\|.*\n)+", re.M)
+WRITTEN = re.compile(r"<!-- figures: \S+ -->\n.*?<!-- end -->", re.S)
+OLDER = re.compile(r"^\*Older figures, printed anew by `[^`]+`\.\*$", re.M)
+NUMBER = re.compile(r"[-+~]?\d[\d.,]*(?: ?(?:s|ms|%|MiB|GB))?(?: ± [\d.,]+)?(?: \([-\d.]+\))?")
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+
+
+def test_the_tables_are_what_the_results_say():
+    """In a process of its own: the benchmarks' modules have plain names."""
+    command = [sys.executable, ROOT / "benchmarks" / "docs_figures.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def is_of_figures(table: str) -> bool:
+    """Whether most cells, the first column apart, are numbers."""
+    cells = [c.strip() for line in table.splitlines()[2:] for c in line.strip("|").split("|")[1:]]
+    return sum(bool(NUMBER.fullmatch(c)) for c in cells) > len(cells) / 2
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_table_of_figures_is_written_by_hand(page):
+    text = WRITTEN.sub("", page.read_text())
+    for found in TABLES.finditer(text):
+        if is_of_figures(found[0]):
+            after = text[found.end() :].lstrip("\n").split("\n\n")[0].strip().replace("\n", " ")
+            assert OLDER.match(after), f"{page.name}: {found[0].splitlines()[0]}"
+
+
+def test_a_table_of_figures_is_known_from_others():
+    assert is_of_figures("| a | b | c |\n|---|---|---|\n| x | 0.5 ± 0.1 | 1,024 |\n| y | - | 3.1 (2.9) |\n")
+    assert not is_of_figures("| option | default | meaning |\n|---|---|---|\n| rounds | 12 | how often |\n")
