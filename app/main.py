@@ -18,9 +18,7 @@ from app.table import owning, stored  # noqa: E402
 from synth.jobs.roles import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
-TO_THE_TOP = """<script>
-for (const after of [0, 200]) setTimeout(() => document.querySelector('[data-testid=stMain]')?.scrollTo(0, 0), after)
-</script>"""  # Streamlit leaves a new page scrolled now and then
+TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
 OPEN, LOCKED = ":material/radio_button_unchecked:", ":material/lock:"
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}

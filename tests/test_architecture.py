@@ -1,6 +1,7 @@
 """Imports point one way; privacy noise has one source. Read from the code itself, so a new arrow fails here."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,21 @@ def test_no_group_of_the_app_imports_one_above_it(path):
     below = set(GROUPS[: GROUPS.index(group) + 1]) - {"views"}  # no page imports another
     for name in (n.removeprefix("app.") for n in _all_imports(path) if n == "app" or n.startswith("app.")):
         assert name.split(".")[0] in below, f"app/{group} must not import app.{name}"
+
+
+def test_pages_are_made_by_templates_that_escape():
+    """No markup in code, nothing declared safe: what stands on a page went through a template, which escapes it."""
+    tag = re.compile(r"</[a-z]+>|(?<!P)<[a-z]+( [^>]*)?/?>")  # but for the names of groups in a pattern
+    for path in [*modules(), *(ROOT / "app").rglob("*.py")]:
+        tree = ast.parse(path.read_text())
+        bodies = [n.body for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+        told = {id(b[0].value) for b in bodies if b and isinstance(b[0], ast.Expr)}  # docstrings
+        texts = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        assert not [t.value for t in texts if id(t) not in told and tag.search(t.value)], path
+        trusted = "Markup(" in path.read_text() and path != ROOT / "synth" / "report" / "html.py"
+        assert not trusted, f"{path}: only report/html.py says what a template made"
+    for path in (ROOT / "synth" / "report" / "templates").iterdir():
+        assert not re.search(r"\|\s*safe|autoescape|<script", path.read_text()), path
 
 
 def test_the_command_line_needs_nothing_of_the_app():

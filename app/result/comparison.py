@@ -137,12 +137,12 @@ def _columns(found: Any) -> None:
     )
     one = found.one_way[name]
     st.altair_chart(charts.one_way(one), key="one_way")
-    if text := charts.missing(one):
+    if text := charts.rest(one):
         st.caption(frame.escape(text))
     st.caption(f"{100 * one.distance:.1f} % of the rows would have to change their value to make the two equal "
                f"(mean over all columns {100 * found.one_way_mean:.1f} %).")  # fmt: skip
-    if one.kind == "bars" and len(one.labels) > 30:
-        st.caption("The 30 commonest values are shown one by one.")
+    if one.pooled:
+        st.caption(f"The {len(one.chart().labels)} commonest values are shown one by one.")
     if one.kind != "bars":
         st.caption("The outermost bins take in the half percent of rows beyond them.")
 
@@ -157,6 +157,8 @@ def _pairs(found: Any) -> None:
         f"the same population would show about {100 * found.pairs_by_chance:.1f} % by chance alone."
     )
     st.altair_chart(charts.pairs(found), key="pairs")
+    if left_out := len(names) - len(found.chart()[1]):
+        st.caption(f"{left_out} columns that differ less are left out.")
     st.caption("Darker is worse. The diagonal shows each column alone. Numbers are cut into 12 groups of equal size.")
     worst = found.worst_pair
     left, right = st.columns(2)

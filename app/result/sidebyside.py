@@ -76,11 +76,10 @@ def _released(job: jobs.Job) -> list[str]:
     """Mean distance to the run's own noisy counts, from its publishable report; a dash where it counted nothing."""
     page = job.path / "publishable.html"
     told: Path = page.with_suffix(".json")
-    if not told.exists():
+    if not told.exists() or "means" not in (found := json.loads(told.read_text(encoding="utf-8"))):
         work.answer("report", str(runs.release(job)), "--publishable", "--out", str(page), "--json")
-    found = json.loads(told.read_text(encoding="utf-8"))
-    gaps = [[one["distance"] for one in found["one_way"].values()], [one["distance"] for one in found["two_way"]]]
-    return [f"{100 * sum(g) / len(g):.1f} %" if g else "-" for g in gaps]
+        found = json.loads(told.read_text(encoding="utf-8"))
+    return ["-" if mean is None else f"{100 * mean['distance']:.1f} %" for mean in found["means"].values()]
 
 
 def _scores(found: Any) -> list[str]:

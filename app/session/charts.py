@@ -18,14 +18,15 @@ SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a 
 
 def one_way(found: Any) -> Any:
     """Shares of one column in both tables: bars for categories, overlaid bins for numbers and dates."""
-    chart = _bars(found) if found.kind == "bars" else _bins(found)
+    shown = found.chart()
+    chart = _bars(shown) if shown.edges is None else _bins(shown, dates=found.kind == "dates")
     return chart.properties(title=_title(found.column), description=_told(found))
 
 
 def _told(found: Any) -> str:
     """The chart for whoever cannot see it: the commonest values with both shares, and the distance."""
-    top = sorted(zip(found.labels, found.real, found.synthetic, strict=True), key=lambda row: -row[1])[:3]
-    shares = "; ".join(f"{label}: {100 * r:.1f} % and {100 * s:.1f} %" for label, r, s in top)
+    commonest = found.chart().commonest(3)
+    shares = "; ".join(f"{label}: {100 * r:.1f} % and {100 * s:.1f} %" for label, r, s in commonest)
     return (
         f"Shares of the values of {found.column} in the real and the synthetic table. The commonest: {shares}. "
         f"{100 * found.distance:.1f} % of the rows differ. {MARK}."
@@ -36,109 +37,100 @@ def _title(text: str) -> alt.TitleParams:
     return alt.TitleParams(text=text, subtitle=MARK, anchor="start", subtitleColor="#c4601e")
 
 
-def _bars(found: Any) -> alt.Chart:
+def _bars(shown: Any) -> alt.Chart:
     parts = [
-        pd.DataFrame({"value": found.labels, "table": name, "share": shares})
-        for name, shares in ((REAL, found.real), (SYNTHETIC, found.synthetic))
+        pd.DataFrame({"value": shown.labels, "table": name, "share": shares})
+        for name, shares in ((REAL, shown.real), (SYNTHETIC, shown.synthetic))
     ]
     return (
         alt.Chart(pd.concat(parts))
         .mark_bar()
         .encode(
             x=alt.X("share:Q", title="share of rows", axis=alt.Axis(format="%")),
-            y=alt.Y("value:N", title=None, sort=list(found.labels), axis=alt.Axis(labelLimit=LABEL)),
+            y=alt.Y("value:N", title=None, sort=list(shown.labels), axis=alt.Axis(labelLimit=LABEL)),
             yOffset=alt.YOffset("table:N", sort=[REAL, SYNTHETIC]),
             color=alt.Color("table:N", scale=COLOURS, legend=LEGEND),
             tooltip=["value:N", "table:N", alt.Tooltip("share:Q", format=".2%")],
         )
-        .properties(height=26 * len(found.labels) + HEAD)
+        .properties(height=26 * len(shown.labels) + HEAD)
     )
 
 
-def _bins(found: Any) -> Any:
-    count = len(found.edges) - 1
-    edges = pd.to_datetime(found.edges, unit="s") if found.kind == "dates" else found.edges
+def _bins(shown: Any, *, dates: bool) -> Any:
+    edges = pd.to_datetime(shown.edges, unit="s") if dates else shown.edges
     bins = pd.DataFrame({
-        "from": edges[:-1], "to": edges[1:], "label": found.labels[:count], REAL: found.real[:count],
-        SYNTHETIC: found.synthetic[:count],
+        "from": edges[:-1], "to": edges[1:], "label": shown.labels, REAL: shown.real, SYNTHETIC: shown.synthetic,
     })  # fmt: skip
-    scale = "T" if found.kind == "dates" else "Q"
+    scale = "T" if dates else "Q"
     tips = [alt.Tooltip("label:N", title="values"), *(alt.Tooltip(f"{t}:Q", format=".2%") for t in (REAL, SYNTHETIC))]
     x = alt.X(f"from:{scale}", title=None, scale=alt.Scale(zero=False, nice=False))
     real = alt.Chart(bins).mark_bar(opacity=0.55, binSpacing=0).encode(
         x=x, x2="to", y=alt.Y(f"{REAL}:Q", title="share of rows", axis=alt.Axis(format="%")), y2=alt.datum(0),
         color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND), tooltip=tips,
     ).transform_calculate(kind=f"'{REAL}'")  # fmt: skip
-    ends = pd.DataFrame({
-        "from": edges, SYNTHETIC: np.append(found.synthetic[:count], found.synthetic[count - 1]),
-    })  # fmt: skip
+    ends = pd.DataFrame({"from": edges, SYNTHETIC: np.append(shown.synthetic, shown.synthetic[-1])})
     line = alt.Chart(ends).mark_line(interpolate="step-after", strokeWidth=2.5).encode(
         x=x, y=f"{SYNTHETIC}:Q", color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND),
     ).transform_calculate(kind=f"'{SYNTHETIC}'")  # fmt: skip
     return alt.layer(real, line).properties(height=340)
 
 
-def missing(found: Any) -> str:
-    """Shares of a number's missing codes, in words; empty where it has none."""
-    if found.edges is None or len(found.labels) == len(found.edges) - 1:
-        return ""
-    first = len(found.edges) - 1
-    parts = [
+def rest(found: Any) -> str:
+    """Shares of what is not drawn (missing codes of a number, the rarer categories), in words; empty where all is."""
+    return "; ".join(
         f"{label}: {100 * r:.1f} % of the real rows, {100 * s:.1f} % of the synthetic"
-        for label, r, s in zip(found.labels[first:], found.real[first:], found.synthetic[first:], strict=True)
-    ]
-    return "; ".join(parts)
+        for label, r, s in found.chart().rest
+    )
 
 
 def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
     """Shares of two columns together in one of the tables, on a scale that both tables share."""
-    shares = found.real if table == REAL else found.synthetic
-    top = float(max(found.real.max(), found.synthetic.max()))
-    cells = _long(shares, found.rows, found.columns)
-    return (
-        alt.Chart(cells)
-        .mark_rect()
-        .encode(
-            x=alt.X("column:N", title=names[1], sort=list(found.columns), axis=_slanted()),
-            y=alt.Y("row:N", title=names[0], sort=list(found.rows), axis=_upright()),
-            color=alt.Color("share:Q", title="share of rows", scale=_heat(top, power=0.5), legend=_ramp("%")),
-            tooltip=[alt.Tooltip("row:N", title=names[0]), alt.Tooltip("column:N", title=names[1]),
-                     alt.Tooltip("share:Q", format=".2%")],
-        )
-        .properties(
-            title=_title(f"{table} table"), height=22 * len(found.rows) + HEAD + SLANTED,
-            description=f"Shares of {names[0]} with {names[1]} in the {table} table; the largest is {_largest(cells)}. "
-            f"{100 * found.distance:.1f} % of the rows differ between the tables. {MARK}.",
-        )
+    shown = found.charts()[table]
+    chart = _matrix(shown, power=0.5).encode(
+        x=alt.X("column:N", title=names[1], sort=list(shown.columns), axis=_slanted()),
+        y=alt.Y("row:N", title=names[0], sort=list(shown.rows), axis=_upright()),
+        tooltip=[alt.Tooltip("row:N", title=names[0]), alt.Tooltip("column:N", title=names[1]),
+                 alt.Tooltip("share:Q", format=".2%")],
+    )  # fmt: skip
+    return chart.properties(
+        title=_title(f"{table} table"), height=22 * len(shown.rows) + HEAD + SLANTED,
+        description=f"Shares of {names[0]} with {names[1]} in the {table} table; the largest is {_largest(shown)}. "
+        f"{100 * found.distance:.1f} % of the rows differ between the tables. {MARK}.",
     )  # fmt: skip
 
 
 def pairs(found: Any) -> alt.Chart:
     """Distance of each pair of columns; a column's own distance on the diagonal."""
-    cells = _long(found.pairs, found.columns, found.columns)
-    top = max(0.05, float(found.pairs.max()))
+    shown, _ = found.chart()
     told = (
         f"Distance of each two columns between the real and the synthetic table, on average "
-        f"{100 * found.pairs_mean:.1f} % of rows; the worst is {_largest(cells)}. {MARK}."
+        f"{100 * found.pairs_mean:.1f} % of rows; the worst is {_largest(shown, outside=True)}. {MARK}."
     )
-    return (
-        alt.Chart(cells)
-        .mark_rect()
-        .encode(
-            x=alt.X("column:N", title=None, sort=list(found.columns), axis=_slanted()),
-            y=alt.Y("row:N", title=None, sort=list(found.columns), axis=_upright()),
-            color=alt.Color("share:Q", title="rows in the wrong place", scale=_heat(top), legend=_ramp("%")),
-            tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="distance", format=".1%")],
-        )
-        .properties(title=_title("Distance of pairs"), height=24 * len(found.columns) + HEAD + SLANTED,
-                    description=told)
-    )  # fmt: skip
+    chart = _matrix(shown, words="rows in the wrong place").encode(
+        x=alt.X("column:N", title=None, sort=list(shown.columns), axis=_slanted()),
+        y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=_upright()),
+        tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="distance", format=".1%")],
+    )
+    return chart.properties(
+        title=_title("Distance of pairs"), height=24 * len(shown.rows) + HEAD + SLANTED, description=told
+    )
 
 
-def _largest(cells: pd.DataFrame) -> str:
+def _largest(shown: Any, *, outside: bool = False) -> str:
     """The largest cell of a heat map in words."""
-    most = cells.loc[cells["share"].idxmax()]
-    return f"{most['row']} with {most['column']}, {100 * most['share']:.1f} %"
+    row, column, share = shown.strongest(outside=outside)
+    return f"{row} with {column}, {100 * share:.1f} %"
+
+
+def _matrix(shown: Any, *, words: str = "share of rows", power: float = 1.0) -> alt.Chart:
+    """The cells of a heat map, without its axes."""
+    cells = pd.DataFrame({
+        "row": np.repeat(shown.rows, len(shown.columns)), "column": np.tile(shown.columns, len(shown.rows)),
+        "share": shown.values.ravel(),
+    })  # fmt: skip
+    scale = alt.Scale(type="pow", exponent=power, domain=[0, shown.top], range=["#f3f0ea", "#e0762f", "#6d2405"])
+    ramp = alt.Legend(orient="top", format="%", gradientLength=160, direction="horizontal")
+    return alt.Chart(cells).mark_rect().encode(color=alt.Color("share:Q", title=words, scale=scale, legend=ramp))
 
 
 def _slanted() -> alt.Axis:
@@ -147,20 +139,6 @@ def _slanted() -> alt.Axis:
 
 def _upright() -> alt.Axis:
     return alt.Axis(labelLimit=110, labelOverlap=False)
-
-
-def _heat(top: float, *, power: float = 1.0) -> alt.Scale:
-    return alt.Scale(type="pow", exponent=power, domain=[0, top], range=["#f3f0ea", "#e0762f", "#6d2405"])
-
-
-def _ramp(form: str) -> alt.Legend:
-    return alt.Legend(orient="top", format=form, gradientLength=160, direction="horizontal")
-
-
-def _long(shares: np.ndarray, rows: tuple[str, ...], columns: tuple[str, ...]) -> pd.DataFrame:
-    return pd.DataFrame({
-        "row": np.repeat(rows, len(columns)), "column": np.tile(columns, len(rows)), "share": shares.ravel(),
-    })  # fmt: skip
 
 
 def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from synth.errors import UsageError
+from synth.evaluate import chart_data
+from synth.evaluate.chart_data import Matrix, Shares
 from synth.evaluate.quality import Quality, measure
 from synth.evaluate.read_sample import Sample, read
 from synth.schema import grouping
@@ -39,6 +41,10 @@ class OneWay:
         """Whether the last label stands for all categories that are not shown one by one."""
         return self.kind == "bars" and len(self.labels) > grouping.BARS
 
+    def chart(self) -> Shares:
+        """What a chart of the column shows."""
+        return Shares.of(self.labels, self.real, self.synthetic, edges=self.edges, pooled=self.pooled)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoWay:
@@ -49,6 +55,10 @@ class TwoWay:
     real: np.ndarray = field(repr=False)
     synthetic: np.ndarray = field(repr=False)
     distance: float = field(repr=False)
+
+    def charts(self) -> dict[str, Matrix]:
+        """What charts of both tables and of their difference show, by name."""
+        return chart_data.joint(self.rows, self.columns, self.real, self.synthetic)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,6 +101,10 @@ class Comparison:
             return None
         i, j = np.unravel_index(np.argmax(np.triu(self.pairs, 1)), self.pairs.shape)
         return self.columns[int(i)], self.columns[max(int(j), 1)]
+
+    def chart(self) -> tuple[Matrix, np.ndarray]:
+        """What a chart of all pairs shows, and the positions of the columns in it."""
+        return chart_data.distances(self.columns, self.pairs)
 
     def two_way(self, first: str, second: str) -> TwoWay:
         """The joint table of two columns. Errors: UsageError for a name that was not compared."""

@@ -13,6 +13,7 @@ from synth.release.card.statements import UNCOVERED, complete, deployment, regis
 from synth.release.card.verify import load
 from synth.report import html
 
+SEEDED = "Made with seeded noise: protects nothing"
 Rows = list[tuple[str, str]]
 MECHANISM_HEAD = ("purpose", "mechanism", "sensitivity", "noise", "count")
 
@@ -21,26 +22,13 @@ MECHANISM_HEAD = ("purpose", "mechanism", "sensitivity", "noise", "count")
 def render_html(card: Mapping[str, Any]) -> str:
     """The card as one page that needs no network."""
     about = complete(card)
-    mark = (
-        UNCOVERED
-        if uncovered(about)
-        else "Made with seeded noise: protects nothing"
-        if not about["exportable"]
-        else None
-    )
-    told = [html.section(title, html.facts(rows)) for title, rows in _parts(about)]
-    head = html.grid([
-        html.number("Epsilon", f"{about['epsilon']:g}", f"derived from the mechanisms: {about['epsilon_derived']:.6g}"),
-        html.number("Delta", f"{about['delta']:g}", "probability that epsilon does not bound the loss"),
-        html.number("In odds", f"{100 * odds(about['epsilon']):.3g} %", about["meaning"]),
-    ])  # fmt: skip
-    tables = [
-        html.section("Mechanisms", html.table(MECHANISM_HEAD, _by_purpose(about), words=(0, 1)),
-                     html.details("Every mechanism", html.table(MECHANISM_HEAD, _mechanisms(about), words=(0, 1)))),
-        html.section("Where the budget went", html.table(("purpose", "share of the noise budget"), _shares(about))),
-        html.section("What the guarantee does not say", *(html.text(h) for h in about["hazards"])),
-    ]  # fmt: skip
-    return html.page("Release card", head, *told, *tables, mark=mark)
+    mark = UNCOVERED if uncovered(about) else None if about["exportable"] else SEEDED
+    return html.render(
+        "card.html", title="Release card", mark=mark, about=about, odds=odds(about["epsilon"]),
+        parts=list(_parts(about)), head=MECHANISM_HEAD,
+        purposes=_by_purpose(about),
+        mechanisms=_mechanisms(about), shares=_shares(about),
+    )  # fmt: skip
 
 
 @reading("card", "card")
@@ -51,7 +39,7 @@ def render_markdown(card: Mapping[str, Any]) -> str:
     if uncovered(about):
         lines += [f"**{UNCOVERED}**", ""]
     if not about["exportable"]:
-        lines += ["**Made with seeded noise: protects nothing**", ""]
+        lines += [f"**{SEEDED}**", ""]
     for title, rows in _parts(about):
         lines += [f"## {title}", "", "| | |", "|---|---|"]
         lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in rows] + [""]

@@ -1,37 +1,47 @@
 """Statistics that were asked for by name and paid for, as a section of the publishable report."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from synth.report.html import details, facts, section, table, text
 
-SHOWN = 30  # cells of a table that are in sight at once
+@dataclass(frozen=True, kw_only=True)
+class CountTable:
+    """Counts of one or more columns' values: the table's head, and a row for each cell."""
 
-
-def statistics_section(found: Mapping[str, Any]) -> str:
-    """Values with their intervals, and what they cost beside the release. ``found``: as ``statistics_file.load``."""
-    card, level = found["card"], f"{100 * found['level']:.0f} % interval"
-    single = [s for s in found["statistics"] if s["kind"] != "count"]
-    parts = [text("Answers about the source table itself, each paid for; they come from a spend of their own, which "
-                  "adds to the release's. Intervals are for the privacy noise alone."),
-             facts([("dataset", card.get("dataset") or "not named"),
-                    ("guarantee", f"epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}"),
-                    ("unit", card.get("unit")), ("ledger entry", _entry(card))])]  # fmt: skip
-    if single:
-        rows = [[_named(s), s["value"], f"{s['low']} to {s['high']}"] for s in single]
-        parts.append(table(["statistic", "value", level], rows))
-    for counted in (s for s in found["statistics"] if s["kind"] == "count"):
-        rows = [[", ".join(c["values"]), f"{c['count']:,}"] for c in counted["cells"]]
-        head = [" and ".join(counted["columns"]), f"rows, give or take {counted['half']:,.1f} ({level})"]
-        parts.append(table(head, rows[:SHOWN]))
-        if len(rows) > SHOWN:
-            parts.append(details(f"{len(rows) - SHOWN} more", table(head, rows[SHOWN:])))
-    return section("Further statistics", *parts)
+    head: tuple[str, str]
+    rows: list[tuple[str, str]]
 
 
-def together(card: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """The guarantee of release and statistics in one line: sums, which hold whatever was asked in sight of what."""
-    other = found["card"]
+@dataclass(frozen=True, kw_only=True)
+class Paid:
+    """What the section shows. ``card``: of the statistics; ``together``: their guarantee with the release's."""
+
+    card: Mapping[str, Any]
+    together: str
+    entry: str
+    interval: str
+    single: list[tuple[str, Any, str]]
+    tables: list[CountTable]
+
+
+def section(found: Mapping[str, Any], about: Mapping[str, Any]) -> Paid:
+    """Statistics as ``statistics_file.load`` gives them, beside a release with the card ``about``."""
+    interval, asked = f"{100 * found['level']:.0f} % interval", found["statistics"]
+    return Paid(
+        card=found["card"], together=_together(about, found["card"]), entry=_entry(found["card"]), interval=interval,
+        single=[(_named(s), s["value"], f"{s['low']} to {s['high']}") for s in asked if s["kind"] != "count"],
+        tables=[_counts(s, interval) for s in asked if s["kind"] == "count"],
+    )  # fmt: skip
+
+
+def _counts(counted: Mapping[str, Any], interval: str) -> CountTable:
+    head = (" and ".join(counted["columns"]), f"rows, give or take {counted['half']:,.1f} ({interval})")
+    return CountTable(head=head, rows=[(", ".join(c["values"]), f"{c['count']:,}") for c in counted["cells"]])
+
+
+def _together(card: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The guarantee of both in one line: sums, which hold whatever was asked in sight of what."""
     epsilon, delta = card["epsilon"] + other["epsilon"], card["delta"] + other["delta"]
     return f"epsilon {epsilon:g}, delta {delta:g}, {card['relation']}"
 

@@ -1,5 +1,6 @@
 """The publishable report: figures of the release alone, intervals that cover, and honest words where there are none."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Margin
 from synth.release import folder
 from synth.report import publish, publishable
 from synth.report.noisy_tables import NoisyTable, agreement, tables, total
+from synth.schema import table as schemas
 
 
 def test_the_page_needs_nothing_but_itself_and_costs_nothing(release, tmp_path):
@@ -95,6 +97,24 @@ def test_a_release_without_counts_says_so(release):
     text = publishable.render(found, schema=stored.setting.schema, about=stored.card)
     check(text)
     assert "released embedding, not tables of counts" in text
+
+
+def test_texts_are_escaped_wherever_they_stand(release):
+    """Names of columns and values, of the dataset, of statistics: none of them becomes a part of the page."""
+    evil = "<script>alert(1)</script>"
+    stored, found = folder.load_release(release[0]), publish.gather(release[0])
+    plain = json.loads(json.dumps(json.loads(stored.setting.schema.to_json())).replace("sex", evil))
+    plain["columns"][evil]["categories"] = [evil, "'\"&"][: len(plain["columns"][evil]["categories"])]
+    shown = dataclasses.replace(found, one_way={n.replace("sex", evil): s for n, s in found.one_way.items()},
+                                two_way={(evil, b): s for (_, b), s in found.two_way.items()})  # fmt: skip
+    counted = {"kind": "count", "columns": [evil], "half": 1.0, "cells": [{"values": [evil], "count": 1}] * 40}
+    mean = {"kind": "mean", "columns": [evil], "value": 1, "low": 0, "high": 2}
+    card = {**stored.card, "dataset": evil, "meaning": evil, "unit": evil, "ledger_entry": {"number": evil}}
+    paid = {"card": card, "level": 0.95, "statistics": [counted, mean]}
+    text = publishable.render(shown, schema=schemas.parse(plain), about=card, paid=paid)
+    check(text)
+    assert text.count("&lt;script&gt;") > 50
+    assert "<script" not in text
 
 
 def test_the_command_is_free(command, release, tmp_path):
