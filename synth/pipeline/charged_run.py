@@ -180,12 +180,15 @@ class Paid:
         return rows
 
     def _mark(self, digest: bytes | None) -> None:
-        """Keeps a mark of the rows, by which they are known again before a later spend (sameness.py)."""
+        """Keeps a mark of the rows, by which they are known again before a later spend (same_rows.py).
+
+        One that no other is like where they cannot be compared: the number of rows must not decide about a line.
+        """
         assert self.line is not None
         digest = same_rows.mark(self.job.rows, self.book.row_key()) if digest is None else digest
-        if digest is not None:
-            apart = self.job.request.separate
-            self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest, apart=apart)
+        digest = same_rows.unlike(self.job.rows) if digest is None else digest
+        apart = self.job.request.separate
+        self.book.fingerprint(self.line.run, dataset=self.job.dataset, digest=digest, apart=apart)
 
     def _wide_rows(self) -> Mapping[str, Any]:
         """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids.

@@ -186,6 +186,21 @@ def test_rows_of_a_workbook_are_read_alone_in_a_crowd(tmp_path):
     check(in_workbook(tmp_path), rows, beside, pa.concat_tables([rows, beside]), schema)
 
 
+def test_whether_a_blank_row_of_a_workbook_is_one_is_decided_by_itself(tmp_path):
+    """Also in a sheet of one column, where a row below must not make rows of the blank ones above it."""
+    schema = Schema(columns={"t": SCHEMA.columns["t"]})
+
+    def place(cells: list) -> Place:
+        path = tmp_path / f"b{len(cells)}.xlsx"
+        book = openpyxl.Workbook()
+        for cell in ["t", *cells]:
+            book.active.append([cell])
+        book.save(path)
+        return place_of(path)
+
+    check(place, ["a", None, None], ["a"], ["a", None, None, "a"], schema)
+
+
 def objects(columns: dict[str, list]) -> pd.DataFrame:
     return pd.DataFrame({n: pd.Series(cells, dtype=object) for n, cells in columns.items()})
 
