@@ -12,7 +12,10 @@ LONGEST = 2000  # characters of a message: a name taken from a foreign file may 
 
 
 class SynthError(Exception):
-    """Base of all errors this library raises on purpose."""
+    """Base of all errors this library raises on purpose.
+
+    Privacy: public only: a message holds no value that stands only in the rows.
+    """
 
     exit_code = 1
 
@@ -23,13 +26,19 @@ class SynthError(Exception):
 
 
 class UsageError(SynthError):
-    """An option or argument is out of its range or does not fit the others; nothing was read or spent."""
+    """An option or argument is out of its range or does not fit the others; nothing was read or spent.
+
+    Privacy: public only: a message holds no value that stands only in the rows.
+    """
 
     exit_code = 2
 
 
 class InputError(SynthError):
-    """A file, header or schema is unusable as it stands; nothing was spent."""
+    """A file, header or schema is unusable as it stands; nothing was spent.
+
+    Privacy: public only: a message holds no value that stands only in the rows.
+    """
 
     exit_code = 3
 
@@ -38,23 +47,33 @@ class LedgerLostError(InputError):
     """The ledger, or its mark, was removed, replaced, cut short, damaged or put back from an older copy.
 
     What it recorded before stands: nobody may conclude from this error that nothing was spent.
+
+    Privacy: public only.
     """
 
 
 class BudgetError(SynthError):
-    """The dataset's policy does not allow this spend; nothing was read or spent."""
+    """The dataset's policy does not allow this spend; nothing was read or spent.
+
+    Privacy: public only: a message holds no value that stands only in the rows.
+    """
 
     exit_code = 4
 
 
 class SpentError(SynthError):
-    """The run failed or was cancelled after its budget was committed; the spend stands."""
+    """The run failed or was cancelled after its budget was committed; the spend stands.
+
+    Privacy: public only: a message holds no value that stands only in the rows.
+    """
 
     exit_code = 5
 
 
 def ended(message: str, code: int) -> tuple[str, int]:
     """Message and exit code of a command that failed: whatever struck it, 5 where something was charged before.
+
+    Privacy: public only.
 
     >>> COMMITTED.clear()  # as a command does when it begins
     >>> ended("out: No space left on device", 3)
@@ -69,6 +88,9 @@ def reading(thing: object, what: str) -> Iterator[None]:
     """For work on a file that somebody else may have written: whatever it trips over is one InputError.
 
     Not for private rows: the kind of error is told. Its text, which may quote the file, is not.
+
+    Errors: InputError for whatever the work trips over.
+    Privacy: public only.
     """
     try:
         yield

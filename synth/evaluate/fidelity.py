@@ -134,6 +134,8 @@ def compare(
     file, UsageError for a limit below 1 row or a schema of identifiers.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
     """
     for limit, name in ((max_rows, "max_rows"), (quality_rows, "quality_rows")):
         if limit < 1:

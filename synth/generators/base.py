@@ -24,6 +24,8 @@ Progress = Callable[[float], None]  # share of the phase that is done, 0 to 1 (m
 class Share(float):
     """A share of a phase that tells the training loss at that point too: of a fit to releases, hence public.
 
+    Privacy: released answers only.
+
     >>> half = Share(0.5, loss=3.0)
     >>> half, half.loss, half.within(0.5, 1.0), half.within(0.5, 1.0).loss
     (0.5, 3.0, 0.75, 3.0)
@@ -43,12 +45,18 @@ class Share(float):
 
 
 def part(progress: Progress, start: float, end: float) -> Progress:
-    """Progress of a part of a phase, its loss passed on."""
+    """Progress of a part of a phase, its loss passed on.
+
+    Privacy: released answers only.
+    """
     return lambda done: progress((done if isinstance(done, Share) else Share(done)).within(start, end))
 
 
 class Enough(Exception):
-    """Raised by a rehearsal's ``ask``: what the method would still ask is paid for, or is asked no more."""
+    """Raised by a rehearsal's ``ask``: what the method would still ask is paid for, or is asked no more.
+
+    Privacy: public only.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +70,8 @@ class Setting:
     noise of one question of slices with random directions that alone takes the whole budget, given ``dim`` and
     ``num_slices`` (and ``rate``); there only while a run is being paid for. ``step_sigma``: likewise the least noise,
     as a multiple of the clip, of ``steps`` sums of clipped gradients over samples of ``rate``.
+
+    Privacy: public only; no field depends on a row, but by released answers.
     """
 
     schema: Schema
@@ -85,7 +95,10 @@ class Setting:
 
 
 class Model(Protocol):
-    """A fitted generator: safe to share, since it derives from releases only."""
+    """A fitted generator: safe to share, since it derives from releases only.
+
+    Privacy: released answers only.
+    """
 
     @property
     def total(self) -> float:
@@ -117,7 +130,11 @@ class Model(Protocol):
 
 
 class Generator(Protocol):
-    """One algorithm: public options as fields, no state."""
+    """One algorithm: public options as fields, no state.
+
+    Errors: UsageError by the checks, before the spend.
+    Privacy: released answers only: rows are reached by ``ask`` alone.
+    """
 
     @property
     def name(self) -> str:

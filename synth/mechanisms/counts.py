@@ -20,6 +20,9 @@ def sensitivity(near: Adjacency) -> float:
 
     **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes, sqrt(2) where it moves from one
     cell to another. The rows of a unit may be equal, so their moves add up: the factor is max_rows, not its root.
+
+    Errors: ValueError for a relation without a proof.
+    Privacy: public only.
     """
     match near.relation:
         case Relation.ADD_REMOVE | Relation.ZERO_OUT:
@@ -31,12 +34,19 @@ def sensitivity(near: Adjacency) -> float:
 
 
 def signed_sensitivity(near: Adjacency) -> float:
-    """L2 distance by which one unit can move a sum of vectors of norm at most one and of any sign."""
+    """L2 distance by which one unit can move a sum of vectors of norm at most one and of any sign.
+
+    Privacy: public only.
+    """
     return near.max_rows * (2.0 if near.relation is Relation.REPLACE_ONE else 1.0)
 
 
 def events(question: Counts, near: Adjacency) -> list[Event]:
-    """What the accountant must count for this question; equal noise is one event with a count."""
+    """What the accountant must count for this question; equal noise is one event with a count.
+
+    Errors: as ``sensitivity``.
+    Privacy: public only.
+    """
     sigmas = sorted(m.sigma for m in question.marginals)
     size = sensitivity(near)
     return [
@@ -46,12 +56,18 @@ def events(question: Counts, near: Adjacency) -> list[Event]:
 
 
 def changed_cells(_: Any, near: Adjacency) -> int:
-    """In how many cells of one table of the question neighbouring tables can differ; the same for every question."""
+    """In how many cells of one table of the question neighbouring tables can differ; the same for every question.
+
+    Privacy: public only.
+    """
     return changed(near)
 
 
 def changed(near: Adjacency) -> int:
-    """In how many cells of one table neighbouring tables can differ."""
+    """In how many cells of one table neighbouring tables can differ.
+
+    Privacy: public only.
+    """
     return near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
 
 
@@ -60,6 +76,8 @@ def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
     **Guarantee**: each table is a Gaussian mechanism of mu = sensitivity / sigma, rounded; together they compose
     exactly (counts.md). Memory: the tables, and ``tally.HELD`` bin codes at a time.
+
+    Privacy: reads rows, under noise.
     """
     tables = [m.bins for m in question.marginals]
     values = tuple(
@@ -70,7 +88,10 @@ def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
 
 def exact(tables: Tables, rows: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """Counts without noise, as private as the rows: for each table int64 (cells,)."""
+    """Counts without noise, as private as the rows: for each table int64 (cells,).
+
+    Privacy: reads rows, exact: they stay behind the door.
+    """
     if isinstance(rows, EncodedRows):
         return rows.counts(tables)
     tally = Tally(tables)

@@ -26,6 +26,9 @@ def sensitivity(question: Embedding, near: Adjacency) -> float:
 
     **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes; where it is replaced 2, or
     sqrt(2) if the implemented inner product is never negative.
+
+    Errors: ValueError for a relation without a proof.
+    Privacy: public only.
     """
     match near.relation:
         case Relation.ADD_REMOVE | Relation.ZERO_OUT:
@@ -37,13 +40,20 @@ def sensitivity(question: Embedding, near: Adjacency) -> float:
 
 
 def events(question: Embedding, near: Adjacency) -> list[Event]:
-    """What the accountant must count: one Gaussian, however many features."""
+    """What the accountant must count: one Gaussian, however many features.
+
+    Errors: as ``sensitivity``.
+    Privacy: public only.
+    """
     size = sensitivity(question, near)
     return [GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)]
 
 
 def changed_cells(question: Embedding, near: Adjacency) -> int:
-    """In how many features neighbouring tables can differ."""
+    """In how many features neighbouring tables can differ.
+
+    Privacy: public only.
+    """
     rows = near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
     return min(question.features.dim, rows * question.features.nonzero)
 
@@ -53,6 +63,8 @@ def answer(question: Embedding, rows: Mapping[str, np.ndarray], noise: SystemNoi
 
     **Guarantee**: a Gaussian mechanism of mu = sensitivity / sigma, rounded (embeddings.md). Memory: the sums, and
     ``HELD`` features at a time.
+
+    Privacy: reads rows, under noise.
     """
     steps = round(question.grain / question.pitch)
     told = coarsened(sums(question, rows), sigma=question.sigma / question.pitch, steps=steps, noise=noise)
@@ -60,7 +72,10 @@ def answer(question: Embedding, rows: Mapping[str, np.ndarray], noise: SystemNoi
 
 
 def coarsened(total: np.ndarray, *, sigma: float, steps: int, noise: SystemNoise) -> np.ndarray:
-    """total + Gaussian noise, rounded to whole multiples of ``steps`` (a power of two) and told in them, int64."""
+    """total + Gaussian noise, rounded to whole multiples of ``steps`` (a power of two) and told in them, int64.
+
+    Privacy: reads rows, under noise: ``total`` is exact and must not leave.
+    """
     fine = total + noise.gaussian_counts(total.shape, sigma=sigma)
     return (fine + steps // 2) >> (steps.bit_length() - 1)
 
@@ -69,6 +84,8 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     """The exact sum of the rows' features on the lattice, int64 (dim,), in units of the pitch.
 
     Whole numbers: the order of rows does not matter. A row's numbers have a squared sum of at most 1 / pitch**2.
+
+    Privacy: reads rows, exact: they stay behind the door.
     """
     features, pitch = question.features, question.pitch
     total = np.zeros(features.dim, dtype=np.int64)
@@ -83,7 +100,10 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def on_lattice(features: np.ndarray, pitch: float, *, most: int) -> np.ndarray:
-    """Each row's features truncated towards zero, in units of the pitch, int64; a row beyond ``most`` becomes zero."""
+    """Each row's features truncated towards zero, in units of the pitch, int64; a row beyond ``most`` becomes zero.
+
+    Privacy: reads rows, exact: it stays behind the door.
+    """
     whole = np.trunc(features * (SHRUNK / pitch)).astype(np.int64)
     whole[np.einsum("ij,ij->i", whole, whole) > most] = 0
     return whole

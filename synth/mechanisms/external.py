@@ -21,19 +21,28 @@ ITERATIONS = 500  # most, of the fit between two of AIM's rounds, which starts f
 
 
 def contributions(near: Adjacency) -> int:
-    """Rows by which neighbouring tables differ, in OpenDP's symmetric distance: a replaced row goes and comes."""
+    """Rows by which neighbouring tables differ, in OpenDP's symmetric distance: a replaced row goes and comes.
+
+    Privacy: public only.
+    """
     return near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
 
 
 def events(question: External, near: Adjacency) -> list[Event]:
-    """One event of zero-concentrated privacy rho. Errors: ValueError when the question assumes closer neighbours."""
+    """One event of zero-concentrated privacy rho. Errors: ValueError when the question assumes closer neighbours.
+
+    Privacy: public only.
+    """
     if question.contributions < contributions(near):
         raise ValueError("the question's contributions are fewer than this relation's")
     return [ZCDpEvent(name=question.purpose, sensitivity=question.contributions, sigma=question.sigma)]
 
 
 def changed_cells(question: External, near: Adjacency) -> int:  # noqa: ARG001
-    """No cell carries our noise: OpenDP's is exact."""
+    """No cell carries our noise: OpenDP's is exact.
+
+    Privacy: public only.
+    """
     return 0
 
 
@@ -42,6 +51,8 @@ def answer(question: External, rows: Mapping[str, np.ndarray], noise: SystemNois
 
     **Guarantee**: rho-zCDP towards tables that differ by ``contributions`` rows (external.md). Memory: the exact
     counts of all candidate tables, 4 bytes a cell, besides AIM's model.
+
+    Privacy: reads rows, under noise that is OpenDP's.
     """
     told = _Told(question)
     codes = [_codes(b, rows[b.column]) for b in question.bins]
@@ -64,7 +75,10 @@ def _exhausted(error: Exception) -> bool:
 
 @dataclass(frozen=True)
 class Terms:
-    """What OpenDP is asked for: rho, the share of measuring, and how many constant columns are added."""
+    """What OpenDP is asked for: rho, the share of measuring, and how many constant columns are added.
+
+    Privacy: public only.
+    """
 
     rho: float
     measured: float = MEASURED
@@ -79,6 +93,8 @@ def workable(algorithm: str, columns: int, rho: float) -> Terms:
     digits. Which, depends on rho, the share and the number of columns alone; OpenDP's own sums are asked. A number of
     pairs for which none will do is passed over by a public column of one value. AIM takes what is left, so that nothing
     of it can be too large. Errors: ValueError when none is found.
+
+    Privacy: public only.
     """
     if algorithm != "mst":
         return Terms(rho)
@@ -179,7 +195,10 @@ def _numbers(names: Sequence[str]) -> tuple[int, ...]:
 
 
 def tables(sizes: Sequence[int], measured: Sequence[Any]) -> list[Table]:
-    """OpenDP's measurements as tables of numbered columns."""
+    """OpenDP's measurements as tables of numbered columns.
+
+    Privacy: released answers only.
+    """
     cliques = [_numbers(m.clique) for m in measured]
     shapes = [[sizes[i] for i in c] for c in cliques]
     values = [np.asarray(m.noisy_measurement, dtype=float).reshape(s) for m, s in zip(measured, shapes, strict=True)]

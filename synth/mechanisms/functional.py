@@ -26,6 +26,9 @@ def sensitivity(near: Adjacency) -> float:
 
     **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes, sqrt(2) where it is replaced,
     kernels having k(x, x) <= 1 and k >= 0.
+
+    Errors: ValueError for a relation without a proof.
+    Privacy: public only.
     """
     match near.relation:
         case Relation.ADD_REMOVE | Relation.ZERO_OUT:
@@ -41,6 +44,9 @@ class Functional:
 
     State: for each path the points told, their values, the whitening, and the exact sums, which are as private as rows:
     an object of this class stays behind the run's door and goes with it.
+
+    Errors: UsageError beyond ``MAX_POINTS`` numbers of a path.
+    Privacy: reads rows, under noise.
     """
 
     def __init__(self) -> None:
@@ -135,6 +141,8 @@ def sums(question: Path, points: np.ndarray, rows: Mapping[str, np.ndarray]) -> 
 
     Each row's numbers are truncated towards zero onto the lattice; sums of whole numbers below 2**53 are exact in
     float64, so neither the order of rows nor the chunks matter.
+
+    Privacy: reads rows, exact: they stay behind the door.
     """
     kernel, each = question.kernel, question.each
     total = np.zeros(len(points) * each, dtype=np.int64)
@@ -152,6 +160,8 @@ def whitened(whiten: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """whiten (r, m) @ exact (m,), computed exactly, in units of ``PITCH``, rounded down, int64 (r,).
 
     Both are whole numbers of more bits than a float holds. They are split so that every partial sum stays below 2**53.
+
+    Privacy: reads rows, exact: it stays behind the door.
     """
     high = np.floor(whiten / HALF)
     low = whiten - high * HALF

@@ -26,12 +26,16 @@ def sensitivity(question: Step, near: Adjacency) -> float:
     """L2 distance by which one unit's rows, once they are in the sample, can move a step's sum from theirs being out.
 
     **Guarantee**: each of at most ``max_rows`` rows adds a vector of length at most ``clip``.
+
+    Privacy: public only.
     """
     return question.descent.clip * near.max_rows
 
 
 def rate(each: float, near: Adjacency) -> float:
     """The chance, rounded up, that any of a unit's rows is in a sample that every row enters with chance ``each``.
+
+    Privacy: public only.
 
     >>> rate(0.5, Adjacency(relation=Relation.ADD_REMOVE))
     0.5
@@ -44,6 +48,9 @@ class Descents:
 
     State: for each descent the number of steps taken and the rows' groups, which are as private as rows: an object of
     this class stays behind the run's door and goes with it.
+
+    Errors: BudgetError for a step that is not paid for.
+    Privacy: reads rows, under noise.
     """
 
     def __init__(self) -> None:
@@ -110,7 +117,10 @@ class _Descending:
 
 
 class Gradients:
-    """Per-example gradients of a descent's network, by Opacus."""
+    """Per-example gradients of a descent's network, by Opacus.
+
+    Privacy: reads rows, exact: they stay behind the door.
+    """
 
     def __init__(self, plan: Descent) -> None:
         from opacus import GradSampleModule  # the extra [sgd]
@@ -143,6 +153,8 @@ def on_lattice(gradients: torch.Tensor, plan: Descent) -> np.ndarray:
 
     **Guarantee**: a row's squared length is at most (clip / lattice)^2, as whole numbers; a row that is not finite, or
     beyond that, becomes zero. Sums of whole numbers below 2^53 are exact, in any order.
+
+    Privacy: reads rows, exact: it stays behind the door.
     """
     room = (plan.clip - plan.rounding) * SHRUNK
     norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)
@@ -159,6 +171,8 @@ def check_places(question: Step) -> None:
     """Sees on public rows that a row's gradient is the same, bit by bit, wherever it stands in a chunk and beside whom.
 
     Else one row more would change other rows' roundings. Errors: UsageError.
+
+    Privacy: public only.
     """
     plan, place = question.descent, np.arange(CHUNK)
     rows = np.stack([place * (2 * j + 7) % s for j, s in enumerate(plan.sizes)], axis=1)

@@ -22,19 +22,27 @@ def sensitivity(question: Choice, near: Adjacency) -> float:
 
     **Guarantee**: a row that comes or goes moves one cell of a table by 1, a row that is replaced two; a sum of
     absolute differences moves by as many, the largest absolute difference by 1. A unit's rows add up.
+
+    Privacy: public only.
     """
     moves = 2 if near.relation is Relation.REPLACE_ONE and question.goal == "worst" else 1
     return float(moves * near.max_rows)
 
 
 def events(question: Choice, near: Adjacency) -> list[Event]:
-    """One choice whose log odds range over an interval of 2 sensitivity / scale."""
+    """One choice whose log odds range over an interval of 2 sensitivity / scale.
+
+    Privacy: public only.
+    """
     reach = 2 * sensitivity(question, near) * (1 + FLOAT)
     return [ExponentialMechanismDpEvent(name=question.purpose, sensitivity=reach, sigma=question.scale)]
 
 
 def changed_cells(question: Choice, near: Adjacency) -> int:  # noqa: ARG001
-    """No cell carries Gaussian noise."""
+    """No cell carries Gaussian noise.
+
+    Privacy: public only.
+    """
     return 0
 
 
@@ -44,6 +52,8 @@ def answer(question: Choice, rows: Mapping[str, np.ndarray], noise: SystemNoise)
     **Guarantee**: (2 sensitivity / scale)-DP, and as a choice of bounded range better in composition (selection.md),
     for any number of rows. Errors: UsageError for expected counts, which are public, above 2^25. Memory: 8 bytes for
     each expected count, twice.
+
+    Privacy: reads rows, under noise, which is the draw itself.
     """
     whole = _whole(question, rows)
     logs = (whole - whole.max()) * (GRAIN / question.scale)
@@ -51,7 +61,10 @@ def answer(question: Choice, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
 
 def scores(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Scores of the candidates, in rows, float64 (exact below 2^37 rows): private."""
+    """Scores of the candidates, in rows, float64 (exact below 2^37 rows): private.
+
+    Privacy: reads rows, exact: they stay behind the door.
+    """
     return _whole(question, rows) * GRAIN
 
 

@@ -32,6 +32,9 @@ def sensitivity(question: Slices, near: Adjacency) -> float:
 
     **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes; where it is replaced 2, or
     sqrt(2) if no coordinate is negative. Rows of a person that fall into different groups move less.
+
+    Errors: ValueError for a relation without a proof.
+    Privacy: public only.
     """
     match near.relation:
         case Relation.ADD_REMOVE | Relation.ZERO_OUT:
@@ -46,6 +49,8 @@ def events(question: Slices, near: Adjacency) -> list[Event]:
     """What the accountant must count: a Gaussian where the directions are a whole rotation, else slices.
 
     Errors: UsageError where the relation gives the question no guarantee, or a row's norm exceeds one.
+
+    Privacy: public only.
     """
     _check(question, near)
     size = sensitivity(question, near)
@@ -89,7 +94,10 @@ def _check(question: Slices, near: Adjacency) -> None:
 
 
 def changed_cells(question: Slices, near: Adjacency) -> int:
-    """In how many told values neighbouring tables can differ, groups and directions being the same."""
+    """In how many told values neighbouring tables can differ, groups and directions being the same.
+
+    Privacy: public only.
+    """
     if not question.whole:
         return near.max_rows * (question.num_slices or 1)
     nonzero = sum(int(np.count_nonzero(b.table, axis=1).max(initial=0)) for b in question.encoding.blocks)
@@ -101,6 +109,8 @@ def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
     **Guarantee**: the profile of ``events`` (slices.md). Memory: the sums of groups, twice, and ``CHUNK`` rows at a
     time; a slice for each record is told some records at a time, and a long release lies on disk (shelf.py).
+
+    Privacy: reads rows, under noise.
     """
     directions = None if question.whole else _directions(question, noise)
     values = _by_record if question.groups is None else _by_group
@@ -140,6 +150,8 @@ def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -
     """The exact sums of the groups' rows on the lattice, int64 (K, dim), in units of the pitch.
 
     Each row's group is drawn anew, uniformly, whatever the row and wherever it stands; it is never told.
+
+    Privacy: reads rows, exact: they stay behind the door.
     """
     groups = length(rows) if question.groups is None else question.groups
     total = np.zeros((groups, question.encoding.dim), dtype=np.int64)

@@ -19,6 +19,8 @@ __all__ = ["answer", "changed_cells", "events", "failure", "threshold"]
 def threshold(near: Adjacency, *, sigma: float, failure_delta: float) -> float:
     """The smallest threshold whose failure probability is at most ``failure_delta``, rounded up.
 
+    Privacy: public only.
+
     >>> from synth.privacy.relation import Relation
     >>> round(threshold(Adjacency(relation=Relation.ADD_REMOVE), sigma=10.0, failure_delta=1e-6), 1)
     49.0
@@ -31,7 +33,10 @@ def threshold(near: Adjacency, *, sigma: float, failure_delta: float) -> float:
 
 
 def failure(near: Adjacency, *, sigma: float, threshold: float) -> float:
-    """Probability that one unit alone makes a text appear: its rows on texts that no other row has."""
+    """Probability that one unit alone makes a text appear: its rows on texts that no other row has.
+
+    Privacy: public only.
+    """
     from scipy.special import ndtr
 
     worst = near.max_rows
@@ -39,7 +44,10 @@ def failure(near: Adjacency, *, sigma: float, threshold: float) -> float:
 
 
 def events(question: Values, near: Adjacency) -> list[Event]:
-    """A Gaussian over the texts both tables hold, and the threshold's failure for those that only one holds."""
+    """A Gaussian over the texts both tables hold, and the threshold's failure for those that only one holds.
+
+    Privacy: public only.
+    """
     lost = failure(near, sigma=question.sigma, threshold=question.threshold)
     return [
         GaussianDpEvent(name=question.purpose, sensitivity=sensitivity(near), sigma=question.sigma, failure_delta=lost)
@@ -47,7 +55,10 @@ def events(question: Values, near: Adjacency) -> list[Event]:
 
 
 def changed_cells(question: Values, near: Adjacency) -> int:  # noqa: ARG001
-    """In how many counts neighbouring tables can differ."""
+    """In how many counts neighbouring tables can differ.
+
+    Privacy: public only.
+    """
     return changed(near)
 
 
@@ -55,6 +66,8 @@ def answer(question: Values, rows: Mapping[str, Any], noise: SystemNoise) -> Val
     """The column's frequent texts. ``rows`` holds, for the column, distinct ``values`` and ``codes`` (num_rows,).
 
     **Guarantee**: (epsilon, delta + failure)-DP where the Gaussian of mu = sensitivity / sigma is (epsilon, delta)-DP.
+
+    Privacy: reads rows, under noise.
     """
     column = rows[question.column]
     texts = np.asarray(column.values, dtype=object)

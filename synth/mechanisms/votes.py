@@ -23,12 +23,18 @@ def sensitivity(near: Adjacency) -> float:
     """By how many votes one unit can move the count about one generated row.
 
     **Guarantee**: each of a unit's at most ``max_rows`` rows belongs to one teacher, alike under every relation.
+
+    Privacy: public only.
     """
     return float(near.max_rows)
 
 
 class Classes:
-    """The teachers of one run, kept from vote to vote. As private as rows: they stay behind the run's door."""
+    """The teachers of one run, kept from vote to vote. As private as rows: they stay behind the run's door.
+
+    Errors: BudgetError for more teachers than the machine is asked to hold.
+    Privacy: reads rows, under noise.
+    """
 
     def __init__(self) -> None:
         self._open: dict[int, _Class] = {}
@@ -100,7 +106,10 @@ class _Class:
 
 
 def seats(rows: int, plan: Teachers, noise: SystemNoise) -> tuple[np.ndarray, np.ndarray]:
-    """Each row's teacher, drawn at random, and its rank among that teacher's rows by random keys, (rows,) each."""
+    """Each row's teacher, drawn at random, and its rank among that teacher's rows by random keys, (rows,) each.
+
+    Privacy: reads rows, exact: they stay behind the door.
+    """
     teacher = noise.uniform_codes(rows, high=plan.teachers)
     order = np.lexsort((noise.uniform_codes(rows, high=KEYS), teacher))
     first = np.searchsorted(teacher[order], np.arange(plan.teachers))
@@ -113,6 +122,8 @@ def features(plan: Teachers, groups: np.ndarray) -> torch.Tensor:
     """Public features (n, features): a sum of one table row for each column, rectified, of about unit length.
 
     Additions of one row's numbers alone, in the columns' order: no row's features depend on another.
+
+    Privacy: reads rows, exact where the groups are the rows'; of generated rows, released answers only.
     """
     total = np.zeros((len(groups), plan.table.shape[1]), dtype=np.float32)
     offset = 0

@@ -77,6 +77,8 @@ def dry_run(
     Errors: UsageError for what the run would be refused for, or for what would strike it after the spend.
 
     **Guarantee**: none is needed, for no row is private; no ledger but its own is touched.
+
+    Privacy: public only: its rows are made up.
     """
     began, made_up = time.monotonic(), min(rows, ROWS)
     watch = _Watch(until=began + seconds)

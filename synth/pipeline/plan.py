@@ -43,7 +43,10 @@ def plan(
     target: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """The forecast of a run on about ``rows`` rows. Touches no data. Errors: UsageError."""
+    """The forecast of a run on about ``rows`` rows. Touches no data. Errors: UsageError.
+
+    Privacy: public only.
+    """
     composition.check(epsilon, delta)
     check_num_rows(rows)
     link = relation_named(relation)

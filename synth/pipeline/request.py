@@ -217,6 +217,8 @@ def check_texts(request: Request) -> None:
 def methods() -> list[dict[str, Any]]:
     """The generators: name, one-line summary, barrier, relations with a guarantee, options and what each may be,
     releases read.
+
+    Privacy: public only.
     """
     return [
         {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations),

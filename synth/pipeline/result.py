@@ -14,7 +14,10 @@ from synth.sources.formats import files
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a run made. Everything in it derives from releases and is as private as the card says."""
+    """What a run made. Everything in it derives from releases and is as private as the card says.
+
+    Privacy: released answers only.
+    """
 
     method: str
     relation: str

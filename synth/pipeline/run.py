@@ -120,6 +120,8 @@ def run(
     **Guarantee**: the result is (epsilon, delta)-DP for the relation on that unit, all that touched the rows
     included. Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards, with the
     spend recorded.
+
+    Privacy: reads rows, under noise.
     """
     clock, reporter = time.perf_counter(), reporter or Quiet()
     request = Request(
@@ -219,6 +221,8 @@ def learn_schema(
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit; a ledger entry of its own. Errors: as
     ``run``; InputError when nothing is missing.
+
+    Privacy: reads rows, under noise.
     """
     reporter = reporter or Quiet()
     reporter.stage("check")
@@ -255,6 +259,8 @@ def refit(
     ``dialect``: as of ``run``.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
+
+    Privacy: released answers only.
     """
     clock, reporter = time.perf_counter(), reporter or Quiet()
     with PeakMemory() as peak, reading(release, "release"):

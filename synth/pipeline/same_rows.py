@@ -53,6 +53,8 @@ def charged_before(
     """As ``others``, of a table that nobody has begun to charge. One pass over the rows, none without other datasets.
 
     Errors: UsageError, InputError for a table that has no place.
+
+    Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
     """
     found = located(table, source)
     place = found if isinstance(found, Place) else place_of(found)

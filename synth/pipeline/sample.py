@@ -36,6 +36,8 @@ def sample(
     or in UTF-8 with commas, points and ISO dates (``plain``). A table that memory cannot hold is for ``sample_to``.
 
     **Guarantee**: that of the model's release. Errors: InputError for a damaged model, UsageError.
+
+    Privacy: released answers only.
     """
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
@@ -65,6 +67,8 @@ def sample_to(
     probability of ``where``.
 
     **Guarantee**: that of the model's release. Errors: InputError, UsageError.
+
+    Privacy: released answers only.
     """
     if (source is None) != (out_table is None):
         raise UsageError("--source and --out-table belong together: the database, and the table to be made in it")

@@ -194,7 +194,10 @@ def bare(column: Column) -> Column:
 
 
 def alone(schema: Schema) -> dict[str, str]:
-    """The columns whose list of values waits to be vouched for alone, each with why, in words."""
+    """The columns whose list of values waits to be vouched for alone, each with why, in words.
+
+    Privacy: public only of a confirmed schema; of a draft it tells what was read off rows.
+    """
     waiting = {n: r for n, r in risky(schema).items() if schema.columns[n].source == UNCONFIRMED}
     unsaid = {n: r for n, r in risky(schema).items() if not (schema.columns[n].reason or "").strip()}
     return {n: RISKS[r] for n, r in {**waiting, **unsaid}.items()}

@@ -147,7 +147,10 @@ def statistics(
     ``ask``: ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL`` or ``count:COL*COL``; each takes an equal share of the
     noise budget. Intervals are for the privacy noise alone. Other options as of ``synth.run``.
 
-    **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``.
+    **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``;
+    UsageError where nothing is asked.
+
+    Privacy: reads rows, under noise.
     """
     reporter = reporter or pipeline.Quiet()
     asked = tuple(Asked.read(words) for words in ask)

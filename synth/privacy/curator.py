@@ -24,7 +24,10 @@ KEPT = 1e-6  # a run's doors must hold this much of its budget between them, up 
 
 
 class Mechanism(Protocol):
-    """How one kind of question is answered: its sensitivity, its events, its arithmetic."""
+    """How one kind of question is answered: its sensitivity, its events, its arithmetic.
+
+    Privacy: reads rows, under noise: ``answer`` alone is handed rows.
+    """
 
     def events(self, question: Any, near: Adjacency, /) -> list[Event]: ...
 
@@ -40,6 +43,8 @@ class Grant:
     ``failure_delta``: the part of delta that calibration left to stability thresholds. ``reserve``: the share of the
     noise generator's reserves (accounting.py) that this door may use. ``beside``: mu of what the run's other doors
     may ask, which a question with a random shift is composed with; mu**2 + beside**2 is then the whole run's.
+
+    Privacy: public only.
     """
 
     epsilon: float
@@ -62,6 +67,9 @@ class Curator:
     **Guarantee**: ``commit`` (the ledger line of the whole grant) returns before ``read`` is called; a
     question that would exceed the grant is refused before rows are looked at; after ``close`` nothing is
     answered any more.
+
+    Errors: BudgetError for a question beyond the grant, or after ``close``.
+    Privacy: reads rows, under noise.
     """
 
     def __init__(

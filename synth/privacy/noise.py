@@ -30,7 +30,10 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 class SystemNoise:
-    """Secret random numbers from the operating system through a cipher."""
+    """Secret random numbers from the operating system through a cipher.
+
+    Privacy: reads rows, under noise: ``choice`` alone is handed what follows from rows, all else shapes and scales.
+    """
 
     name = "aes128-ctr keyed by the operating system"
     exportable = True
@@ -94,7 +97,10 @@ class SystemNoise:
 
 
 class SeededNoise(SystemNoise):
-    """Repeatable noise for tests. It protects nothing: the ledger marks it and export refuses it."""
+    """Repeatable noise for tests. It protects nothing: the ledger marks it and export refuses it.
+
+    Privacy: public only.
+    """
 
     name = "SEEDED, for tests only"
     exportable = False

@@ -22,6 +22,8 @@ TERMS = 14  # of the series: each is at least FINE / 14 times smaller than the o
 def thresholds() -> list[int]:
     """F(0), F(1), ... in units of 2**-PLACES, rounded down; a uniform U in [0, 1) has the size #{k: F(k) <= U}.
 
+    Privacy: public only.
+
     >>> round(thresholds()[FINE] / 2**PLACES, 4)
     0.6827
     """
@@ -86,6 +88,9 @@ def _pi(places: int) -> int:
 
 @lru_cache(maxsize=1)
 def leading() -> np.ndarray:
-    """The thresholds' first 63 bits, uint64: they decide unless a draw's first 63 bits are among them."""
+    """The thresholds' first 63 bits, uint64: they decide unless a draw's first 63 bits are among them.
+
+    Privacy: public only.
+    """
     most = (1 << 63) - 1
     return np.array([min(f >> 63, most) for f in thresholds()], dtype=np.uint64)

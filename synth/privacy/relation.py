@@ -13,6 +13,8 @@ class Relation(StrEnum):
     replaced by any others; the row count is public. ``zero_out``: one unit's rows replaced by an absent row
     that adds nothing to any sum; the row count is public.
 
+    Privacy: public only.
+
     >>> Relation("zero_out").rows_are_public
     True
     """
@@ -32,6 +34,8 @@ class Adjacency:
     """Between which tables a release must look alike: the relation, and whose rows it moves.
 
     ``unit``: ``row``, or the column that names a person. ``max_rows``: how many rows of one unit are kept.
+
+    Privacy: public only.
 
     >>> Adjacency(relation=Relation.REPLACE_ONE).rows_are_public
     True
@@ -65,7 +69,10 @@ class Adjacency:
 
 
 def relation_named(name: str) -> Relation:
-    """The relation of that name. Errors: UsageError listing the names."""
+    """The relation of that name. Errors: UsageError listing the names.
+
+    Privacy: public only.
+    """
     try:
         return Relation(name)
     except ValueError:

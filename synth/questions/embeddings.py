@@ -14,7 +14,11 @@ FINEST = 2.0**-30  # the finest lattice: sums of 2**32 rows stay whole numbers o
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Embedding:
-    """Question: sum over rows of phi(row), with Gaussian noise of deviation ``sigma`` on each feature."""
+    """Question: sum over rows of phi(row), with Gaussian noise of deviation ``sigma`` on each feature.
+
+    Errors: ValueError where sigma is not positive and finite.
+    Privacy: public only.
+    """
 
     purpose: str
     features: Tensors | Fourier | Gradients
@@ -41,6 +45,9 @@ class EmbeddingRelease:
 
     Truncation shifts a value by less than ``pitch`` for each row, 2**-21 of the noise's deviation or less; telling it
     to the grain adds less than 1e-4 to the noise's variance.
+
+    Errors: ValueError where a feature lacks its value.
+    Privacy: released answers only.
     """
 
     question: Embedding

@@ -16,6 +16,9 @@ class Block:
     """The coordinates of one column: a row of ``table`` (bins.size, width) float64 for each bin.
 
     A position that belongs to no bin (-1) has coordinates zero.
+
+    Errors: ValueError for a table without a finite row for each bin.
+    Privacy: public only.
     """
 
     bins: Bins
@@ -47,6 +50,8 @@ class Block:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Encoding:
     """A row's vector: its columns' coordinates side by side. Its norm is at most one. Errors: ValueError if not.
+
+    Privacy: public only.
 
     >>> sex = Bins.each("SEX", 2)
     >>> Encoding(blocks=(Block.one_hot(sex, weight=1.0),)).norm

@@ -18,6 +18,9 @@ class External:
     ``rho``: the whole answer's zero-concentrated differential privacy, towards tables that differ by at most
     ``contributions`` rows added or removed (a replaced row is two). ``rounds``: most tables that AIM asks for; 0 for
     its own rule, 16 for each column. ``max_size``: most megabytes of AIM's model. Both choose among all pairs.
+
+    Errors: ValueError naming the first field out of its range.
+    Privacy: public only.
     """
 
     purpose: str
@@ -62,6 +65,9 @@ class ExternalRelease:
 
     ``values[i]``: int64, an axis of ``bins[c].size`` for each column c of the clique. ``sigmas[i]``: its noise, in
     rows. The choice of the cliques is part of what was paid for.
+
+    Errors: ValueError where a clique lacks its table or its noise.
+    Privacy: released answers only.
     """
 
     question: External

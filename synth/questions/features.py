@@ -23,6 +23,8 @@ MAX_FACTORS = 3
 def codes(bins: Bins, positions: np.ndarray) -> np.ndarray:
     """The bin of each position, int64; -1 for none.
 
+    Privacy: public only, or as private as the positions it is given.
+
     >>> codes(Bins(column="b", cells=3, starts=[0, 1, 2], groups=[0, -1, 1]), np.array([2, 1, 0]))
     array([ 1, -1,  0])
     """
@@ -30,7 +32,10 @@ def codes(bins: Bins, positions: np.ndarray) -> np.ndarray:
 
 
 def looked_up(block: Block, positions: np.ndarray) -> np.ndarray:
-    """The coordinates of each position, (n, width); zero where it belongs to no bin."""
+    """The coordinates of each position, (n, width); zero where it belongs to no bin.
+
+    Privacy: public only, or as private as the positions it is given.
+    """
     at = codes(block.bins, positions)
     found = block.table[at]
     found[at < 0] = 0.0
@@ -38,7 +43,10 @@ def looked_up(block: Block, positions: np.ndarray) -> np.ndarray:
 
 
 def distinct(names: list[str]) -> tuple[str, ...]:
-    """Names in order of first appearance, each once."""
+    """Names in order of first appearance, each once.
+
+    Privacy: public only.
+    """
     return tuple(dict.fromkeys(names))
 
 
@@ -58,7 +66,11 @@ def _check_norm(norm: float) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Term:
-    """The tensor product of one to three columns' coordinates, times ``weight``; the last block varies fastest."""
+    """The tensor product of one to three columns' coordinates, times ``weight``; the last block varies fastest.
+
+    Errors: ValueError for more columns than ``MAX_FACTORS``, or a weight that is not positive.
+    Privacy: public only.
+    """
 
     blocks: tuple[Block, ...]
     weight: float
@@ -98,6 +110,8 @@ class Tensors:
 
     One-hot blocks make tables of counts, others truncated series of a smooth kernel; a one-hot label as one more factor
     makes any of them class-conditional.
+
+    Privacy: public only.
 
     >>> sex = Block.one_hot(Bins.each("SEX", 2), weight=1.0)
     >>> Tensors(terms=(Term(blocks=(sex,), weight=0.6), Term(blocks=(sex, sex), weight=0.8))).dim
@@ -164,6 +178,9 @@ class Fourier:
     mean_j cos(t_j - t'_j), which tends to a product of the columns' characteristic kernels.
 
     **Source**: Rahimi and Recht, NeurIPS 2007; DP-MERF, arXiv 2002.11603.
+
+    Errors: ValueError where columns have unlike frequencies.
+    Privacy: public only.
     """
 
     blocks: tuple[Block, ...]
@@ -220,6 +237,9 @@ class Gradients:
     their own norm; zero where that is zero; times a label's coordinates, if any.
 
     **Source**: DP-NTK, arXiv 2303.01687.
+
+    Errors: ValueError for weights that are not finite or do not fit the coordinates.
+    Privacy: public only.
     """
 
     blocks: tuple[Block, ...]

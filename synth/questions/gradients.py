@@ -20,6 +20,8 @@ LEFT = 0.5  # of the clip: where rounding to the nearest would take more, number
 def count(sizes: Sequence[int], *, kind: str, hidden: int, latent: int = 0) -> int:
     """Number of weights of a network (perceptrons.py) on columns of so many groups.
 
+    Privacy: public only.
+
     >>> count([2, 3], kind="critic", hidden=4)
     49
     """
@@ -35,6 +37,9 @@ class Descent:
     ``network``: critic or autoencoder, on the one-hot groups of ``bins``, of ``hidden`` units (and ``latent``). At each
     of ``steps`` every row enters with probability ``rate``; its gradient is scaled down to length ``clip``; the sum
     is told with Gaussian noise of deviation ``sigma`` on each number.
+
+    Errors: ValueError naming the first field out of its range.
+    Privacy: public only.
     """
 
     purpose: str
@@ -86,6 +91,8 @@ class Descent:
 def whole_rate(rate: float) -> float:
     """The nearest rate that is drawn exactly.
 
+    Privacy: public only.
+
     >>> whole_rate(0.02) == 85899346 / 2**32
     True
     """
@@ -98,6 +105,9 @@ class Step:
 
     The first step of a descent pays for all of its steps; there is none beyond them. ``weights``: float32 arrays in the
     order of the network's parameters, public: functions of earlier answers.
+
+    Errors: ValueError where a weight is missing, or the number is below 0.
+    Privacy: public only.
     """
 
     descent: Descent
@@ -121,7 +131,11 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StepRelease:
-    """Answer: ``values`` (weights,) float64, the noisy sum, flat in the order of the network's parameters."""
+    """Answer: ``values`` (weights,) float64, the noisy sum, flat in the order of the network's parameters.
+
+    Errors: ValueError where a weight lacks its number.
+    Privacy: released answers only.
+    """
 
     question: Step
     values: np.ndarray
@@ -136,6 +150,9 @@ class DescentRelease:
     """What is kept of a descent: ``weights`` of the model that it led to, a function of all its answers.
 
     Of an autoencoder they are the trained network's, of a critic those of the generator that was trained against it.
+
+    Errors: ValueError for weights that are not finite.
+    Privacy: released answers only.
     """
 
     question: Descent

@@ -31,6 +31,8 @@ class ProductKernel:
     k >= 0. One more column with the identity as its table makes the kernel conditional. A row that belongs to no bin of
     some column adds nothing. Errors: ValueError where a table is none of this.
 
+    Privacy: public only.
+
     >>> sex = Bins.each("SEX", 2)
     >>> k = ProductKernel(bins=(sex,), tables=(np.array([[1, 0.3], [0.3, 1]]),))
     >>> k.gram(np.array([[0], [1]]), np.array([[0]]))
@@ -114,6 +116,8 @@ class GaussianKernel:
     """k(x, w) = exp(-|x - w|^2 / 2 lengthscale^2) on vectors, rows' being their blocks' coordinates side by side.
 
     A smooth kernel: values and gradients of a path can be told jointly. Errors: ValueError for a bad lengthscale.
+
+    Privacy: public only.
     """
 
     blocks: tuple[Block, ...]
@@ -187,6 +191,9 @@ class Path:
     G has covariance k + nugget * 1[same point]. Asking again with the same name, kernel, sigma, nugget and
     ``gradients`` continues the same path, at no further cost, up to ``MAX_POINTS`` numbers in all; a point that was
     told keeps its value. ``gradients`` (vectors only): the path's gradient is told too, with a nugget of its own.
+
+    Errors: ValueError for a sigma, nugget or number of points out of range.
+    Privacy: public only: points are public, or follow from released answers.
     """
 
     name: str
@@ -242,6 +249,9 @@ class PathRelease:
     """Answer: ``values`` (m,) float64 at the question's points; with gradients (m, 1 + d), value first.
 
     The noise of all of a path's releases together is Gaussian with covariance deviation^2 (k + nugget 1[same point]).
+
+    Errors: ValueError where a point lacks its numbers.
+    Privacy: released answers only.
     """
 
     question: Path

@@ -21,6 +21,9 @@ class Choice:
     minus that, in rows.
 
     **Source**: McSherry and Talwar, Mechanism design via differential privacy, FOCS 2007, Definition 2.
+
+    Errors: ValueError for a goal, scale or expected count out of range or of another shape.
+    Privacy: public only.
     """
 
     purpose: str
@@ -62,7 +65,11 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceRelease:
-    """Answer: ``index``, the number of the chosen candidate."""
+    """Answer: ``index``, the number of the chosen candidate.
+
+    Errors: ValueError where no candidate has this index.
+    Privacy: released answers only.
+    """
 
     question: Choice
     index: int

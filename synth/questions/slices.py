@@ -23,6 +23,9 @@ class Slices:
     N(0, 1/d); ``rotation``, orthonormal columns of a random rotation; with num_slices >= d (or None) they tell as much
     as the noisy sums themselves, which are then what is released. ``rate``: each record enters with this probability,
     else as a zero row.
+
+    Errors: ValueError for directions, sigma, rate or a number of groups out of range.
+    Privacy: public only.
     """
 
     purpose: str
@@ -69,6 +72,9 @@ class SlicesRelease:
     """Answer: ``values`` (K, m) float64, multiples of the grain, and ``directions`` (d, m), None where ``whole``.
 
     Where the question is ``whole`` the values are the noisy sums themselves, (K, d); any rotation of them is free.
+
+    Errors: ValueError where values or directions have another shape than the question says.
+    Privacy: released answers only.
     """
 
     question: Slices

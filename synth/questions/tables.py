@@ -13,6 +13,9 @@ class Bins:
     ``starts`` (m,) int64, ascending, first entry 0: leaf i holds positions starts[i] .. starts[i+1]-1,
     the last one up to ``cells``-1. ``groups`` (m,) int64: the bin that a leaf counts towards, -1 for none.
     Every bin in range(size) is named at least once.
+
+    Errors: ValueError for starts that do not ascend, or groups that do not fit them.
+    Privacy: public only.
     """
 
     column: str
@@ -52,7 +55,11 @@ class Bins:
 
 @dataclass(frozen=True, kw_only=True)
 class Marginal:
-    """A table of counts over one or more columns, to be released with Gaussian noise of ``sigma`` rows."""
+    """A table of counts over one or more columns, to be released with Gaussian noise of ``sigma`` rows.
+
+    Errors: ValueError without columns or positive noise.
+    Privacy: public only.
+    """
 
     bins: tuple[Bins, ...]
     sigma: float
@@ -79,7 +86,10 @@ class Marginal:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Question: these tables of counts, each with its own noise, in one step."""
+    """Question: these tables of counts, each with its own noise, in one step.
+
+    Privacy: public only.
+    """
 
     purpose: str
     marginals: tuple[Marginal, ...]
@@ -91,6 +101,9 @@ class CountsRelease:
 
     A value is the true count plus a Gaussian of the marginal's sigma, rounded to a whole number; it may be
     negative. Anything computed from a release is free.
+
+    Errors: ValueError where a table has another shape than its marginal.
+    Privacy: released answers only.
     """
 
     question: Counts

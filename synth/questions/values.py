@@ -10,6 +10,8 @@ class Values:
     """Question: which texts does this column hold often enough to be told, and how often?
 
     Only texts whose noisy count (Gaussian of ``sigma`` rows) exceeds ``threshold`` are told.
+
+    Privacy: public only.
     """
 
     purpose: str
@@ -20,7 +22,10 @@ class Values:
 
 @dataclass(frozen=True, kw_only=True)
 class ValuesRelease:
-    """Answer: the texts, sorted, and their noisy counts (m,) int64, all above the threshold."""
+    """Answer: the texts, sorted, and their noisy counts (m,) int64, all above the threshold.
+
+    Privacy: released answers only.
+    """
 
     question: Values
     texts: tuple[str, ...]

@@ -15,6 +15,9 @@ class Teachers:
     Every row is given to one of ``teachers`` at random; a teacher keeps at most ``most_rows`` of its rows. A teacher is
     a logistic regression on public random features of the groups of ``bins``: row ``g`` of a table (groups of all
     columns, features) for each group, summed over columns, rectified. ``sigma``: of the noise on a count of votes.
+
+    Errors: ValueError for features, numbers or noise out of range.
+    Privacy: public only.
     """
 
     purpose: str
@@ -50,6 +53,9 @@ class Votes:
     are groups, public: functions of earlier answers. Each row asked about is paid for.
 
     **Source**: Jordon, Yoon, van der Schaar, PATE-GAN, ICLR 2019; votes as in arXiv 1802.08908, GNMax.
+
+    Errors: ValueError without moves or rows, or for groups that the columns lack.
+    Privacy: public only: the rows asked about are generated.
     """
 
     teachers: Teachers
@@ -83,7 +89,11 @@ class Votes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class VotesRelease:
-    """Answer: ``values`` (m,) int64: for each row asked about, how many teachers called it real, with noise."""
+    """Answer: ``values`` (m,) int64: for each row asked about, how many teachers called it real, with noise.
+
+    Errors: ValueError where a row lacks its number.
+    Privacy: released answers only.
+    """
 
     question: Votes
     values: np.ndarray
@@ -95,7 +105,11 @@ class VotesRelease:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaughtRelease:
-    """What is kept of all rounds: ``weights`` of the generator they led to, a function of all answers."""
+    """What is kept of all rounds: ``weights`` of the generator they led to, a function of all answers.
+
+    Errors: ValueError for weights that are not finite.
+    Privacy: released answers only.
+    """
 
     question: Teachers
     weights: tuple[np.ndarray, ...]

@@ -100,6 +100,8 @@ def make(
     ``out``, and for a choice that must be stated.
 
     **Guarantee**: that of the release: every part derives from releases, public facts and what the steward states.
+
+    Privacy: released answers only.
     """
     folder, out = Path(release), Path(out)
     if out.suffix != ".zip":

@@ -20,7 +20,10 @@ MECHANISM_HEAD = ("purpose", "mechanism", "sensitivity", "noise", "count")
 
 @reading("card", "card")
 def render_html(card: Mapping[str, Any]) -> str:
-    """The card as one page that needs no network."""
+    """The card as one page that needs no network.
+
+    Privacy: released answers only.
+    """
     about = complete(card)
     mark = UNCOVERED if uncovered(about) else None if about["exportable"] else SEEDED
     return html.render(

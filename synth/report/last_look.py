@@ -20,6 +20,8 @@ def standing(release: str | Path) -> dict[str, int]:
     Groups of a public rule by first characters do not count. Errors: InputError for an unusable release.
 
     **Guarantee**: that of the release, from which it follows.
+
+    Privacy: released answers only.
     """
     folder = folder_of(release)
     schema = _vouched(schemas.load(folder / "schema.json"))
@@ -35,6 +37,8 @@ def standing_rare(release: str | Path, real: str | Path) -> dict[str, int]:
     ``real``: the real table, a file. Errors: InputError for an unusable file or release.
 
     **Guarantee**: none. The counts are exact.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
     """
     folder = folder_of(release)
     schema = _vouched(schemas.load(folder / "schema.json"))

@@ -20,13 +20,18 @@ MOST_ROWS = 1_000_000  # synthetic rows counted of each table
 
 
 def shared(releases: Sequence[str | Path]) -> list[str]:
-    """The measured columns that all releases describe alike, in the order of the first. Errors: InputError."""
+    """The measured columns that all releases describe alike, in the order of the first. Errors: InputError.
+
+    Privacy: released answers only.
+    """
     found = [schemas.load(Path(r) / "schema.json").measured() for r in releases]
     return [n for n, c in found[0].items() if all(n in other and other[n] == c for other in found[1:])]
 
 
 def questions(schema: Schema, columns: Sequence[str]) -> list[str]:
     """What to ask about these columns, as `synth statistics --ask` takes it: pairs; a column alone where none fits.
+
+    Privacy: public only.
 
     >>> from synth.schema.table import parse
     >>> facts = {"type": "integer", "min": 0, "max": 9}
@@ -47,6 +52,8 @@ def distances(paid: str | Path, releases: Sequence[str | Path]) -> list[float]:
 
     **Guarantee**: post-processing of the paid counts and of releases. A choice by these figures is covered by the sum
     of what was charged for both.
+
+    Privacy: released answers only.
     """
     told = [s for s in load(paid)["statistics"] if s["kind"] == "count"]
     common = set(shared(releases))

@@ -59,6 +59,8 @@ def write(release: str | Path, out: str | Path, *, statistics: str | Path | None
     """Writes the publishable report and its JSON. ``statistics``: a file of further ones, paid for.
 
     Errors: InputError, UsageError when ``out`` is no .html file.
+
+    Privacy: released answers only.
     """
     page, found = Path(out), gather(release)
     if page.suffix != ".html":

@@ -69,6 +69,8 @@ def by_prefix(values: Sequence[str], length: int) -> list[str] | None:
 def offered(values: Sequence[str]) -> int | None:
     """The longest beginning by which texts fall into some groups of a public list; None when there is none.
 
+    Privacy: public only, or as private as the values it is given.
+
     >>> offered(["10115", "80331", "80333"]), offered(["A", "B"])
     (2, None)
     """
@@ -97,6 +99,8 @@ def coarser(column: Column, length: int) -> Column | None:
 
 def coarser_plain(plain: Mapping[str, Any], length: int) -> dict[str, Any] | None:
     """``coarser`` on a column as a schema's JSON has it.
+
+    Privacy: public only.
 
     >>> found = coarser_plain({"type": "categorical", "categories": ["101", "202"], "source": "unconfirmed"}, 1)
     >>> len(found["categories"]), found["grouping"]

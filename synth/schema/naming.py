@@ -9,6 +9,8 @@ def dataset_of(path: str | Path, *, book: Any = None) -> str:
 
     ``book``: where the ledger knows the file under its whole path, as all files once were, that name stays.
 
+    Privacy: public only.
+
     >>> dataset_of("data/town_survey.csv.gz")
     'town_survey'
     """

@@ -55,6 +55,8 @@ class Learnt(BaseModel):
 class Schema(BaseModel):
     """The public facts of a table. Columns keep the order of the file.
 
+    Privacy: public only: whoever vouches for a fact stands beside it.
+
     >>> s = Schema.model_validate({"columns": {"AGE": {"type": "integer", "min": 0, "max": 99}}})
     >>> s.columns["AGE"].size
     100
@@ -120,6 +122,8 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Sche
     """A checked schema from plain JSON data. ``complete=False`` lets categories and bounds be absent (to be learnt).
 
     Errors: InputError naming column, rule and remedy.
+
+    Privacy: public only.
     """
     _check_size(plain, name)
     try:
@@ -145,7 +149,10 @@ def _check_size(plain: object, name: str) -> None:
 
 
 def load(path: str | Path, *, complete: bool = True) -> Schema:
-    """The schema in a JSON file, as ``parse`` checks it. Errors: InputError when missing, not JSON, or wrong."""
+    """The schema in a JSON file, as ``parse`` checks it. Errors: InputError when missing, not JSON, or wrong.
+
+    Privacy: public only.
+    """
     try:
         text = regular_files.text(path, encoding="utf-8-sig")
     except OSError as error:

@@ -62,6 +62,8 @@ def draft(
     of ``synth.run``; where a key repeats and nobody says, a proposal that waits for an answer.
     Errors: UsageError for a name that is no column; InputError for text with more than ``max_categories`` values.
 
+    Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
+
     >>> import pandas as pd
     >>> from synth.sources.formats.text_table import from_frame
     >>> cells = from_frame(pd.DataFrame({"AGE": [30, 41, 35], "JOB": ["cook", "?", "nurse"]}))

@@ -2,6 +2,8 @@
 
 For information and for learning: what a policy enforces is the plain sum, which holds for runs chosen one after
 another in sight of their results; the other four are for runs whose noise was fixed in advance.
+
+Proof note: synth/mechanisms/counts.md.
 """
 
 from collections.abc import Sequence
@@ -22,7 +24,10 @@ ORDERS = 1 + np.geomspace(1e-3, 1e5, 4000)  # Renyi orders tried; every one of t
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One charged run: its ``epsilon`` and ``delta``, and ``mu``, its noise in Gaussian differential privacy."""
+    """One charged run: its ``epsilon`` and ``delta``, and ``mu``, its noise in Gaussian differential privacy.
+
+    Privacy: public only.
+    """
 
     epsilon: float
     delta: float
@@ -31,7 +36,10 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Composite:
-    """Epsilon of the first ``runs`` runs together, all five at the same ``delta``, the sum of the runs' deltas."""
+    """Epsilon of the first ``runs`` runs together, all five at the same ``delta``, the sum of the runs' deltas.
+
+    Privacy: public only.
+    """
 
     runs: int
     delta: float
@@ -50,6 +58,8 @@ def basic(runs: Sequence[Run]) -> float:
     """The sum of the epsilons, at the sum of the deltas; holds however the runs were chosen.
 
     **Source**: Dwork and Roth, The Algorithmic Foundations of Differential Privacy, Theorem 3.16.
+
+    Privacy: public only.
     """
     return float(sum(r.epsilon for r in runs))
 
@@ -59,6 +69,8 @@ def advanced(epsilons: Sequence[float], slack: float) -> float:
 
     sum(e tanh(e / 2)) + sqrt(2 ln(1 / slack) sum(e^2)); never above the plain sum. **Source**: Kairouz, Oh,
     Viswanath, arXiv 1311.0776, Theorem 3.5, whose (e^x - 1) / (e^x + 1) is tanh(x / 2).
+
+    Privacy: public only.
 
     >>> round(advanced([0.1] * 100, 1e-6), 2)
     5.76
@@ -72,6 +84,8 @@ def zcdp(rho: float, delta: float) -> float:
 
     **Source**: Bun and Steinke, arXiv 1605.02065, Proposition 1.3. A Gaussian mechanism has rho = mu^2 / 2.
 
+    Privacy: public only.
+
     >>> round(zcdp(0.5, 1e-5), 2)
     5.3
     """
@@ -82,6 +96,8 @@ def rdp(rho: float, delta: float) -> float:
     """Epsilon of Gaussian mechanisms of Renyi divergence ``rho`` a at each order a, at the best order.
 
     **Source**: Canonne, Kamath, Steinke, arXiv 2004.00010, Proposition 12.
+
+    Privacy: public only.
 
     >>> round(rdp(0.5, 1e-5), 2)
     4.73
@@ -96,6 +112,8 @@ def compose(runs: Sequence[Run]) -> Composite:
 
     Errors: UsageError without a run. At the same total delta advanced composition takes half of each run's delta for
     the run itself and the other half for its slack, so it is compared fairly with the others.
+
+    Privacy: public only.
 
     >>> both = compose([Run(epsilon=1.0, delta=1e-5, mu=0.2677)] * 2)
     >>> both.exact < both.rdp < both.zcdp, both.basic
@@ -126,6 +144,8 @@ def ledger_composition(lines: Sequence[Entry], dataset: str) -> dict[str, Any]:
 
     ``steps``: one Composite for the first spend, the first two, ... ``reason``: why there is none, else None: no
     spend, or spends whose relations or units differ, or one that does not tell its noise.
+
+    Privacy: public only: the ledger's lines.
     """
     spends = [e for e in lines if e.kind == "spend" and e.dataset == dataset]
     told = [e.question.get("mu") for e in spends]
@@ -146,6 +166,8 @@ def pure_advanced(epsilon: float, runs: int, slack: float) -> float:
     """The textbook form for ``runs`` mechanisms of equal epsilon and delta 0: eps sqrt(2 k ln(1/d)) + 2 k eps^2.
 
     **Source**: Dwork and Roth, Theorem 3.20, with its k eps (e^eps - 1) bounded by 2 k eps^2 for eps <= 1.
+
+    Privacy: public only.
 
     >>> pure_advanced(0.1, 100, 1e-6) > advanced([0.1] * 100, 1e-6)
     True

@@ -1,4 +1,7 @@
-"""The exact composite of several runs, for information: a policy never relies on it."""
+"""The exact composite of several runs, for information: a policy never relies on it.
+
+Proof note: synth/mechanisms/counts.md.
+"""
 
 from math import sqrt
 
@@ -11,6 +14,8 @@ def composite(total: Total) -> float | None:
 
     None where there is no spend, where one is not Gaussian, or where relations or units differ (their guarantees do
     not add up). Valid for runs fixed in advance; a run chosen after another's output is covered by the plain sum.
+
+    Privacy: public only: the ledger's sums.
     """
     if not total.runs or total.mu2 is None:
         return None

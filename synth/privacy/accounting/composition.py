@@ -3,6 +3,8 @@
 Most mechanisms add Gaussian noise: mu composes exactly (gaussian.py). Slices on random directions have a random shift,
 told with the answer: given it they are Gaussian too, and ``slice_profile`` integrates over its law. Samples go through
 loss distributions; events that have a Renyi bound only, through that. The sums are dp_accounting's.
+
+Proof note: synth/mechanisms/counts.md.
 """
 
 from collections.abc import Callable, Iterable
@@ -52,6 +54,8 @@ def epsilon_of(events: Iterable[Event], delta: float) -> float:
     each event stands for a pair of laws that dominates its mechanism, and pairs compose (arXiv 2106.08567, Theorem 10).
     Errors: UsageError for events that no accountant composes.
 
+    Privacy: public only.
+
     >>> half = dict(name="a", sensitivity=1.0, sigma=1.5, dim=9, directions="gaussian")
     >>> two = epsilon_of([SlicesDpEvent(num_slices=5, **half), SlicesDpEvent(num_slices=4, **half)], 1e-5)
     >>> two == epsilon_of([SlicesDpEvent(num_slices=9, **half)], 1e-5)
@@ -62,7 +66,10 @@ def epsilon_of(events: Iterable[Event], delta: float) -> float:
 
 
 def accountant(events: Iterable[Event]) -> str:
-    """The name of the calculus by which ``epsilon_of`` composes these events."""
+    """The name of the calculus by which ``epsilon_of`` composes these events.
+
+    Privacy: public only.
+    """
     return _chosen(list(events))[0]
 
 

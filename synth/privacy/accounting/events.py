@@ -3,6 +3,8 @@
 An event says what a release costs, not how costs are added: each accountant (gaussian.py, zcdp.py, pure.py,
 slice_profile.py, slice_pld.py, subsampled_gaussian.py) has one function that asks an event for its part. Noise is
 Gaussian, rounded afterwards, which is post-processing. Cards and learnt schemas hold events as JSON data.
+
+Proof note: synth/mechanisms/counts.md.
 """
 
 from collections.abc import Mapping
@@ -29,6 +31,8 @@ class Event:
     ``failure_delta``: probability that the release is not covered by its Gaussian (a stability threshold's); it adds to
     the delta of the whole. ``pitch``: the lattice that values are told on, in the units of sigma.
     Errors: ValueError for numbers that are no event's.
+
+    Privacy: public only.
     """
 
     kind: ClassVar[str] = ""
@@ -60,6 +64,8 @@ class Event:
 class GaussianDpEvent(Event):
     """Gaussian noise: mu-GDP with mu the ratio; counts of one noise add up. **Source**: arXiv 1905.02383.
 
+    Privacy: public only.
+
     >>> GaussianDpEvent(name="a", sensitivity=3, sigma=1, count=2).mu2
     18.0
     """
@@ -78,6 +84,8 @@ class SlicesDpEvent(Event):
 
     ``rate``: each record of the one unit enters with this probability. ``rows_split_across_groups``: the unit's rows
     may fall into different sums (``slice_profile.delta``).
+
+    Privacy: public only.
     """
 
     kind: ClassVar[str] = SLICES
@@ -102,6 +110,8 @@ class SlicesDpEvent(Event):
 class ZCDpEvent(Event):
     """Another library's answer, whose Renyi divergences are at most a Gaussian's of that ratio.
 
+    Privacy: public only.
+
     >>> ZCDpEvent(name="a", sensitivity=1, sigma=2).rho
     0.125
     """
@@ -116,7 +126,10 @@ class ZCDpEvent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ExponentialMechanismDpEvent(Event):
-    """A choice whose log odds move over an interval of at most the ratio, which is its pure epsilon."""
+    """A choice whose log odds move over an interval of at most the ratio, which is its pure epsilon.
+
+    Privacy: public only.
+    """
 
     kind: ClassVar[str] = EXPONENTIAL
 
@@ -133,7 +146,10 @@ class ExponentialMechanismDpEvent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonSampledDpEvent(Event):
-    """``count`` noised sums, each over a Poisson sample of that ``rate``, which one unit moves by the sensitivity."""
+    """``count`` noised sums, each over a Poisson sample of that ``rate``, which one unit moves by the sensitivity.
+
+    Privacy: public only.
+    """
 
     kind: ClassVar[str] = SAMPLED
     replaced: ClassVar[bool] = False
@@ -146,7 +162,10 @@ class PoissonSampledDpEvent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonSampledReplacedDpEvent(PoissonSampledDpEvent):
-    """Likewise where a unit is replaced: its two places lie at most twice the sensitivity apart."""
+    """Likewise where a unit is replaced: its two places lie at most twice the sensitivity apart.
+
+    Privacy: public only.
+    """
 
     kind: ClassVar[str] = REPLACED
     replaced: ClassVar[bool] = True
@@ -166,6 +185,8 @@ def event(plain: Mapping[str, Any]) -> Event:
     """The event that ``Event.plain`` described; entries that are no event's are passed over.
 
     Errors: ValueError for a kind that is unknown, or a fact that the kind does not have.
+
+    Privacy: public only.
     """
     kind = KINDS.get(str(plain.get("kind", GAUSSIAN)))
     if kind is None:

@@ -1,4 +1,7 @@
-"""What is set aside because the noise is drawn in floating point, and what of it each release takes."""
+"""What is set aside because the noise is drawn in floating point, and what of it each release takes.
+
+Proof note: synth/mechanisms/counts.md.
+"""
 
 from math import exp, inf, isfinite
 
@@ -9,6 +12,8 @@ SAFETY = 1e-9  # relative step towards privacy on every inverted function
 
 def with_reserve(epsilon: float) -> float:
     """An epsilon that was computed without the reserve, with it, rounded up.
+
+    Privacy: public only.
 
     >>> 1.0001 < with_reserve(1.0) < 1.00011
     True
@@ -21,6 +26,8 @@ def sampler_cost(epsilon: float, delta: float, *, sigma: float, draws: int) -> t
 
     ``sigma`` in units of the lattice that values are told on. Of the two bounds of mechanisms/counts.md, step 4, the
     one that takes less of its reserve: total variation at small epsilon, the likelihood ratio at large.
+
+    Privacy: public only.
     """
     grown = 1 + exp(min(epsilon, 700.0))
     variation = 0.0, draws * (4 * sigma + 256) * 2.0**-52 * grown
@@ -29,5 +36,8 @@ def sampler_cost(epsilon: float, delta: float, *, sigma: float, draws: int) -> t
 
 
 def reserve_taken(cost: tuple[float, float], epsilon: float, delta: float) -> float:
-    """How much of the sampler's reserves a cost takes; above 1 it is more than was set aside."""
+    """How much of the sampler's reserves a cost takes; above 1 it is more than was set aside.
+
+    Privacy: public only.
+    """
     return max(cost[0] / (epsilon * EPSILON_RESERVE), cost[1] / (delta * DELTA_RESERVE))

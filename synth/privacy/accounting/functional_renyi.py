@@ -3,6 +3,8 @@
 Our own account is exact (accounting.py); this is what the published analysis of DP-kernel needs instead, and the tests
 say by how much more noise. Source: *Functional Renyi Differential Privacy for Generative Modeling* (NeurIPS 2023),
 whose composition is that of ordinary Renyi privacy (Mironov, arXiv 1702.07476; sampled: arXiv 1908.10530).
+
+Proof note: synth/mechanisms/functional.md.
 """
 
 from collections.abc import Sequence
@@ -20,7 +22,10 @@ ORDERS = tuple(range(2, 513))
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """A bound on the Renyi divergence, ``values``, at each of the ``orders``, all above 1."""
+    """A bound on the Renyi divergence, ``values``, at each of the ``orders``, all above 1.
+
+    Privacy: public only.
+    """
 
     orders: tuple[float, ...]
     values: tuple[float, ...]
@@ -32,6 +37,8 @@ class Curve:
 
 def gaussian(*, sensitivity: float, sigma: float, orders: Sequence[float] = ORDERS) -> Curve:
     """One Gaussian release, or a whole Gaussian path: a sensitivity^2 / 2 sigma^2 at order a.
+
+    Privacy: public only.
 
     >>> gaussian(sensitivity=1, sigma=2, orders=(2, 8)).values
     (0.25, 1.0)
@@ -45,6 +52,8 @@ def subsampled(
     """A Gaussian release over a Poisson sample of ``rate``; whole orders only. Errors: ValueError under replace_one.
 
     exp((a - 1) R_a) = sum over k of C(a, k) (1 - q)^(a - k) q^k exp(k (k - 1) s^2 / 2 sigma^2).
+
+    Privacy: public only.
     """
     if relation is Relation.REPLACE_ONE:
         raise ValueError("Poisson sampling under replace_one has no proof here")
@@ -63,7 +72,10 @@ def _sampled(order: int, rate: float, ratio2: float) -> float:
 
 
 def sequential(curves: Sequence[Curve]) -> Curve:
-    """Releases on the same rows: divergences add, adaptively too. Errors: ValueError for unlike orders."""
+    """Releases on the same rows: divergences add, adaptively too. Errors: ValueError for unlike orders.
+
+    Privacy: public only.
+    """
     _alike(curves)
     return Curve(orders=curves[0].orders, values=tuple(np.sum([c.values for c in curves], axis=0).tolist()))
 
@@ -74,6 +86,8 @@ def parallel(curves: Sequence[Curve], *, relation: Relation, replaced: Sequence[
     A row that comes, goes or is blanked touches one part: the dearest counts. A replaced row may leave one part and
     enter another, which costs the two dearest together, or be ``replaced`` within one (a curve of each part for
     that): the dearer of both. Errors: ValueError for unlike orders, or where ``replaced`` is not given.
+
+    Privacy: public only.
     """
     _alike(curves)
     table = np.array([c.values for c in curves])
@@ -88,7 +102,11 @@ def parallel(curves: Sequence[Curve], *, relation: Relation, replaced: Sequence[
 
 
 def least_sigma(*, epsilon: float, delta: float, sensitivity: float) -> float:
-    """The least noise of one Gaussian release that its Renyi curve shows to be (epsilon, delta)-private, rounded up."""
+    """The least noise of one Gaussian release that its Renyi curve shows to be (epsilon, delta)-private, rounded up.
+
+    Errors: ValueError where no noise is enough.
+    Privacy: public only.
+    """
     low, high = 0.0, 1.0
     while gaussian(sensitivity=sensitivity, sigma=high).epsilon(delta) > epsilon:
         low, high = high, 2 * high

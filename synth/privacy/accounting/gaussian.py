@@ -1,6 +1,8 @@
 """The accountant of Gaussian events: mu adds up in squares, and the exact profile turns it into epsilon.
 
 Source: Dong, Roth, Su, arXiv 1905.02383, Corollary 3.3; profile: Balle and Wang, arXiv 1805.06530, Theorem 8.
+
+Proof note: synth/mechanisms/counts.md.
 """
 
 from collections.abc import Iterable
@@ -16,7 +18,10 @@ from synth.privacy.accounting.guarantee import check
 
 @singledispatch
 def mu2_of(event: Event) -> float:
-    """What an event adds to mu**2. Errors: ValueError where it is no Gaussian event."""
+    """What an event adds to mu**2. Errors: ValueError where it is no Gaussian event.
+
+    Privacy: public only.
+    """
     raise ValueError(f"an event that is not Gaussian ({event.kind}) has no mu; compose it with epsilon_of")
 
 
@@ -28,6 +33,8 @@ def _(event: GaussianDpEvent) -> float:
 def total_mu(events: Iterable[Event]) -> float:
     """mu of all the events together. Errors: ValueError where one is not Gaussian.
 
+    Privacy: public only.
+
     >>> total_mu([GaussianDpEvent(name="a", sensitivity=3, sigma=1), GaussianDpEvent(name="b", sensitivity=4, sigma=1)])
     5.0
     """
@@ -36,6 +43,8 @@ def total_mu(events: Iterable[Event]) -> float:
 
 def calibrate(epsilon: float, delta: float) -> float:
     """The largest mu whose Gaussian mechanism is (epsilon, delta)-DP, the reserve set aside, rounded down.
+
+    Privacy: public only.
 
     >>> round(calibrate(1.0, 1e-5), 3)
     0.268
@@ -50,6 +59,8 @@ def calibrate(epsilon: float, delta: float) -> float:
 
 def derived_epsilon(mu: float, delta: float) -> float:
     """The epsilon of a mu-GDP mechanism at this delta, the reserves included, rounded up.
+
+    Privacy: public only.
 
     >>> derived_epsilon(0.0, 1e-5)
     0.0

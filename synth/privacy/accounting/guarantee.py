@@ -1,4 +1,7 @@
-"""Which epsilon and delta are a privacy guarantee that can be computed exactly."""
+"""Which epsilon and delta are a privacy guarantee that can be computed exactly.
+
+Proof note: synth/mechanisms/counts.md.
+"""
 
 from synth.errors import UsageError
 
@@ -7,7 +10,10 @@ LEAST_EPSILON, LEAST_DELTA = 1e-4, 1e-20  # below these the inverses of the prof
 
 
 def check(epsilon: float, delta: float) -> None:
-    """Refuses an epsilon or delta that is no privacy guarantee. Errors: UsageError."""
+    """Refuses an epsilon or delta that is no privacy guarantee. Errors: UsageError.
+
+    Privacy: public only.
+    """
     if not (isinstance(epsilon, int | float) and 0 < epsilon <= MOST_EPSILON):
         raise UsageError(
             f"epsilon {_short(epsilon)} is not a finite number above 0 and at most {MOST_EPSILON:g}; 0.1 to 10 is usual"

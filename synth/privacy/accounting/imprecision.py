@@ -1,4 +1,7 @@
-"""What floating point adds to an event, to be taken from the reserves that calibration set aside (float_slack.py)."""
+"""What floating point adds to an event, to be taken from the reserves that calibration set aside (float_slack.py).
+
+Proof note: synth/mechanisms/counts.md.
+"""
 
 from functools import singledispatch
 from math import exp, sqrt
@@ -11,7 +14,10 @@ TABLED = 2.0**-109  # total variation of a draw from the noise's table
 
 @singledispatch
 def imprecision(event: Event, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:
-    """(epsilon, delta) that floating point adds to an event in which neighbours differ in ``cells`` told values."""
+    """(epsilon, delta) that floating point adds to an event in which neighbours differ in ``cells`` told values.
+
+    Privacy: public only.
+    """
     return sampler_cost(epsilon, delta, sigma=event.sigma / event.pitch, draws=event.count * cells)
 
 

@@ -1,4 +1,7 @@
-"""The accountant of pure epsilons: they add up at delta 0, beside whatever else a run asks."""
+"""The accountant of pure epsilons: they add up at delta 0, beside whatever else a run asks.
+
+Proof note: synth/mechanisms/selection.md.
+"""
 
 from collections.abc import Iterable
 from functools import singledispatch
@@ -8,7 +11,10 @@ from synth.privacy.accounting.events import Event, ExponentialMechanismDpEvent
 
 @singledispatch
 def epsilon_alone(event: Event) -> float | None:  # noqa: ARG001
-    """The pure epsilon of an event, None where it has none."""
+    """The pure epsilon of an event, None where it has none.
+
+    Privacy: public only.
+    """
     return None
 
 
@@ -19,6 +25,8 @@ def _(event: ExponentialMechanismDpEvent) -> float:
 
 def apart(events: Iterable[Event]) -> tuple[float, list[Event]]:
     """The sum of all pure epsilons, and the events that have none.
+
+    Privacy: public only.
 
     >>> apart([ExponentialMechanismDpEvent(name="a", sensitivity=1, sigma=4, count=2)])
     (0.5, [])

@@ -1,4 +1,7 @@
-"""The accountant of zero-concentrated privacy, for runs in which some event has no better law than a Renyi bound."""
+"""The accountant of zero-concentrated privacy, for runs in which some event has no better law than a Renyi bound.
+
+Proof note: synth/mechanisms/external.md.
+"""
 
 from collections.abc import Sequence
 from functools import singledispatch
@@ -12,7 +15,10 @@ from synth.privacy.accounting.guarantee import check
 
 @singledispatch
 def rho_of(event: Event) -> float:  # noqa: ARG001
-    """What an event adds to rho. Errors: UsageError where it has none."""
+    """What an event adds to rho. Errors: UsageError where it has none.
+
+    Privacy: public only.
+    """
     raise UsageError(
         "slices and samples are not composed with a choice or another library's answer; ask them in runs apart"
     )
@@ -30,7 +36,10 @@ def _(event: ZCDpEvent | ExponentialMechanismDpEvent) -> float:
 
 
 def epsilon(events: Sequence[Event], delta: float) -> float:
-    """Epsilon of all the events through their rho, the reserves included, rounded up. Errors: UsageError."""
+    """Epsilon of all the events through their rho, the reserves included, rounded up. Errors: UsageError.
+
+    Privacy: public only.
+    """
     return with_reserve(zcdp.epsilon_of_rho(sum(rho_of(e) for e in events), delta * (1 - DELTA_RESERVE)))
 
 
@@ -38,6 +47,8 @@ def calibrate_rho(epsilon: float, delta: float, *, beside: float = 0.0) -> float
     """The largest rho that a run may spend when a part of it is zero-concentrated only, rounded down; 0 if none.
 
     Gaussian questions count with half their mu**2. ``beside``: mu of what the run's other doors may ask.
+
+    Privacy: public only.
 
     >>> round(calibrate_rho(1.0, 1e-5), 4)
     0.0305

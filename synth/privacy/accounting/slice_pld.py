@@ -1,6 +1,8 @@
 """Slices as privacy loss distributions, to be composed with anything else by dp_accounting, pessimistically.
 
 Used where no closed composition holds: subsampled slices beside other questions, or slices of several laws.
+
+Proof note: synth/mechanisms/slices.md.
 """
 
 from collections.abc import Sequence
@@ -25,7 +27,10 @@ Law = tuple[Shift, float, float, int]  # the shift's law, sensitivity / sigma, r
 
 @singledispatch
 def law_of(event: Event) -> Law:
-    """What an event adds here. Errors: UsageError where it has no such law."""
+    """What an event adds here. Errors: UsageError where it has no such law.
+
+    Privacy: public only.
+    """
     raise UsageError(f"slices are not composed with {event.kind}; ask them in runs apart")
 
 
@@ -43,6 +48,8 @@ def as_one(slices: Sequence[SlicesDpEvent]) -> SlicesDpEvent | None:
     """All slices as one event, where their squared shifts add up to one of the same family; else None.
 
     Independent Gaussian directions of equal dim and noise: chi-squared degrees add.
+
+    Privacy: public only.
     """
     first = slices[0]
     if len(slices) == 1 and first.count == 1:
@@ -60,6 +67,8 @@ def distribution(shift: Shift, *, ratio: float, rate: float = 1.0) -> pld.Privac
     """The loss distribution that dominates slices with ``ratio`` = sensitivity / sigma, in both orders of neighbours.
 
     **Source**: connect-the-dots, Doroshenko et al., arXiv 2207.04380, Algorithm 1, applied to the exact profile.
+
+    Privacy: public only.
     """
     top = min(epsilon_at(TOP, shift, ratio=ratio, rate=rate), LARGEST)
     most = ceil(top / INTERVAL) + 1
@@ -77,6 +86,8 @@ def _masses(steps: np.ndarray, deltas: np.ndarray) -> PLDPmf:
 
 def epsilon(laws: Sequence[Law], delta: float, *, beside: float = 0.0) -> float:
     """Epsilon at ``delta`` of slices, each given as (shift, ratio, rate, count), and of Gaussians of mu ``beside``.
+
+    Privacy: public only.
 
     >>> twice = [(Shift(9, 9), 0.3, 1.0, 2)]
     >>> round(epsilon(twice, 1e-5), 4), round(epsilon(twice, 1e-5, beside=0.2), 4)

@@ -2,6 +2,8 @@
 
 Given the directions U, which have the same law on both tables and are published, moving a row by z shifts the
 answer by r = ||zU|| (mechanisms/slices.md). So the privacy profile is the Gaussian one averaged over r: one integral.
+
+Proof note: synth/mechanisms/slices.md.
 """
 
 from collections.abc import Callable
@@ -28,6 +30,9 @@ class Shift:
     ``gaussian``: entries N(0, 1/dim), so dim * r**2 is chi-squared of num_slices degrees. ``rotation``: orthonormal
     columns, so r**2 is Beta(num_slices / 2, (dim - num_slices) / 2), and r = 1 once num_slices reaches dim. (A form
     with U scaled by sqrt(num_slices / dim) there has noise scaled by as much, and the same privacy.)
+
+    Errors: ValueError for directions that are none, or a number below 1.
+    Privacy: public only.
 
     >>> round(float(Shift(100, 10).mean_square), 3)
     0.1
@@ -99,6 +104,8 @@ def gaussian_delta(epsilon: np.ndarray | float, mu: np.ndarray | float) -> np.nd
 
     **Source**: Balle and Wang, arXiv 1805.06530, Theorem 8.
 
+    Privacy: public only.
+
     >>> round(float(gaussian_delta(1.0, 1.0)), 4)
     0.1269
     """
@@ -135,6 +142,9 @@ def delta(
     the sensitivity is several rows' that may fall into different groups, so that r**2 is only bounded in increasing
     convex order by that of one row as large: the profile's convex majorant is averaged.
 
+    Errors: ValueError for a rate beside other questions or spread rows.
+    Privacy: public only.
+
     >>> round(delta(5.1, Shift(100, 100), ratio=1 / 0.915), 6)
     1e-05
     """
@@ -163,7 +173,10 @@ def _thinned(epsilon: np.ndarray | float, mu: np.ndarray, rate: float, *, remove
 
 
 def profile(grid: np.ndarray, shift: Shift, *, ratio: float, rate: float = 1.0, removed: bool = True) -> np.ndarray:
-    """delta at each epsilon of ``grid`` (any sign), rounded up, for one of the two orders of the neighbours."""
+    """delta at each epsilon of ``grid`` (any sign), rounded up, for one of the two orders of the neighbours.
+
+    Privacy: public only.
+    """
     r, weight = shift.nodes
     found = np.empty(len(grid))
     for i, epsilon in enumerate(grid):
@@ -177,6 +190,8 @@ def epsilon_at(
     delta_: float, shift: Shift, *, ratio: float, beside: float = 0.0, rate: float = 1.0, spread: bool = False
 ) -> float:
     """The least epsilon at this delta, rounded up; inf where there is none below 1e6. No reserves.
+
+    Privacy: public only.
 
     >>> round(epsilon_at(1e-5, Shift(100, 100), ratio=1 / 1.1492), 1)  # what Theorem 1 asks for at 5.1
     3.9
@@ -193,6 +208,8 @@ def sigma_at(
     spread: bool = False,
 ) -> float:  # fmt: skip
     """The least sigma whose delta at ``epsilon`` is at most ``delta_``, rounded up; inf where none is. No reserves.
+
+    Privacy: public only.
 
     >>> round(sigma_at(5.1, 1e-5, Shift(100, 10)), 3), round(sigma_at(5.1, 1e-5, Shift(100, 10, "rotation")), 3)
     (0.362, 0.351)
@@ -214,6 +231,8 @@ def slice_sigma(
     """The least noise of one question of slices that keeps (epsilon, delta), the sampler's reserves set aside.
 
     ``beside``: mu of the Gaussian questions of the same run. Errors: ValueError where these alone take it all.
+
+    Privacy: public only.
 
     >>> facts = dict(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=100)
     >>> round(slice_sigma(num_slices=100, **facts), 2), round(slice_sigma(num_slices=10, **facts), 2)
@@ -247,6 +266,9 @@ def renyi(order: float, shift: Shift, *, ratio: float) -> float:
 
     **Source**: the moment generating function of chi-squared, in place of its bound in arXiv 2410.19941, Theorem 1.
 
+    Errors: ValueError for directions that are not Gaussian.
+    Privacy: public only.
+
     >>> round(renyi(2.0, Shift(100, 100), ratio=0.1), 6)
     0.010001
     """
@@ -261,6 +283,8 @@ def theorem_1(epsilon: float, delta_: float, *, dim: int, num_slices: int) -> fl
 
     Renyi divergence at most order * num_slices / (2 (sigma**2 dim - order (order - 1))), turned into epsilon by
     adding log(1 / delta) / (order - 1), the order chosen best. **Source**: arXiv 2410.19941, Theorem 1.
+
+    Privacy: public only.
     """
     orders = 1 + np.logspace(-3, 4, 20_001)
     left = epsilon - np.log(1 / delta_) / (orders - 1)

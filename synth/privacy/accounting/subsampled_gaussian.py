@@ -3,6 +3,8 @@
 Each row enters a step's sum with probability ``rate``, by draws of its own. A row that comes, goes or is blanked: the
 pair is N(0, 1) and its mixture with N(r, 1), r = sensitivity / sigma, in either order. A row that is replaced may move
 the sum from one place to another: what bounds that pair is below. Proof: mechanisms/gradients.md.
+
+Proof note: synth/mechanisms/gradients.md.
 """
 
 from collections.abc import Callable
@@ -31,7 +33,10 @@ Law = tuple[float, float, int, bool]  # sensitivity / sigma, rate, steps, whethe
 
 @singledispatch
 def law_of(event: Event) -> Law:  # noqa: ARG001
-    """What an event adds here. Errors: UsageError where it has no such law."""
+    """What an event adds here. Errors: UsageError where it has no such law.
+
+    Privacy: public only.
+    """
     raise UsageError("slices are not composed with sums over samples; ask them in runs apart")
 
 
@@ -45,6 +50,8 @@ def epsilon(laws: tuple[Law, ...], delta: float, *, beside: float = 0.0, interva
     """Epsilon at ``delta`` of all steps of all laws, and of Gaussian mechanisms of mu ``beside``, rounded up.
 
     ``interval``: step of the losses, where it is not to be chosen by the number of steps.
+
+    Privacy: public only.
 
     >>> round(epsilon(((0.5, 0.01, 100, False),), 1e-5), 2), round(epsilon(((0.5, 0.01, 100, True),), 1e-5), 2)
     (0.19, 0.45)
@@ -85,6 +92,8 @@ def replaced_delta(epsilon_: np.ndarray, *, ratio: float, rate: float) -> np.nda
     Their centres lie at most ``ratio`` deviations from A's, hence twice that from each other's. With a = e^epsilon, a'
     = 1 + (a - 1) / q and b = a / a' the divergence is q times that of B from (1 - b) A + b C at ln a', at most q times
     the average. **Source**: Balle, Barthe, Gaboardi, arXiv 1807.01647, Theorem 2 and joint convexity.
+
+    Privacy: public only.
     """
     above = 1 + np.expm1(epsilon_) / rate
     share = np.exp(epsilon_) / above
@@ -97,6 +106,8 @@ def least_sigma(reached: Callable[[float], float], goal: float, *, near: float =
 
     Rounded up, to a share of ``close``; sought from ``near`` on. Errors: ValueError where none up to ``MOST_NOISE`` is
     enough.
+
+    Privacy: public only.
     """
     step, low, high = 1.002 if near != 1 else 2.0, near, near
     while reached(high) > goal:
@@ -123,6 +134,8 @@ def sampled_sigma(
     """The least noise, in sensitivities, of ``steps`` sums over samples of ``rate``, beside Gaussians of mu ``beside``.
 
     The sampler's reserves are set aside. Errors: UsageError where the others take the whole budget.
+
+    Privacy: public only.
 
     >>> round(sampled_sigma(epsilon=1.0, delta=1e-5, rate=0.01, steps=100), 2)
     0.9

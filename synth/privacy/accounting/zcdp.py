@@ -2,6 +2,8 @@
 
 rho-zCDP bounds the Renyi divergence of each order a by rho a (arXiv 1605.02065, Definition 1.1); divergences add up,
 adaptively too; the conversion to (epsilon, delta) is dp_accounting's (arXiv 2004.00010, Proposition 12).
+
+Proof note: synth/mechanisms/selection.md.
 """
 
 from functools import lru_cache
@@ -15,6 +17,8 @@ ORDERS = 1 + np.geomspace(1e-2, 1e5, 3000)  # each of them gives a valid epsilon
 def epsilon_of_rho(rho: float, delta: float) -> float:
     """Epsilon of rho-zCDP at this delta.
 
+    Privacy: public only.
+
     >>> round(epsilon_of_rho(0.0305, 1e-5), 2)
     1.0
     """
@@ -24,6 +28,8 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 @lru_cache(maxsize=256)
 def rho_of_epsilon(epsilon: float, delta: float) -> float:
     """The largest rho whose zCDP is (epsilon, delta)-DP, rounded down.
+
+    Privacy: public only.
 
     >>> round(rho_of_epsilon(1.0, 1e-5), 4)
     0.0306
@@ -40,6 +46,8 @@ def chosen_rho(epsilon: float) -> float:
 
     So does the exponential mechanism's at epsilon = 2 sensitivity / scale. Hoeffding's lemma gives an eighth of the
     square. **Source**: arXiv 2004.07223, Lemma 3.2.
+
+    Privacy: public only.
 
     >>> chosen_rho(2.0)
     0.5

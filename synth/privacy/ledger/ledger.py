@@ -49,6 +49,8 @@ class Ledger:
 
     Errors: InputError when the file is no ledger or cannot be opened.
 
+    Privacy: public only: lines hold what was asked and charged; of rows they keep sealed marks (row_marks.py), no more.
+
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(Path(folder.name) / "ledger.sqlite")

@@ -26,6 +26,8 @@ def odds(epsilon: float) -> float:
 
     Source: the odds form of Nanayakkara et al., arXiv 2303.00738.
 
+    Privacy: public only.
+
     >>> round(odds(1.0), 2)
     0.73
     """
@@ -34,6 +36,8 @@ def odds(epsilon: float) -> float:
 
 def meaning(epsilon: float, *, about: str = "row") -> str:
     """Epsilon in words.
+
+    Privacy: public only.
 
     >>> meaning(1.0)
     'a guess of 50:50 about one row can rise to at most 73:27'

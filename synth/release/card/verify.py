@@ -59,7 +59,10 @@ def load(path: str | Path) -> dict[str, Any]:
 
 @reading("card", "card")
 def check(card: Mapping[str, Any]) -> Checked:
-    """Errors: InputError, one line, for the first thing in the card that does not hold."""
+    """Errors: InputError, one line, for the first thing in the card that does not hold.
+
+    Privacy: released answers only.
+    """
     about = complete(card)
     try:
         Card.model_validate(about)

@@ -32,6 +32,8 @@ def examine(
     divide people. Same arguments, same figures. Errors: InputError for an unusable file or release, UsageError.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
     """
     folder = folder_of(release)
     stored = bundle.load_release(folder)
@@ -59,6 +61,8 @@ def write(found: Examination, release: str | Path, out: str | Path) -> dict[str,
     """Writes the page and its JSON, both marked in name and content and readable by their owner alone.
 
     Errors: UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
     """
     page, folder = steward.marked(Path(out)), folder_of(release)
     if folder.resolve() in page.resolve().parents:

@@ -1,0 +1,107 @@
+"""Docstrings of public names are contracts: what may be raised, what is private, where the proof stands.
+
+The form: a sentence; shapes, units and ranges; ``Errors:`` naming what may be raised; ``**Guarantee**`` where something
+is released; ``Privacy:`` with one of ``WORDS``. Proof notes are named by the modules of mechanisms and accounting.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import synth
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = ("public only", "released answers only", "reads rows, under noise", "reads rows, exact")
+PRIVACY = re.compile(rf"Privacy: (?:{'|'.join(WORDS)})\b")
+WHOLE = ("mechanisms", "privacy", "privacy/accounting", "questions", "generators/base.py", "errors.py")
+ENTRIES = {"pipeline/sample.py": ["sample_to"], "pipeline/dry_run.py": ["dry_run"],
+           "pipeline/statistics.py": ["statistics"]}  # fmt: skip
+PROVED = [p for room in ("mechanisms", "privacy/accounting") for p in sorted((ROOT / "synth" / room).glob("*.py"))
+          if p.stem != "__init__"]  # fmt: skip
+Node = ast.FunctionDef | ast.ClassDef
+
+
+def top(path: Path) -> dict[str, Node]:
+    """Public functions and classes of a module, by name."""
+    body = ast.parse(path.read_text()).body
+    return {n.name: n for n in body if isinstance(n, Node) and not n.name.startswith("_")}
+
+
+def public() -> list[tuple[str, Node]]:
+    """The library's names, the pipeline's entry points, and everything in the rooms that an auditor reads."""
+    found: dict[str, Node] = {}
+    for at in WHOLE:
+        place = ROOT / "synth" / at
+        for path in [place] if at.endswith(".py") else sorted(place.glob("*.py")):
+            found |= {f"{path.relative_to(ROOT)}:{n}": node for n, node in top(path).items()}
+    homes = {home: list(names) for home, names in ENTRIES.items()}
+    for name, home in synth._HOME.items():
+        module, colon, inside = home.partition(":")
+        if not colon or inside:  # else the module itself
+            homes.setdefault(module.replace(".", "/") + ".py", []).append(inside or name)
+    for home, names in homes.items():
+        found |= dict(defined(home, n) for n in names)
+    return sorted(found.items())
+
+
+def defined(home: str, name: str) -> tuple[str, Node]:
+    """Where a name is defined, and what it is: in this module of synth/, or in the one it imports the name from."""
+    path = ROOT / "synth" / home
+    if name in (here := top(path)):
+        return f"synth/{home}:{name}", here[name]
+    imports = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ImportFrom)]
+    module = next(str(n.module) for n in imports if any((a.asname or a.name) == name for a in n.names))
+    return defined(module.removeprefix("synth.").replace(".", "/") + ".py", name)
+
+
+PUBLIC = public()
+
+
+def raised(node: Node) -> set[str]:
+    """Classes that the code of a function, or of a class's public methods and construction, raises by name."""
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef)] if isinstance(node, ast.ClassDef) else []
+    bodies = [m for m in methods if m.name == "__post_init__" or not m.name.startswith("_")] or [node]
+    raises = [n.exc for b in bodies for n in ast.walk(b) if isinstance(n, ast.Raise) and n.exc]
+    told = {ast.unparse(e).partition("(")[0] for e in raises}
+    return {t for t in told if t.endswith("Error")} - {"AttributeError", "NotImplementedError"}
+
+
+@pytest.mark.parametrize(("name", "node"), PUBLIC, ids=lambda v: v if isinstance(v, str) else "")
+def test_a_public_name_says_what_is_private_and_what_is_raised(name, node):
+    text = ast.get_docstring(node) or ""
+    assert PRIVACY.search(text), f"{name}: Privacy: {' | '.join(WORDS)}"
+    methods = " ".join(ast.get_docstring(m) or "" for m in ast.walk(node) if isinstance(m, ast.FunctionDef))
+    unsaid = {e for e in raised(node) if e not in text + methods}
+    assert not unsaid, f"{name} raises {unsaid}, which its docstring does not say"
+
+
+@pytest.mark.parametrize("path", PROVED, ids=lambda p: p.stem)
+def test_mechanisms_and_accounting_point_to_their_proof(path):
+    found = re.search(
+        r"Proof note: ([\w/]+\.md)", (ast.get_docstring(ast.parse(path.read_text())) or "").replace("\n", " ")
+    )
+    assert found, path
+    note = path.parent / found[1] if "/" not in found[1] else ROOT / found[1]
+    assert note.exists(), f"{path.name}: {found[1]}"
+
+
+def test_only_what_reads_rows_is_handed_rows():
+    """No lip service: a function of a mechanism says that it reads rows just where it is handed what was read."""
+    private = {"rows", "total", "gradients", "features", "exact"}  # parameters that carry exact figures of rows
+    wrong = []
+    for path in sorted((ROOT / "synth" / "mechanisms").glob("*.py")):
+        for name, node in top(path).items():
+            if isinstance(node, ast.FunctionDef):
+                arrays = {a.arg for a in node.args.args if "ndarray" in ast.unparse(a.annotation or ast.Constant(""))
+                          or "Mapping" in ast.unparse(a.annotation or ast.Constant(""))}  # fmt: skip
+                reads = "Privacy: reads rows" in (ast.get_docstring(node) or "")
+                if bool(arrays & private) and not reads:
+                    wrong.append(f"{path.stem}.{name}")
+    assert not wrong
+
+
+def test_the_public_names_are_all_here():
+    assert len(PUBLIC) > 180
+    assert {"synth/pipeline/run.py:run", "synth/mechanisms/counts.py:sensitivity"} <= {n for n, _ in PUBLIC}
