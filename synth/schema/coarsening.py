@@ -113,7 +113,9 @@ def coarser_plain(plain: Mapping[str, Any], length: int) -> dict[str, Any] | Non
 def listed_plain(plain: Mapping[str, Any], values: Sequence[str], other: str, reason: str) -> dict[str, Any]:
     """A column as a schema's JSON has it, whose cells outside a public list of ``values`` count as ``other``.
 
-    ``reason``: why the list is public; onto the card of a column that was marked. Errors: ValueError with the rule.
+    ``reason``: why the list is public; onto the card of a column that was marked.
+    Privacy: public only: the list is the caller's, and never the most frequent values of the rows.
+    Errors: ValueError with the rule.
 
     >>> listed_plain({"type": "categorical", "categories": ["a", "b", "c"]}, ["a"], "other", "our own")["categories"]
     ['a', 'other']
