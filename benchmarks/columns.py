@@ -14,13 +14,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from clock import Clock
 
 HERE = Path(__file__).resolve().parent
 BLOCK = 100_000
@@ -51,28 +51,6 @@ def draw(path: Path, rows: int, columns: int, categories: int) -> None:
         writer.write_table(table)
     assert writer is not None
     writer.close()
-
-
-class Clock:
-    """A reporter that keeps when each stage began, by the clock and by the processor."""
-
-    def __init__(self) -> None:
-        self.marks: list[tuple[str, float, float]] = []
-
-    def stage(self, name: str) -> None:
-        self.marks.append((name, time.perf_counter(), time.process_time()))
-
-    def progress(self, fraction: float) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        pass
-
-    def told(self) -> dict[str, dict[str, float]]:
-        """Of each stage the seconds and the processor's seconds."""
-        ends = [*self.marks[1:], ("", time.perf_counter(), time.process_time())]
-        return {name: {"seconds": b[1] - wall, "cpu_seconds": b[2] - busy}
-                for (name, wall, busy), b in zip(self.marks, ends, strict=True)}  # fmt: skip
 
 
 def measured(folder: Path, method: str) -> dict[str, Any]:

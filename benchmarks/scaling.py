@@ -14,12 +14,12 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from clock import Clock
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "scaling.json"
@@ -68,29 +68,6 @@ def write(path: Path, rows: int, columns: int, categories: int) -> None:
     writer.close()
 
 
-class Clock:
-    """A reporter that keeps when each stage began and the memory then held."""
-
-    def __init__(self) -> None:
-        self.marks: list[tuple[str, float]] = []
-
-    def stage(self, name: str) -> None:
-        self.marks.append((name, time.perf_counter()))
-
-    def progress(self, fraction: float) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        pass
-
-    def seconds(self) -> dict[str, float]:
-        ends = [t for _, t in self.marks[1:]] + [time.perf_counter()]
-        out = dict.fromkeys(STAGES, 0.0)
-        for (name, start), end in zip(self.marks, ends, strict=True):
-            out[name] = out.get(name, 0.0) + end - start
-        return out
-
-
 def measured(folder: Path, method: str) -> dict:
     """In a process of its own: one run, its stages' seconds and its peak memory."""
     import synth
@@ -100,7 +77,11 @@ def measured(folder: Path, method: str) -> dict:
     made = synth.run(folder / "table.parquet", schema=schema, epsilon=1.0, delta=1e-7, method=method, seed=0,
                      num_rows=100_000, out=folder / "out", ledger=folder / f"{method}.sqlite", assume_public=True,
                      max_categories=10**6, reporter=clock, device="cpu")  # fmt: skip
-    return {"stages": clock.seconds(), "seconds_total": made.seconds_total, "peak_mib": made.peak_mib}
+    return {
+        "stages": dict.fromkeys(STAGES, 0.0) | clock.seconds(),
+        "seconds_total": made.seconds_total,
+        "peak_mib": made.peak_mib,
+    }
 
 
 def one(folder: Path, cell: dict, most: float) -> dict:

@@ -187,6 +187,22 @@ def test_nothing_is_pickled():
         assert "torch.load" not in path.read_text(), path
 
 
+def test_no_test_imports_another_test():
+    """What several of them use stands in a module of helpers, so that a test can be read, moved and run alone."""
+    for path in (ROOT / "tests").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        froms = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
+        names = _all_imports(path) | {f"{n.module}.{a.name}" for n in froms for a in n.names}
+        modules_of_tests = {n for n in names if n.split(".")[0] == "tests" or "." not in n}
+        assert not [n for n in modules_of_tests if any(part.startswith("test_") for part in n.split("."))], path
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """Folders of tests are no packages, so that two files of one name cannot be collected together."""
+    names = [p.name for p in (ROOT / "tests").rglob("test_*.py")]
+    assert not {n for n in names if names.count(n) > 1}
+
+
 def _all_imports(path: Path) -> set[str]:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     plain = {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}

@@ -6,6 +6,7 @@ import streamlit as st
 
 import synth
 from app.run import recent, runs
+from app.run.follow import follow
 from app.session import access, frame, words
 from app.session.aside import worker
 from app.table import real
@@ -29,7 +30,7 @@ def section(job: jobs.Job, others: list[jobs.Job]) -> None:
                    help="In the terms of the field: a paid private selection.")  # fmt: skip
         running = _latest(job)
         if running is not None and not running.status().final:
-            _watch(str(running.path))
+            follow(str(running.path), _settle, waits="The decision waits for", runs="Counting under noise.")
             return
         if running is not None:
             _outcome(running)
@@ -74,25 +75,10 @@ def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
     st.rerun()
 
 
-@st.fragment(run_every=1.0)
-def _watch(path: str) -> None:
-    try:
-        job = access.job("watch", path)
-        status = job.status()
-        if status.final:
-            if status.state == "done":
-                _settle(job)
-            st.rerun()
-    except synth.SynthError as error:
-        frame.tell(error)
+def _settle(job: jobs.Job, status: jobs.Status) -> None:
+    """Records the winner: the run whose synthetic table is nearest to the noisy counts; none without counts."""
+    if status.state != "done":
         return
-    waits = jobs.ahead(job)
-    st.info(f"The decision waits for {words.runs(waits)} before it." if waits else "Counting under noise.",
-            icon=":material/hourglass_top:")  # fmt: skip
-
-
-def _settle(job: jobs.Job) -> None:
-    """Records the winner: the run whose synthetic table is nearest to the noisy counts."""
     folder, who = job.path.parent, access.allow("decide", job.request().get("owner"))
     candidates = [access.job("decide", folder / name) for name in job.request()["decides"]]
     places = [str(runs.release(c)) for c in candidates]
@@ -126,5 +112,5 @@ def _outcome(job: jobs.Job) -> None:
             st.info(f"Noisy counts chose {frame.escape(recent.named(one))}. Open it under “All runs” to download it.",
                     icon=":material/how_to_vote:")  # fmt: skip
             return
-    _settle(job)
+    _settle(job, status)
     st.rerun()

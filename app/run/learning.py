@@ -6,8 +6,9 @@ import streamlit as st
 
 import synth
 from app.run import caps, runs, same
+from app.run.follow import follow
 from app.run.forecast import budget
-from app.session import access, frame, words
+from app.session import frame, words
 from app.session.state import Wizard, alone, answered, dataset, effective, wizard
 from app.table import facts
 from synth import jobs
@@ -19,7 +20,8 @@ def section() -> None:
     """Which facts to learn, what it costs, and one button that spends."""
     w = wizard()
     if w.learning is not None:
-        _watch(str(w.learning))
+        follow(str(w.learning), _taken, waits="Learning is waiting for",
+               runs="Learning facts of the description. It was charged and takes some seconds.")  # fmt: skip
         return
     if same.choice(w):
         return
@@ -65,23 +67,6 @@ def _cap(w: Wizard) -> tuple[bool, float | None]:
     st.caption("It was decided that this dataset has no cap." if left_over is None else
                f"The cap on this dataset leaves epsilon {left_over:g}.")  # fmt: skip
     return False, None
-
-
-@st.fragment(run_every=1.0)
-def _watch(path: str) -> None:
-    try:
-        job = access.job("watch", path)
-        status = job.status()
-        if status.final:
-            _taken(job, status)
-            st.rerun()
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    waits = jobs.ahead(job)
-    st.info(f"Learning is waiting for {words.runs(waits)} before it." if waits else
-            "Learning facts of the description. It was charged and takes some seconds.",
-            icon=":material/hourglass_top:")  # fmt: skip
 
 
 def _taken(job: jobs.Job, status: jobs.Status) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app.session import access, frame, words
-from app.session.state import view, wizard
+from app.session.state import ready, view, wizard
 from synth import jobs
 
 SHOWN = 10
@@ -54,6 +54,16 @@ def offer() -> None:
             if st.button("Open it", key="open_latest"):
                 wizard().job = access.job("watch", done[0][0].path).path
                 st.switch_page(view("release"))
+
+
+def chosen(name: str) -> jobs.Job | None:
+    """The run that a page is about; None where there is no result yet, which the page then says."""
+    w = wizard()
+    if not ready(w)[name] or w.job is None:
+        frame.needs(name, "There is no result yet. A run makes one.", "run" if ready(w)["run"] else "data")
+        table()
+        return None
+    return access.job("watch", w.job)
 
 
 def table() -> None:

@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.session import access, frame, words
+from app.session import frame, words
 from app.session.state import effective, wizard
-from app.table import conditions
+from app.table import conditions, intake
 from app.table.facts import WORDED
 
 Plain = dict[str, Any]
@@ -64,12 +64,7 @@ def _form(rules: list[Plain]) -> None:
 
 
 def _keep(rules: list[Plain], notice: str) -> None:
-    w = wizard()
-    access.allow("describe")
-    w.plain["constraints"] = rules or None
-    w.notice = notice
-    w.edition += 1
-    st.rerun()
+    intake.replace({**wizard().plain, "constraints": rules or None}, notice)
 
 
 def _impossible(columns: dict[str, Plain], key: str) -> Plain | None:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
@@ -181,3 +182,13 @@ def forget(*uploads: Any) -> None:
         if upload is not None:
             drop(upload)
     wizard().uploads += 1
+
+
+def replace(plain: Plain, notice: str) -> None:
+    """Another description of the chosen table, from now on; the page is drawn again. Errors: UsageError."""
+    w = wizard()
+    owning.allow("use_table", w.table, w.source)
+    access.allow("describe")
+    w.plain, w.notice = plain, notice
+    w.edition += 1
+    st.rerun()

@@ -9,7 +9,6 @@ import synth
 from app.result import export, more, outlet, standing
 from app.run import recent, runs
 from app.session import access, frame, words
-from app.session.state import ready, wizard
 from synth import jobs
 
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
@@ -20,12 +19,9 @@ PAGE = 700  # height of a page that is shown inside this one, pixels
 def page() -> None:
     """What came out of the chosen run and may be shared."""
     frame.head("release", "The synthetic table and everything that may go with it.")
-    w = wizard()
-    if not ready(w)["release"] or w.job is None:
-        frame.needs("release", "There is no result yet. A run makes one.", "run" if ready(w)["run"] else "data")
-        recent.table()
+    job = recent.chosen("release")
+    if job is None:
         return
-    job = access.job("watch", w.job)
     place = runs.release(job)
     with st.spinner("Checking the release"):
         card = export.claimed(job, place)

@@ -7,8 +7,7 @@ import streamlit as st
 import synth
 from app.result import comparison, sidebyside, whatif
 from app.run import recent, runs
-from app.session import access, frame
-from app.session.state import ready, wizard
+from app.session import frame
 
 
 def page() -> None:
@@ -18,12 +17,9 @@ def page() -> None:
         "What the run gave, before anybody else sees it. Comparing with the real rows is for you alone; trying other "
         "fits on the same release is **free**.",
     )
-    w = wizard()
-    if not ready(w)["review"] or w.job is None:
-        frame.needs("review", "There is no result yet. A run makes one.", "run" if ready(w)["run"] else "data")
-        recent.table()
+    job = recent.chosen("review")
+    if job is None:
         return
-    job = access.job("watch", w.job)
     place = runs.release(job)
     card = json.loads((place / "card.json").read_text(encoding="utf-8"))
     st.markdown(f"**This run:** {frame.escape(recent.named(job))}, {job.result()['num_rows']:,} synthetic rows")

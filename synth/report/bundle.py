@@ -18,13 +18,13 @@ import numpy as np
 
 from synth.errors import InputError, UsageError, reading
 from synth.evaluate.read_sample import Seeded
-from synth.release import dialect_copy, markdown
+from synth.release import dialect_copy
 from synth.release import folder as bundle
 from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.release.folder import StoredRelease
-from synth.report import card_page, chosen_release, publish, publishable
+from synth.report import bundle_texts, card_page, chosen_release, publish, publishable
 from synth.schema import codec, csv_injection
 from synth.schema import table as schemas
 from synth.sources.formats import files
@@ -214,8 +214,8 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
         "card.html": card_page.render_html(card),
         "report.html": publish.publishable_page(found, folder, card=card),
         "report.json": json.dumps(publishable.plain(found), indent=1, ensure_ascii=False) + "\n",
-        "reproduce.py": REPRODUCE,
-        "README.md": _readme(card),
+        "reproduce.py": bundle_texts.REPRODUCE,
+        "README.md": bundle_texts.readme(card),
     }
     return {**{n: t.encode() for n, t in made.items()}, "synthetic.parquet": _parquet(folder, stored)}
 
@@ -257,63 +257,3 @@ def _zip(out: Path, parts: Mapping[str, bytes]) -> None:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
         raise UsageError(f"--out {out}: {error.strerror}; choose another place") from None
-
-
-def _readme(card: Mapping[str, Any]) -> str:
-    named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}"
-    name = markdown.text(named)
-    parts = [PARTS[0], *([TWIN] if dialect_copy.DIGEST in card else []), *PARTS[1:]]
-    files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts)
-    return (
-        f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows: no row describes a real person. It was "
-        f"made from a private table with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g} "
-        f"({markdown.text(card['relation_in_words'])}): "
-        f"{markdown.text(card['meaning'])}.\n\n| file | |\n|---|---|\n{files_of}\n\n"
-        "To draw more rows, or to make the table again: install the library in the version that the card names, then\n"
-        "\n"
-        "    python reproduce.py\n    synth sample . --num-rows 1000\n    synth card check card.json\n"
-    )  # fmt: skip
-
-
-PARTS = (
-    (
-        "synthetic.csv",
-        "the table, safe to open in a spreadsheet: text that it would take for a formula (it begins with "
-        "= + - or @ and is no number) has an apostrophe before it, unless the card says `raw`; `synthetic.parquet` is "
-        "the same without apostrophes, with typed numbers and dates",
-    ),
-    ("schema.json", "the public facts of every column"),
-    ("card.html", "the release card: what is guaranteed and how; also `card.md`, and `card.json` for programs"),
-    ("report.html", "the released noisy counts, with intervals, beside the synthetic table; also `report.json`"),
-    ("release.json, release.safetensors", "everything that was told of the private table"),
-    ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
-    ("reproduce.py", "makes model and table again from the release"),
-    ("MANIFEST.sha256", "checksums; `sha256sum -c MANIFEST.sha256` verifies them"),
-)
-
-TWIN = (
-    dialect_copy.NAME,
-    "the same table in the encoding, with the separators, decimal marks and dates of the private one, as "
-    "`schema.json` states them; protected alike",
-)
-
-REPRODUCE = '''"""Makes the model and the table again from the release beside this script. Needs no private row.
-
-With the seed in the card the table comes out the same, cell by cell, on a like machine with the same versions;
-without one it is another sample of the same model.
-"""
-
-import json
-import sys
-from pathlib import Path
-
-import synth
-
-here = Path(__file__).resolve().parent
-card = json.loads((here / "card.json").read_text(encoding="utf-8"))
-out = Path(sys.argv[1]) if len(sys.argv) > 1 else here / "again"
-result = synth.refit(here / "release.json", num_rows=card["rows"]["synthetic"], seed=card.get("seed"), out=out,
-                     raw_text=str(card.get("csv_text", "")).startswith("raw"))
-same = (out / "synthetic.csv").read_bytes() == (here / "synthetic.csv").read_bytes()
-print(f"{result.num_rows} rows: {out / 'synthetic.csv'}", "(the same table)" if same else "(another sample)")
-'''

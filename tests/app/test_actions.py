@@ -17,8 +17,7 @@ from app.table import database, intake, owning, stored, work
 from synth import jobs
 from synth.jobs import looks, role_actions
 from synth.jobs.role_actions import ACTIONS, ANY, NO, OTHERS, OWN, ROLES
-from tests.app.test_flow import SCHEMA
-from tests.app.test_pages import said
+from tests.app.elements import SCHEMA, said
 
 pytestmark = pytest.mark.xdist_group("app")
 APP = Path(access.__file__).parents[1]

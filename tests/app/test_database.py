@@ -10,9 +10,7 @@ from app.session import access
 from app.session.state import view
 from app.table import work
 from synth import jobs
-from tests.app.test_flow import ended
-from tests.app.test_pages import keys, row_each, said
-from tests.app.test_roles import FILE
+from tests.app.elements import FILE, ended, keys, row_each, said
 
 pytestmark = pytest.mark.xdist_group("app")
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-import time
 import zipfile
 from pathlib import Path
 
@@ -13,26 +12,9 @@ import synth
 from app.run import runs
 from app.session.state import view
 from synth import jobs
-from tests.app.test_pages import all_helped, keys, said, upload
+from tests.app.elements import SCHEMA, all_helped, ended, keys, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
-SCHEMA = {
-    "dataset": "club",
-    "columns": {
-        "age": {"type": "integer", "min": 0, "max": 99, "source": "public"},
-        "team": {"type": "boolean", "categories": ["a", "b"], "source": "public"},
-        "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "source": "public"},
-    },
-}
-
-
-def ended(at, seconds: float = 90):
-    """The page once the run has ended, looked at again and again as the browser does."""
-    limit = time.monotonic() + seconds
-    while "cancel" in keys(at.run()):
-        assert time.monotonic() < limit, "the run does not end"
-        time.sleep(0.2)
-    return at
 
 
 @pytest.fixture

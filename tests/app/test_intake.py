@@ -10,8 +10,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import synth
 from app.table import work
-from tests.app.test_flow import SCHEMA, ended
-from tests.app.test_pages import keys, row_each, said, upload
+from tests.app.elements import SCHEMA, ended, keys, row_each, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 BOOK = ("city.csv", b"value,label\nRome,Roma\nOslo,Oslo\nBern,Berna\nParis,Parigi\n", "text/csv")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.app import test_browser
-from tests.app.test_browser import CHROMIUM, IDLE, PICTURES, press, there
+from tests.app import browser
+from tests.app.browser import CHROMIUM, IDLE, PICTURES, press, there
 
-served, visit, clock = test_browser.served, test_browser.visit, test_browser.clock  # fixtures
+served, visit, clock = browser.served, browser.visit, browser.clock  # fixtures
 pytestmark = [
     pytest.mark.xdist_group("app"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),

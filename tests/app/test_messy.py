@@ -5,11 +5,11 @@ import zipfile
 import pandas as pd
 import pytest
 
-from tests.app import test_browser
-from tests.app.test_browser import CHROMIUM, IDLE, keep, press, there
+from tests.app import browser
+from tests.app.browser import CHROMIUM, IDLE, keep, press, there
 from tests.messy import messy, secrets, told_in
 
-served, visit, clock = test_browser.served, test_browser.visit, test_browser.clock  # fixtures
+served, visit, clock = browser.served, browser.visit, browser.clock  # fixtures
 pytestmark = [
     pytest.mark.xdist_group("app"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),

@@ -10,7 +10,7 @@ from synth.generators import GENERATORS
 from synth.generators.embeddings import dp_kernel, embedding
 from synth.generators.slices import slicing
 from synth.questions.slices import DIRECTIONS
-from tests.app.test_pages import said, sample
+from tests.app.elements import said, sample
 
 pytestmark = pytest.mark.xdist_group("app")
 

@@ -1,7 +1,5 @@
 """What each page says and refuses, without a run."""
 
-import json
-
 import pytest
 
 import synth
@@ -9,39 +7,9 @@ from app.run import runs
 from app.session.state import STEPS, view
 from app.table import facts
 from synth import jobs
+from tests.app.elements import all_helped, keys, row_each, said, sample, upload
 
-CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",
-            "checkbox", "radio")  # fmt: skip
 pytestmark = pytest.mark.xdist_group("app")
-
-
-def keys(at) -> set:
-    return {b.key for b in at.button}
-
-
-def said(at) -> str:
-    parts = [
-        e.value for kind in ("markdown", "caption", "info", "success", "warning", "error") for e in getattr(at, kind)
-    ]
-    return "\n".join(parts).replace("\\", "")
-
-
-def row_each(at):
-    """Answers that each row is one person."""
-    return next(s for s in at.selectbox if s.key.startswith("unit_")).set_value("row").run()
-
-
-def sample(start):
-    at = start()
-    return at.button(key="use_sample").click().run()
-
-
-def upload(at, content: bytes, schema: dict | None = None, name: str = "people.csv"):
-    at.file_uploader[0].set_value((name, content, "text/csv"))
-    if schema is not None:
-        at.file_uploader[1].set_value(("people.schema.json", json.dumps(schema).encode(), "application/json"))
-    at.run()
-    return at.button(key="load").click().run()
 
 
 @pytest.mark.parametrize("name", ["describe", "budget", "method", "run", "review", "release", "ledger"])
@@ -57,13 +25,6 @@ def test_one_click_takes_the_sample_table_to_the_description(start):
     assert at.title[0].value == "Describe"
     assert list(at.data_editor[0].value["column"])[1] == "age"
     assert "onward" in keys(at)
-
-
-def all_helped(at) -> None:
-    """Every control of the page has help beside it."""
-    for kind in CONTROLS:
-        for control in getattr(at, kind):
-            assert control.help or control.proto.help, (at.title[0].value, control.label)
 
 
 def test_every_control_has_help_beside_it(start):

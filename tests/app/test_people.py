@@ -15,9 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from synth import jobs
+from tests.app.browser import CHROMIUM, IDLE, PATIENCE
+from tests.app.ports import free_port
 from tests.app.provider import client, provider
-from tests.app.test_browser import CHROMIUM, IDLE, PATIENCE
-from tests.app.test_serve import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [

@@ -14,8 +14,7 @@ from app.result import whatif
 from app.session.state import view
 from synth import jobs
 from synth.jobs import looks
-from tests.app.test_flow import SCHEMA, ended
-from tests.app.test_pages import all_helped, keys, said, upload
+from tests.app.elements import SCHEMA, all_helped, downloads, ended, keys, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -28,10 +27,6 @@ def done(start, people):
         at.button(key="onward").click().run()
     at.button(key="spend").click().run()
     return ended(at).button(key="to_result").click().run()
-
-
-def downloads(at) -> set:
-    return {d.proto.label for d in at.get("download_button")}
 
 
 def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):

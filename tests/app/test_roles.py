@@ -7,21 +7,9 @@ from app.session import access
 from app.session.state import view
 from synth import jobs, roles
 from synth.jobs.roles import Roles, Visitor
-from tests.app.test_flow import SCHEMA, ended
-from tests.app.test_pages import keys, said, upload
-from tests.app.test_review import downloads
+from tests.app.elements import FILE, SCHEMA, downloads, ended, keys, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
-FILE = """
-[roles]
-steward = ["ann@example.org", "eve@example.org"]
-reviewer = ["bob@example.org"]
-analyst = ["*@example.org"]
-[approval]
-epsilon_above = 0.5
-[datasets.secret]
-may_spend = ["eve@example.org"]
-"""
 
 
 @pytest.fixture

@@ -12,12 +12,7 @@ import pytest
 
 from synth.cli import serve_app
 from synth.errors import UsageError
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+from tests.app.ports import free_port
 
 
 @pytest.mark.xdist_group("app")

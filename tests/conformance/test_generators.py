@@ -8,18 +8,13 @@ import pytest
 
 import synth
 from synth.generators import GENERATORS
-from synth.generators.options import with_options
 from synth.generators.product_mixture.model import Product
-from synth.pipeline import budget
-from synth.privacy.accounting.composition import calibrate
-from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Relation
 from synth.release import folder as bundle
 from synth.release import store
+from tests.conformance.measuring import QUICK, SCHEMA, measured, quick
 from tests.conftest import SMALL, small_frame
 
-SCHEMA = synth.parse(SMALL)
 OTHERS = ("aim", "mst")  # OpenDP's take seconds a run: one run each here, all laws in `make test-slow`
 
 
@@ -32,41 +27,12 @@ LISTED = [name for name in GENERATORS if name != "small_db"]  # for teaching siz
 NAMES = [listed(name) for name in LISTED]
 PAIRS = [listed(name, relation) for name in LISTED for relation in GENERATORS[name].relations]
 # The laws hold for any number of steps; these are enough to see them.
-QUICK = {
-    "slice_wasserstein": {"steps": 3, "batch": 32},
-    "pearl": {"steps": 10, "frequencies": 300, "ensembles": 1},
-    "dp_merf": {"steps": 30, "frequencies": 300, "ensembles": 1},
-    "dp_ntk": {"steps": 10, "features": 2000},
-    "dp_ctgan": {"steps": 5},
-    "dp_vae": {"steps": 5},
-    "pate_gan": {"rounds": 3, "features": 32},
-    "aim": {"rounds": 4, "bins": 8},
-    "mst": {"bins": 8},
-    "mwem": {"rounds": 3},
-}
-
-
-def quick(name):
-    return with_options(GENERATORS[name], QUICK.get(name, {}))
 
 
 def made(name, *, frame=None, schema=SCHEMA, epsilon=2.0, **more):
     frame = small_frame() if frame is None else frame
     return synth.run(frame, schema=schema, epsilon=epsilon, delta=1e-5, method=name, dataset="d",
                      options=QUICK.get(name, {}), **more)  # fmt: skip
-
-
-def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, rows=800):
-    """(releases, setting, curator): the paid half of a run on random positions, the door then closed."""
-    rng = np.random.default_rng(0)
-    places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
-    grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=budget.mechanisms(),
-                      noise=SystemNoise())  # fmt: skip
-    setting = budget.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
-    releases = quick(name).measure(curator.ask, setting, progress=lambda _: None)
-    curator.close()
-    return releases, setting, curator
 
 
 def fitted(name, releases, setting, seed=0):

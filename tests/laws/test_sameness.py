@@ -13,7 +13,7 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.schema import table as schemas
 from synth.sources.rows.sketch import KEPT, Mark, Sketch
 from tests.conftest import SMALL, small_frame
-from tests.laws.test_side_channels import masked, still
+from tests.laws.masks import masked, still
 
 ROLES = """[roles]
 steward = ["ann@x.org", "bob@x.org"]

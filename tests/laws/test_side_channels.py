@@ -6,7 +6,6 @@ written down in docs/threats.md: seconds, peak memory, and steward.json, which i
 
 import json
 import os
-import re
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.conftest import ROOT, SMALL, small_frame
+from tests.laws.masks import masked, still
 
 pytestmark = pytest.mark.xdist_group("processes")
 
@@ -38,42 +38,6 @@ def tables() -> dict[str, pd.DataFrame]:
         "hostile": pd.concat([base, pd.DataFrame([HOSTILE])]),
         "rare": pd.concat([base, pd.DataFrame([rare])]),
     }
-
-
-VOLATILE = {
-    "created",
-    "time",
-    "updated",
-    "seconds",
-    "seconds_left",
-    "seconds_total",
-    "peak_mib",
-    "pid",
-    "pid_started",
-    "seed",
-    "hash",
-    "previous",
-    "run",
-    "synthetic_sha256",
-    "synthetic_dialect_sha256",
-    "arrays_sha256",
-    "ledger_hash",
-    "fingerprint",
-}
-
-
-def still(plain, place: Path):
-    """JSON data without times, process numbers, random names and hashes of noised files; the folder's name masked."""
-    if isinstance(plain, dict):
-        return {k: still(v, place) for k, v in plain.items() if k not in VOLATILE}
-    if isinstance(plain, list):
-        return [still(v, place) for v in plain]
-    return plain.replace(str(place), "PLACE") if isinstance(plain, str) else plain
-
-
-def masked(text: str, place: Path) -> str:
-    """Text without the folder's name, seconds and mebibytes."""
-    return re.sub(r"[0-9.]+ (s|MiB)\b", r"N \1", text.replace(str(place), "PLACE"))
 
 
 def ran(place: Path, frame: pd.DataFrame, *arguments: str) -> dict:

@@ -27,7 +27,7 @@ from synth.questions import Bins, Block, Counts, Encoding, Marginal, Slices
 from synth.schema.codec import encode
 from synth.sources.draft_schema import draft
 from synth.sources.formats.text_table import from_frame
-from tests.laws import test_detached_noise as detached
+from tests.laws import detached
 
 EPSILON, DELTA = 5.0, 1e-5
 INDEPENDENT = GENERATORS["independent"]

@@ -16,7 +16,7 @@ from synth.report.card_page import render_html, render_markdown
 from synth.schema import regular_files
 from synth.schema import table as schema
 from tests.conftest import SMALL, small_frame
-from tests.unit.test_bad_input import assert_refused, run
+from tests.unit.refusals import assert_refused, run
 
 ENDLESS = "9" * 5000  # Python refuses to read a whole number of more than 4,300 digits
 

@@ -229,7 +229,7 @@ def test_other_relations_do_not_add_up(at, tmp_path):
 
 def test_a_failed_run_is_no_candidate_and_a_learnt_schema_counts_once(at):
     book = Ledger()
-    from tests.unit.privacy.test_ledger import charge
+    from tests.unit.privacy.charges import charge
 
     failed = book.spend(charge(3.0, dataset="club"))
     book.outcome(failed.run, state="failed", detail={})

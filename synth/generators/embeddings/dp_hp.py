@@ -9,16 +9,15 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import Columns, public_rng
-from synth.generators.embeddings.fit import Options
+from synth.generators.embeddings.fit import Loss
+from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
-from synth.generators.marginals.histogram import Histogram, estimate
-from synth.generators.method import Method
-from synth.generators.product_mixture.model import Product
+from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
-from synth.questions import Block, CountsRelease, EmbeddingRelease, Release, Tensors, Term
+from synth.questions import Bins, Block, CountsRelease, EmbeddingRelease, Tensors, Term
 
 LEAST = 1.5  # a bin of a category holds this many times the noise of the cells that it adds to a table
 NUMBER_BINS = 200.0  # a number has at most this many bins; the polynomials make it smooth
@@ -26,7 +25,7 @@ POWER = 2 / 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPHP(Method):
+class DPHP(OneEmbedding):
     """DP-HP (arXiv 2106.05042): Mehler's kernel by its Hermite features, released once.
 
     Sum kernel: every column times the label. Product kernel: ``pairs`` random pairs of columns (all where there are
@@ -55,37 +54,18 @@ class DPHP(Method):
         "steps": STEPS, "back_end": OneOf(embedding.BACK_ENDS),
     }  # fmt: skip
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
-        """One-way counts, then the embedding with the rest of the budget. Errors: UsageError for a bad option."""
-        self.check_options()
+    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
+        """Features of the sum kernel and of the product kernel."""
+        made = self._columns(total, found, setting, left)
+        return self._features(made) if len(made.names) > 1 else None
 
-        def features(total: float, found: Mapping[str, Histogram], left: float) -> Tensors | None:
-            made = self._columns(total, found, setting, left)
-            return self._features(made) if len(made.names) > 1 else None
+    def bins_of(self, release: EmbeddingRelease) -> Sequence[Bins]:
+        """Those of all terms."""
+        return [b.bins for t in embedding.features_of(release, Tensors).terms for b in t.blocks]
 
-        return embedding.measure(ask, setting, share=self.oneway_share, features=features, progress=progress)
-
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
-        """The model whose mean features come closest to the released ones, up to their noise."""
-        counts, asked = embedding.split(releases)
-        total, found = estimate(counts, setting)
-        if not asked:
-            return embedding.alone(embedding.columns(total, found, setting, least=total))
-        bins = [b.bins for t in embedding.features_of(asked[0], Tensors).terms for b in t.blocks]
-        made = embedding.regrouped(total, found, setting, bins)
-        options = Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
-        distance = TensorLoss(made, asked[0], device=device)
-        return embedding.fitted(
-            made, distance, options, back_end=self.back_end, rng=rng, device=device, progress=progress
-        )
+    def distance(self, made: Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+        """Squares over the noise's variance, term by term."""
+        return TensorLoss(made, release, device=device)
 
     def _columns(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Columns:
         """Bins of categories by the noise of a table; numbers finer."""

@@ -10,13 +10,13 @@ from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.embeddings import anova, embedding, path
 from synth.generators.embeddings.fit import Loss, Options
+from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.fit_mixture import Options as TableOptions
 from synth.generators.marginals.histogram import Histogram, estimate
-from synth.generators.method import Method
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
-from synth.questions import CountsRelease, EmbeddingRelease, PathRelease, Release, Tensors
+from synth.questions import Bins, CountsRelease, EmbeddingRelease, PathRelease, Release, Tensors
 
 MOST_ANCHORS = 8000  # one path tells so many values
 FORMS = ("anova", "path")
@@ -26,7 +26,7 @@ LABEL_RHO = 0.3  # the label takes part in most of what the joint kernel of a pa
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPKernel(Method):
+class DPKernel(OneEmbedding):
     """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in the two forms that keep what they promise.
 
     ``form``: ``anova``, finite features of a sum of delta kernels over pairs, or ``path``, one sample path of the
@@ -59,15 +59,22 @@ class DPKernel(Method):
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-way counts; then the embedding, or the path in rounds, with the rest of the budget."""
+        if self.form != "path":
+            return super().measure(ask, setting, progress=progress)
         self.check_options()
-        if self.form == "path":
-            return self._measure_path(ask, setting, progress)
-        features = anova.joint if self.variant == "joint" else anova.conditional
+        return self._measure_path(ask, setting, progress)
 
-        def asked(total: float, found: Mapping[str, Histogram], left: float) -> Tensors | None:
-            return features(total, found, setting, left)
+    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
+        """Features of the sum of delta kernels over pairs."""
+        return (anova.joint if self.variant == "joint" else anova.conditional)(total, found, setting, left)
 
-        return embedding.measure(ask, setting, share=self.oneway_share, features=asked, progress=progress)
+    def bins_of(self, release: EmbeddingRelease) -> Sequence[Bins]:
+        """Those of all terms."""
+        return [b.bins for t in embedding.features_of(release, Tensors).terms for b in t.blocks]
+
+    def distance(self, made: embedding.Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+        """Squares over the noise's variance, term by term."""
+        return TensorLoss(made, release, device=device)
 
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""
@@ -101,26 +108,18 @@ class DPKernel(Method):
         """The model nearest in the kernel's distance, whitened by the noise, up to the noise."""
         counts, asked = embedding.split(releases)
         paths = [r for r in releases if isinstance(r, PathRelease)]
-        total, found = estimate(counts, setting)
-        options = Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
         how: dict[str, Any] = {"rng": rng, "device": device, "progress": progress}
         if paths:
-            made = embedding.regrouped(total, found, setting, path.kernel_of(paths).bins)
-            distance: Loss = path.PathLoss(made, paths, device=device)
-            return embedding.fitted(made, distance, options, back_end=self.back_end, **how)
-        if not asked:
-            return embedding.alone(embedding.columns(total, found, setting, least=total))
-        tables = anova.tables(asked[0])
-        features = embedding.features_of(asked[0], Tensors)
-        label = _label(features, setting)
+            made = embedding.regrouped(*estimate(counts, setting), setting, path.kernel_of(paths).bins)
+            distance = path.PathLoss(made, paths, device=device)
+            return embedding.fitted(made, distance, self.fitting, back_end=self.back_end, **how)
+        label = _label(embedding.features_of(asked[0], Tensors), setting) if asked else None
         if self.variant == "parallel" and label is not None:
-            return anova.fit_parallel(total, found, tables, label, TableOptions(), **how)
-        if self.back_end == "mixture":
-            return anova.fit_tables(total, found, [tables], TableOptions(), **how)
-        bins = [b.bins for t in features.terms for b in t.blocks]
-        made = embedding.regrouped(total, found, setting, bins)
-        distance = TensorLoss(made, asked[0], device=device)
-        return embedding.fitted(made, distance, options, back_end=self.back_end, **how)
+            tables = anova.tables(asked[0])
+            return anova.fit_parallel(*estimate(counts, setting), tables, label, TableOptions(), **how)
+        if asked and self.back_end == "mixture":
+            return anova.fit_tables(*estimate(counts, setting), [anova.tables(asked[0])], TableOptions(), **how)
+        return super().fit(releases, setting, **how)
 
 
 def _label(features: Tensors, setting: Setting) -> str | None:

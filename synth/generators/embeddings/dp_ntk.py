@@ -8,23 +8,22 @@ from typing import ClassVar
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import Columns, public_rng
-from synth.generators.embeddings.fit import Options
+from synth.generators.embeddings.fit import Loss
 from synth.generators.embeddings.ntk_loss import GradientLoss
-from synth.generators.marginals.histogram import Histogram, estimate
-from synth.generators.method import Method
-from synth.generators.product_mixture.model import Product
+from synth.generators.embeddings.one_embedding import OneEmbedding
+from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, ORDER, SHARE, STEPS, Between, OneOf, Range
-from synth.questions import Block, CountsRelease, EmbeddingRelease, Gradients, Release
+from synth.questions import Bins, Block, CountsRelease, EmbeddingRelease, Gradients
 
 TINY = 1e-3  # size of the network's weights: its second layer's gradients, of that size, leave a row's norm alone
 WAVES = (1.0, 8.0)  # least and greatest number of sign changes over the range of a number
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPNTK(Method):
+class DPNTK(OneEmbedding):
     """DP-NTK (arXiv 2303.01687): features are a network's gradients at its random start, released once.
 
     The network has two layers; every hidden unit looks at ``order`` columns (odd) through weights of one size, so that
@@ -59,36 +58,19 @@ class DPNTK(Method):
         if self.order % 2 == 0:
             raise UsageError(f"--option order={self.order}: {self.name} needs an odd number, so that votes are decided")
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
-        """One-way counts, then the mean gradient with the rest of the budget. Errors: UsageError for a bad option."""
-        self.check_options()
+    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Gradients | None:
+        """Gradients of the public network."""
+        made = embedding.columns(total, found, setting, least=self.least * setting.sigma(left))
+        return self._gradients(made) if len(made.names) > 1 else None
 
-        def features(total: float, found: Mapping[str, Histogram], left: float) -> Gradients | None:
-            made = embedding.columns(total, found, setting, least=self.least * setting.sigma(left))
-            return self._gradients(made) if len(made.names) > 1 else None
+    def bins_of(self, release: EmbeddingRelease) -> Sequence[Bins]:
+        """Those of the blocks and of the label."""
+        question = embedding.features_of(release, Gradients)
+        return [b.bins for b in (*question.blocks, *([question.label] if question.label else []))]
 
-        return embedding.measure(ask, setting, share=self.oneway_share, features=features, progress=progress)
-
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
-        """The model whose mean gradients come closest to the released ones, up to their noise."""
-        counts, asked = embedding.split(releases)
-        total, found = estimate(counts, setting)
-        if not asked:
-            return embedding.alone(embedding.columns(total, found, setting, least=total))
-        question = embedding.features_of(asked[0], Gradients)
-        bins = [b.bins for b in (*question.blocks, *([question.label] if question.label else []))]
-        made = embedding.regrouped(total, found, setting, bins)
-        options = Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
-        return embedding.fitted(made, GradientLoss(made, asked[0], device=device), options, back_end=self.back_end,
-                                rng=rng, device=device, progress=progress)  # fmt: skip
+    def distance(self, made: Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+        """Squares over the noise's variance."""
+        return GradientLoss(made, release, device=device)
 
     def _gradients(self, made: Columns) -> Gradients:
         """The public network: half of its units, then their mirrors."""

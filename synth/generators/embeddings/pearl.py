@@ -4,26 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
-from synth.generators.embeddings.fit import Distance, Options, Parts
+from synth.generators.embeddings.fit import Distance, Loss, Parts
 from synth.generators.embeddings.fourier import bins, fourier, loss
 from synth.generators.embeddings.loss import FourierLoss
-from synth.generators.marginals.histogram import Histogram, estimate
-from synth.generators.method import Method
-from synth.generators.product_mixture.model import Product
+from synth.generators.embeddings.one_embedding import OneEmbedding
+from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, Between, OneOf, Range
-from synth.questions import CountsRelease, EmbeddingRelease, Fourier, Release
+from synth.questions import Bins, CountsRelease, EmbeddingRelease, Fourier
 
 LEAST = 25.0  # a bin holds at least this many deviations of the embedding's noise
 MOST = 4.0  # no frequency weighs more than this many times the mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pearl(Method):
+class Pearl(OneEmbedding):
     """PEARL (arXiv 2106.04590): characteristic function distance with adversarially weighted frequencies.
 
     ``frequencies``: their number; ``order``: how many columns each one joins, the target in every second.
@@ -51,36 +49,20 @@ class Pearl(Method):
         "back_end": OneOf(embedding.BACK_ENDS),
     }  # fmt: skip
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
-        """One-way counts, then the characteristic function with the rest of the budget. Errors: UsageError."""
-        self.check_options()
+    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
+        """The characteristic function at random frequencies."""
+        made = embedding.columns(total, found, setting, least=LEAST * setting.sigma(left, signed=True))
+        if len(made.names) < 2:
+            return None
+        return fourier(made, made.names, count=self.frequencies, order=self.order, label=None, favoured=made.label)
 
-        def features(total: float, found: Mapping[str, Histogram], left: float) -> Fourier | None:
-            made = embedding.columns(total, found, setting, least=LEAST * setting.sigma(left, signed=True))
-            if len(made.names) < 2:
-                return None
-            return fourier(made, made.names, count=self.frequencies, order=self.order, label=None, favoured=made.label)
+    def bins_of(self, release: EmbeddingRelease) -> Sequence[Bins]:
+        """Those of a Fourier embedding."""
+        return bins(release)
 
-        return embedding.measure(ask, setting, share=self.oneway_share, features=features, progress=progress)
-
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
-        """The model that leaves the adversary no frequency at which it is off by more than noise."""
-        counts, asked = embedding.split(releases)
-        total, found = estimate(counts, setting)
-        if not asked:
-            return embedding.alone(embedding.columns(total, found, setting, least=total))
-        made = embedding.regrouped(total, found, setting, bins(asked[0]))
-        options = Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
-        game = Game(loss(made, asked[0], device=device), speed=self.adversary)
-        return embedding.fitted(made, game, options, back_end=self.back_end, rng=rng, device=device, progress=progress)
+    def distance(self, made: embedding.Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+        """The distance at the frequencies that an adversary chooses."""
+        return Game(loss(made, release, device=device), speed=self.adversary)
 
 
 class Game(Distance):

@@ -1,6 +1,6 @@
 """`dp_ctgan`: a generator trained against a critic that sees rows through noisy clipped gradients only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch.nn.functional import softplus
 
-from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Progress
 from synth.generators.gradients import common
-from synth.generators.method import Method, check_range
-from synth.generators.mlp import Adam, network
-from synth.generators.product_mixture.model import Product
+from synth.generators.gradients.trained import Descending, mean_gradient
+from synth.generators.method import check_range
+from synth.generators.mlp import Adam
+from synth.generators.mlp import network as generator_of
 from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
-from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
-from synth.questions.gradients import CRITIC, whole_rate
+from synth.questions import CountsRelease, Descent, DescentRelease
+from synth.questions.gradients import CRITIC
 from synth.questions.numeric import networks
 
 PURPOSE = "critic"
@@ -26,7 +26,7 @@ AVERAGED = 0.98  # of the running mean of the generator's weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPCtgan(Method):
+class DPCtgan(Descending):
     """A conditional-free CTGAN on public groups, its critic trained by DP-SGD; the generator sees the critic alone.
 
     ``steps``: of the critic, each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``;
@@ -58,71 +58,28 @@ class DPCtgan(Method):
         "generator_rate": RATE, "decay": Between(0, 1e8),
     }  # fmt: skip
 
-    @property
-    def gaussian(self) -> bool:
-        """Whether all questions are Gaussian, so that the run has a mu."""
-        return False
+    network = CRITIC
+    purpose = PURPOSE
 
     def check_together(self) -> None:
         """Errors: UsageError where the decay would overshoot zero, or without the extra [sgd]."""
-        common.check_opacus()
+        super().check_together()
         check_range("decay", self.decay, Between(0.0, 1 / self.critic_rate), method=self.name)
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
-        """One-ways, then the whole training: each step of the critic asks, what the generator does is free."""
-        progress(0.0)
-        ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
-        releases: list[Release] = [*ground.counts]
-        if ground.bins:
-            plan = self._plan(ground, setting)
-            with networks.one_thread():
-                releases.append(DescentRelease(question=plan, weights=self._train(ask, plan, ground, progress)))
-        progress(1.0)
-        return releases
-
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> Product:
-        """The trained generator at many hidden draws, as a mixture."""
-        trained = next((r for r in releases if isinstance(r, DescentRelease)), None)
-        if trained is None:
-            return common.independent(releases, setting)
-        if trained.question.network != CRITIC:
-            raise UsageError("the release is of another training; fit it with the method that asked for it")
-        bins = trained.question.bins
-        made = common.network_product(common.again(releases, setting, bins), bins, trained.weights, rng=rng)
-        progress(1.0)
-        return made
-
-    def _plan(self, ground: common.Ground, setting: Setting) -> Descent:
-        assert setting.step_sigma is not None
-        rate = whole_rate(self.rate)
-        noise = setting.step_sigma(rate=rate, steps=self.steps, beside=ground.beside)
-        return Descent(purpose=PURPOSE, network=CRITIC, bins=ground.bins, hidden=self.hidden, latent=0, clip=self.clip,
-                       sigma=noise * self.clip, rate=rate, steps=self.steps)  # fmt: skip
-
-    def _train(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
+    def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
         """Weights of the generator, averaged over the last steps. Randomness here is public (``PUBLIC_SEED``)."""
         rng = np.random.default_rng(common.PUBLIC_SEED)
-        made = network(ground.sizes, rng=rng, start=ground.shares, widths=WIDTHS)
+        made = generator_of(ground.sizes, rng=rng, start=ground.shares, widths=WIDTHS)
         critic = networks.network(CRITIC, ground.sizes, hidden=self.hidden)
         networks.start(critic, rng=rng)
-        expected = max(plan.rate * ground.rows, 1.0)
         judge, maker = Adam(list(critic.parameters())), Adam(made.parameters)
         mean = common.Average(made.parameters, keep=AVERAGED)
         for number in range(plan.steps):
             progress(number / plan.steps)
-            told = ask(Step(descent=plan, number=number, weights=networks.arrays(critic)))
+            real = mean_gradient(ask, plan, number, critic, rows=ground.rows)
             with torch.no_grad():
                 fakes = made.drawn(made.hidden(BATCH), hard=True)
             false = torch.autograd.grad(softplus(critic(fakes)).mean(), judge.parameters)
-            real = common.unflat(told.values / expected, judge.parameters)
             with torch.no_grad():
                 for p in judge.parameters:
                     p.mul_(1 - self.decay * self.critic_rate)

@@ -1,21 +1,20 @@
 """`dp_vae`: a variational autoencoder trained by DP-SGD, encoder and decoder alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
 
-from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Progress
 from synth.generators.gradients import common
-from synth.generators.method import Method
+from synth.generators.gradients.trained import Descending, mean_gradient
 from synth.generators.mlp import Adam
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
-from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
-from synth.questions.gradients import AUTOENCODER, whole_rate
+from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
+from synth.questions.gradients import AUTOENCODER
 from synth.questions.numeric import networks
 
 PURPOSE = "autoencoder"
@@ -23,7 +22,7 @@ AVERAGED = 0.98  # of the running mean of the weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPVae(Method):
+class DPVae(Descending):
     """An autoencoder on public groups; synthetic rows come from its decoder at fresh latent draws.
 
     ``steps``: each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``. ``oneway_share``: part
@@ -52,69 +51,30 @@ class DPVae(Method):
         "learning_rate": RATE,
     }  # fmt: skip
 
-    @property
-    def gaussian(self) -> bool:
-        """Whether all questions are Gaussian, so that the run has a mu."""
-        return False
+    network = AUTOENCODER
+    purpose = PURPOSE
 
-    def check_together(self) -> None:
-        """Errors: UsageError without the extra [sgd]."""
-        common.check_opacus()
-
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
-        """One-ways, then the whole training, each step of which asks."""
-        progress(0.0)
-        ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
-        releases: list[Release] = [*ground.counts]
-        if ground.bins:
-            plan = self._plan(ground, setting)
-            with networks.one_thread():
-                releases.append(DescentRelease(question=plan, weights=self._train(ask, plan, ground, progress)))
-        progress(1.0)
-        return releases
-
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,  # noqa: ARG002
-        progress: Progress,
+    def mixture(
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
     ) -> Product:
-        """The decoder at many latent draws, as a mixture."""
-        trained = next((r for r in releases if isinstance(r, DescentRelease)), None)
-        if trained is None:
-            return common.independent(releases, setting)
-        plan = trained.question
-        if plan.network != AUTOENCODER:
-            raise UsageError("the release is of another training; fit it with the method that asked for it")
-        made = networks.Autoencoder(plan.sizes, hidden=plan.hidden, latent=plan.latent)
-        networks.load(made, trained.weights)
+        """The decoder at many latent draws. Errors: UsageError for the release of another training."""
+        plan = self.own(trained)
+        decoder = networks.Autoencoder(plan.sizes, hidden=plan.hidden, latent=plan.latent)
+        networks.load(decoder, trained.weights)
         draws = torch.from_numpy(rng.standard_normal((common.KEPT, plan.latent)).astype(np.float32))
         with torch.no_grad():
-            probs = made.distributions(draws).double().numpy()
-        progress(1.0)
-        return common.product(common.again(releases, setting, plan.bins), plan.bins, probs)
+            probs = decoder.distributions(draws).double().numpy()
+        return common.product(made, plan.bins, probs)
 
-    def _plan(self, ground: common.Ground, setting: Setting) -> Descent:
-        assert setting.step_sigma is not None
-        rate = whole_rate(self.rate)
-        noise = setting.step_sigma(rate=rate, steps=self.steps, beside=ground.beside)
-        return Descent(purpose=PURPOSE, network=AUTOENCODER, bins=ground.bins, hidden=self.hidden, latent=self.latent,
-                       clip=self.clip, sigma=noise * self.clip, rate=rate, steps=self.steps)  # fmt: skip
-
-    def _train(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
+    def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
         """Weights of both halves, averaged over the last steps; the decoder starts at the one-ways."""
         made = networks.network(AUTOENCODER, ground.sizes, hidden=self.hidden, latent=self.latent)
         networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
         networks.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
-        expected = max(plan.rate * ground.rows, 1.0)
         adam = Adam(list(made.parameters()))
         mean = common.Average(adam.parameters, keep=AVERAGED)
         for number in range(plan.steps):
             progress(number / plan.steps)
-            told = ask(Step(descent=plan, number=number, weights=networks.arrays(made)))
-            adam.move(common.unflat(told.values / expected, adam.parameters), rate=self.learning_rate)
+            adam.move(mean_gradient(ask, plan, number, made, rows=ground.rows), rate=self.learning_rate)
             mean.note()
         return mean.arrays()

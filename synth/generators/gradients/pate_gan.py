@@ -11,10 +11,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
+from synth.generators.gradients.trained import Trained
 from synth.generators.marginals.mixture import SAFE
-from synth.generators.method import Method
 from synth.generators.mlp import Adam, Network, network
-from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, SHARE, Between, Range
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
@@ -30,7 +29,7 @@ STUDENT_RATE = 2e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class PateGan(Method):
+class PateGan(Trained):
     """Every row goes to one of many teachers; only noisy counts of their votes about generated rows leave the door.
 
     ``rounds``: of lessons and votes, ``asked`` rows judged in each, every one of them paid for; ``rows_each``: rows of
@@ -62,36 +61,13 @@ class PateGan(Method):
         "groups": Between(2, 1000), "hidden": Between(1, 4096), "generator_rate": RATE,
     }  # fmt: skip
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
-        """One-ways, then the whole training: each round asks for votes, what follows from them is free."""
-        progress(0.0)
-        ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
-        releases: list[Release] = [*ground.counts]
-        if ground.bins:
-            rng = np.random.default_rng(common.PUBLIC_SEED)
-            plan = self._plan(ground, setting, rng)
-            with networks.one_thread():
-                releases.append(TaughtRelease(question=plan, weights=self._train(ask, plan, ground, rng, progress)))
-        progress(1.0)
-        return releases
+    outcome = TaughtRelease
 
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> Product:
-        """The trained generator at many hidden draws, as a mixture."""
-        taught = next((r for r in releases if isinstance(r, TaughtRelease)), None)
-        if taught is None:
-            return common.independent(releases, setting)
-        bins = taught.question.bins
-        made = common.network_product(common.again(releases, setting, bins), bins, taught.weights, rng=rng)
-        progress(1.0)
-        return made
+    def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
+        """Each round asks for votes."""
+        rng = np.random.default_rng(common.PUBLIC_SEED)
+        plan = self._plan(ground, setting, rng)
+        return TaughtRelease(question=plan, weights=self._train(ask, plan, ground, rng, progress))
 
     def _plan(self, ground: common.Ground, setting: Setting, rng: np.random.Generator) -> Teachers:
         """Teachers' number from the released row count; the noise that spends the rest on all rounds' rows."""

@@ -125,9 +125,9 @@ def _cut(found: Histogram, column: Column, setting: Setting, share: float, level
     if len(heavy) == 0:
         return None
     parts = GRID if level == 2 else max(LIMIT // len(heavy), GRID)
-    inner = np.concatenate([_divide(int(found.starts[i]), int(widths[i]), parts) for i in heavy])
+    inner = _divide(found.starts[heavy], widths[heavy], parts)
     after = found.starts[heavy] + widths[heavy]
-    gaps = np.setdiff1d(np.append(0, after[after < found.cells]), inner)
+    gaps = np.setdiff1d(np.append(0, after[after < found.cells]), found.starts[heavy])
     starts = np.concatenate([inner, gaps])
     groups = np.concatenate([np.arange(len(inner)), np.full(len(gaps), -1)])
     order = np.argsort(starts)
@@ -136,9 +136,10 @@ def _cut(found: Histogram, column: Column, setting: Setting, share: float, level
     return Marginal(bins=(bins,), sigma=setting.sigma(share * part))
 
 
-def _divide(start: int, width: int, parts: int) -> np.ndarray:
-    """First positions of at most ``parts`` nearly equal parts; integer arithmetic, exact to 2**53."""
-    if width <= parts:
-        return start + np.arange(width)
-    step, more = divmod(width, parts)
-    return start + np.arange(parts) * step + np.minimum(np.arange(parts), more)
+def _divide(starts: np.ndarray, widths: np.ndarray, parts: int) -> np.ndarray:
+    """First positions of at most ``parts`` nearly equal parts of each interval; integers, exact to 2**53."""
+    counts = np.minimum(widths, parts)
+    step, more = np.divmod(widths, counts)
+    which = np.repeat(np.arange(len(starts)), counts)
+    part = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return starts[which] + part * step[which] + np.minimum(part, more[which])

@@ -1,22 +1,16 @@
 """`mst`: MST as OpenDP and mbi run it (arXiv 2108.04978); the extra `peers`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from synth.generators.base import Ask, Progress, Setting
-from synth.generators.method import Method
-from synth.generators.opendp_mbi import external_fit
-from synth.generators.product_mixture.model import Product
+from synth.generators.opendp_mbi.external import External
 from synth.generators.ranges import SHARE, STEPS, Between, Range
 from synth.questions import CountsRelease, ExternalRelease
-from synth.schema.table import Schema
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mst(Method):
+class Mst(External):
     """One-way tables, then the pairs of a maximum spanning tree, chosen privately. The library is OpenDP.
 
     ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``steps``: most, of
@@ -35,25 +29,3 @@ class Mst(Method):
     ranges: ClassVar[Mapping[str, Range]] = {
         "bins": Between(2, 4096), "numbers": SHARE, "steps": STEPS,
     }  # fmt: skip
-
-    def check_schema(self, schema: Schema) -> None:  # noqa: ARG002
-        """Errors: UsageError, before anything is spent, when the extra is not installed."""
-        external_fit.check_installed()
-
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
-        """Counts of numbers for their bins, then the one question."""
-        return external_fit.measure(
-            ask, setting, algorithm="mst", bins=self.bins, numbers=self.numbers, progress=progress
-        )
-
-    def fit(
-        self,
-        releases: Sequence[Any],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
-        """The random field that agrees best with the measured tables, as records drawn from it."""
-        return external_fit.fit(releases, setting, steps=self.steps, rng=rng, device=device, progress=progress)

@@ -5,6 +5,11 @@ from itertools import product
 import numpy as np
 
 from synth.generators.base import Setting
+from synth.generators.embeddings.dp_hp import DPHP
+from synth.generators.embeddings.dp_kernel import DPKernel
+from synth.generators.embeddings.dp_merf import DPMerf
+from synth.generators.embeddings.dp_ntk import DPNTK
+from synth.generators.embeddings.pearl import Pearl
 from synth.mechanisms import counts, embeddings, functional
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
@@ -97,3 +102,17 @@ def chances(parts, share) -> np.ndarray:
             joint = (joint[:, None] * p[b]).ravel()
         out = out + weight * joint
     return out
+
+
+SMALL = {
+    "merf": DPMerf(frequencies=200, steps=60),
+    "pearl": Pearl(frequencies=200, steps=60),
+    "hp": DPHP(steps=60),
+    "ntk": DPNTK(features=3000, steps=60),
+    "anova": DPKernel(),
+    "conditional": DPKernel(variant="conditional"),
+    "parallel": DPKernel(variant="parallel"),
+    "path": DPKernel(form="path", anchors=200, steps=60),
+    "network": DPKernel(back_end="network", steps=80),
+}
+ROWS = chain()

@@ -6,14 +6,9 @@ import torch
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.embeddings import embedding
-from synth.generators.embeddings.dp_hp import DPHP
-from synth.generators.embeddings.dp_kernel import DPKernel
-from synth.generators.embeddings.dp_merf import DPMerf
-from synth.generators.embeddings.dp_ntk import DPNTK
 from synth.generators.embeddings.fourier import loss as fourier_loss
 from synth.generators.embeddings.ntk_loss import GradientLoss
 from synth.generators.embeddings.path import PathLoss
-from synth.generators.embeddings.pearl import Pearl
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import estimate
 from synth.generators.options import with_options
@@ -23,6 +18,8 @@ from synth.questions import PathRelease
 from synth.schema.table import parse
 from tests.unit.generators.embedding_helpers import (
     CHAIN,
+    ROWS,
+    SMALL,
     chain,
     chances,
     every_row,
@@ -30,19 +27,6 @@ from tests.unit.generators.embedding_helpers import (
     measured,
     pair_error,
 )
-
-SMALL = {
-    "merf": DPMerf(frequencies=200, steps=60),
-    "pearl": Pearl(frequencies=200, steps=60),
-    "hp": DPHP(steps=60),
-    "ntk": DPNTK(features=3000, steps=60),
-    "anova": DPKernel(),
-    "conditional": DPKernel(variant="conditional"),
-    "parallel": DPKernel(variant="parallel"),
-    "path": DPKernel(form="path", anchors=200, steps=60),
-    "network": DPKernel(back_end="network", steps=80),
-}
-ROWS = chain()
 
 
 @pytest.mark.parametrize("relation", list(Relation))

@@ -15,6 +15,7 @@ from synth.privacy.accounting.composition import epsilon_of
 from synth.questions import DescentRelease
 from synth.questions.numeric.networks import network, start
 from synth.release import folder
+from tests.conformance.measuring import measured
 from tests.conftest import SMALL, small_frame
 
 pytest.importorskip("opacus")
@@ -138,8 +139,6 @@ def test_a_network_starts_alike_everywhere():
 
 def test_the_share_of_the_one_ways_is_spent_to_the_last_part():
     """So that the noise of what follows is fixed before any row is read."""
-    from tests.conformance.test_generators import measured
-
     releases, setting, curator = measured("dp_vae", epsilon=1.0)
     before = [e for e in curator.events if e.kind == "gaussian"]
     mu2 = sum(e.mu2 for e in before)

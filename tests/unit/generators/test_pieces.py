@@ -17,10 +17,9 @@ from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.slices import training
 from synth.generators.slices.divergence import divergence, wasserstein
 from synth.privacy.noise import SeededNoise
-from tests.unit.generators.embedding_helpers import fitted, measured
+from tests.unit.generators.embedding_helpers import ROWS, SMALL, fitted, measured
 from tests.unit.generators.helpers import quiet
-from tests.unit.generators.test_dp_family import ROWS, SMALL
-from tests.unit.generators.test_slicing_parts import simulated
+from tests.unit.generators.simulated_slices import simulated
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ def table(tmp_path):
 
 
 @pytest.mark.parametrize(("method", "options"), [
-    ("mixture", {}), ("dp_merf", {}), ("slicing", {"loss": "js", "steps": 20})])  # fmt: skip
+    ("mixture", {}), ("dp_merf", {"steps": 50}), ("slicing", {"loss": "js", "steps": 20})])  # fmt: skip
 def test_a_run_leaves_a_curve_of_finite_losses_in_its_status(table, tmp_path, method, options):
     job = jobs.create({"epsilon": 1.0}, folder=tmp_path / "job")
     with jobs.Reporter(job, stages=pipeline.STAGES, bar=False) as report:

@@ -11,18 +11,8 @@ import pytest
 
 from synth.errors import BudgetError, InputError, UsageError
 from synth.privacy.ledger import entries, secret_key, sqlite
-from synth.privacy.ledger.ledger import Ledger, Spend, default_path
-
-
-def charge(epsilon=0.1, *, dataset="census", delta=1e-5, **changed):
-    facts = {
-        "relation": "add_remove",
-        "unit": "row",
-        "engine": "gdp",
-        "noise_source": "system",
-        "question": {},
-    }
-    return Spend(dataset=dataset, epsilon=epsilon, delta=delta, **(facts | changed))
+from synth.privacy.ledger.ledger import Ledger, default_path
+from tests.unit.privacy.charges import charge
 
 
 @pytest.fixture

@@ -1,0 +1,62 @@
+"""The description as a grid to edit: kinds, bounds, codes and who vouches, a line for each column."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.session import words
+from app.session.state import wizard
+from app.table import facts
+
+HEIGHT = 35
+COLUMNS = {
+    "use": st.column_config.CheckboxColumn("Use", help="Untick a column to leave it out of the result.", width=60),
+    "column": st.column_config.TextColumn("Column", disabled=True, pinned=True),
+    "kind": st.column_config.SelectboxColumn(
+        "Kind", width=165, options=list(words.KINDS), format_func=lambda k: words.KINDS[str(k)], required=True,
+        help="What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) "
+        "is never learnt: the result counts from 1.",
+    ),
+    "min": st.column_config.TextColumn("Smallest", help="The smallest value possible, not the smallest in the table."),
+    "max": st.column_config.TextColumn("Largest", help="The largest value possible. Larger ones count as this one."),
+    "step": st.column_config.TextColumn(
+        "Step", help="Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day."
+    ),
+    "values": st.column_config.TextColumn("Values", disabled=True, help="How many categories; edit them below."),
+    "empty": st.column_config.CheckboxColumn("May be empty", width=110, help="Whether an empty cell means missing."),
+    "missing": st.column_config.TextColumn(
+        "Missing codes", help="Other texts that mean a missing value, with commas between: N, ?, -9."
+    ),
+    "description": st.column_config.TextColumn("Note", help="For readers of the result. Optional."),
+}  # fmt: skip
+
+
+def section() -> None:
+    """The editor works on a fixed copy; what it returns is the description from now on."""
+    w = wizard()
+    held = st.session_state.get("grid_base")
+    if held is None or held[0] != w.edition:
+        held = (w.edition, dict(w.plain), facts.grid(w.plain, w.left_out))
+        st.session_state["grid_base"] = held
+    _, plain, base = held
+    st.caption("Click a cell to change it. Point at a heading to see what it means.")
+    edited = st.data_editor(
+        base, column_config=_config(base), hide_index=True, key=f"grid_{w.edition}",
+        height=min(620, HEIGHT * (len(base) + 1) + 3), placeholder="",
+    )  # fmt: skip
+    found, w.left_out = facts.apply(plain, base, edited)
+    w.plain["columns"] = found["columns"]
+
+
+def _config(base: pd.DataFrame) -> dict[str, Any]:
+    """The grid's columns; nobody can say that a fact was learnt with budget where it was not."""
+    sources = [s for s in words.SOURCES if s != "private" or (base["source"] == "private").any()]
+    return {**COLUMNS, "source": _source(sources)}
+
+
+def _source(options: list[str]) -> Any:
+    return st.column_config.SelectboxColumn(
+        "Who vouches", width=125, options=options, required=True, format_func=lambda s: words.SOURCES[str(s)],
+        help="Somebody must answer for each column's facts being public knowledge.",
+    )  # fmt: skip

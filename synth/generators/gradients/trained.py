@@ -1,0 +1,125 @@
+"""What the trained methods have in common: one-ways, then a training that asks at every step; the rest is free."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.gradients import common
+from synth.generators.method import Method
+from synth.generators.product_mixture.model import Product
+from synth.questions import Descent, DescentRelease, Release, Step, TaughtRelease
+from synth.questions.gradients import whole_rate
+from synth.questions.numeric import networks
+
+
+class Trained(Method):
+    """One-ways with ``oneway_share`` of mu**2, in groups of which a column has about ``groups``; then the training.
+
+    ``outcome``: the kind of release that holds the trained weights.
+    """
+
+    oneway_share: float
+    groups: int
+    outcome: ClassVar[type[DescentRelease | TaughtRelease]]
+
+    @abstractmethod
+    def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
+        """The whole training, whose steps ask. Randomness in it is public (``common.PUBLIC_SEED``)."""
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One-ways, then the whole training: each of its steps asks, what follows from the answers is free."""
+        progress(0.0)
+        ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
+        releases: list[Release] = [*ground.counts]
+        if ground.bins:
+            with networks.one_thread():
+                releases.append(self.train(ask, ground, setting, progress))
+        progress(1.0)
+        return releases
+
+    def fit(
+        self,
+        releases: Sequence[Release],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,  # noqa: ARG002
+        progress: Progress,
+    ) -> Product:
+        """The trained network at many draws of what it starts from, as a mixture."""
+        trained = next((r for r in releases if isinstance(r, self.outcome)), None)
+        if trained is None:
+            return common.independent(releases, setting)
+        made = self.mixture(trained, common.again(releases, setting, trained.question.bins), rng)
+        progress(1.0)
+        return made
+
+    def mixture(
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+    ) -> Product:
+        """The trained generator's distributions at many hidden draws."""
+        return common.network_product(made, trained.question.bins, trained.weights, rng=rng)
+
+
+class Descending(Trained):
+    """Trained by DP-SGD: ``steps``, each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``.
+
+    ``network``: the kind of network whose gradients are asked for; ``purpose``: of the question.
+    """
+
+    steps: int
+    rate: float
+    clip: float
+    hidden: int
+    network: ClassVar[str]
+    purpose: ClassVar[str]
+    outcome = DescentRelease
+
+    @abstractmethod
+    def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
+        """The trained weights, averaged over the last steps."""
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all questions are Gaussian, so that the run has a mu."""
+        return False
+
+    def check_together(self) -> None:
+        """Errors: UsageError without the extra [sgd]."""
+        common.check_opacus()
+
+    def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
+        """The descent with what the one-ways leave of the budget."""
+        assert setting.step_sigma is not None
+        rate = whole_rate(self.rate)
+        noise = setting.step_sigma(rate=rate, steps=self.steps, beside=ground.beside)
+        plan = Descent(purpose=self.purpose, network=self.network, bins=ground.bins, hidden=self.hidden,
+                       latent=getattr(self, "latent", 0), clip=self.clip, sigma=noise * self.clip, rate=rate,
+                       steps=self.steps)  # fmt: skip
+        return DescentRelease(question=plan, weights=self.descend(ask, plan, ground, progress))
+
+    def mixture(
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+    ) -> Product:
+        """As of any training. Errors: UsageError for the release of another one."""
+        self.own(trained)
+        return super().mixture(trained, made, rng)
+
+    def own(self, trained: DescentRelease | TaughtRelease) -> Descent:
+        """The release's question. Errors: UsageError where another method asked it."""
+        plan = trained.question
+        if not isinstance(plan, Descent) or plan.network != self.network:
+            raise UsageError("the release is of another training; fit it with the method that asked for it")
+        return plan
+
+
+def mean_gradient(ask: Ask, plan: Descent, number: int, moved: nn.Module, *, rows: float) -> list[torch.Tensor]:
+    """A step's noisy sum of clipped gradients over the rows that it samples of ``rows``, in the parameters' shapes."""
+    told = ask(Step(descent=plan, number=number, weights=networks.arrays(moved)))
+    return common.unflat(told.values / max(plan.rate * rows, 1.0), list(moved.parameters()))

@@ -1,0 +1,47 @@
+"""What OpenDP's methods have in common: bins of numbers, then one question that the other library answers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.method import Method
+from synth.generators.opendp_mbi import external_fit
+from synth.generators.product_mixture.model import Product
+from synth.schema.table import Schema
+
+
+class External(Method):
+    """``name`` is the algorithm's too. ``bins``: most of a number; ``numbers``: budget share for finding them."""
+
+    name: str
+    bins: int
+    numbers: float
+    steps: int
+
+    @property
+    def further(self) -> dict[str, Any]:
+        """Options of this algorithm alone."""
+        return {}
+
+    def check_schema(self, schema: Schema) -> None:  # noqa: ARG002
+        """Errors: UsageError, before anything is spent, when the extra is not installed."""
+        external_fit.check_installed()
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+        """Counts of numbers for their bins, then the one question."""
+        return external_fit.measure(ask, setting, algorithm=self.name, bins=self.bins, numbers=self.numbers,
+                                    progress=progress, **self.further)  # fmt: skip
+
+    def fit(
+        self,
+        releases: Sequence[Any],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,
+        device: str,
+        progress: Progress,
+    ) -> Product:
+        """The random field that agrees best with the measured tables, as records drawn from it."""
+        return external_fit.fit(releases, setting, steps=self.steps, rng=rng, device=device, progress=progress)

@@ -1,0 +1,165 @@
+"""A server of the application and a browser that visits it, for tests. Skipped where Chromium is not installed."""
+
+import os
+import shutil
+import signal
+import socket
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.app.ports import free_port
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
+PATIENCE = 90_000
+PICTURES = Path(os.environ.get("SYNTH_PICTURES") or Path(__file__).resolve().parents[2] / "build" / "pictures")
+COUNT = """
+window.deeds = {click: 0, keydown: 0};
+for (const kind of Object.keys(deeds)) addEventListener(kind, e => { deeds[kind] += e.isTrusted }, true);
+"""
+
+
+@pytest.fixture
+def clock() -> float:
+    """The time before the server is started, where it is asked for first."""
+    return time.monotonic()
+
+
+@contextmanager
+def server(home: Path, port: int) -> Iterator[subprocess.Popen]:
+    """A server of the application, stopped at the end unless it is dead by then."""
+    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"],
+                               env={**os.environ, "HOME": str(home)}, stderr=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)  # fmt: skip
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
+            break
+        except OSError:
+            time.sleep(0.1)
+    yield process
+    process.send_signal(signal.SIGTERM)
+    process.wait(30)
+
+
+@pytest.fixture
+def served(home):
+    """The application's address."""
+    port = free_port()
+    with server(home, port):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def chromium(errors: list[str]) -> Iterator[Callable]:
+    """Opens pages at an address; ``errors`` takes what they put on the console."""
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+
+        def opened(url: str, **options):
+            page = browser.new_context(**options).new_page()
+            page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+            page.on("pageerror", lambda e: errors.append(str(e)))
+            page.set_default_timeout(PATIENCE)
+            page.add_init_script(COUNT)
+            page.goto(url)
+            return there(page, "Data")
+
+        yield opened
+        browser.close()
+
+
+class Relay(socketserver.ThreadingTCPServer):
+    """Hands bytes on between a browser and a server's port, or breaks every connection."""
+
+    daemon_threads, allow_reuse_address = True, True
+
+    def __init__(self, target: int) -> None:
+        self.open: set[socket.socket] = set()
+        self.working, self.target = True, target
+        super().__init__(("127.0.0.1", 0), _Hand)
+        self.port = self.server_address[1]
+
+    def off(self) -> None:
+        self.working = False
+        for end in list(self.open):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def on(self) -> None:
+        self.working = True
+
+
+class _Hand(socketserver.BaseRequestHandler):
+    server: Relay
+
+    def handle(self) -> None:
+        if not self.server.working:
+            return
+        with socket.create_connection(("127.0.0.1", self.server.target)) as far:
+            ends = (self.request, far)
+            self.server.open |= set(ends)
+            back = threading.Thread(target=self._pour, args=(far, self.request), daemon=True)
+            back.start()
+            self._pour(*ends)
+            back.join()
+            self.server.open -= set(ends)
+
+    @staticmethod
+    def _pour(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def relay(target: int) -> Iterator[Relay]:
+    """A relay to a port that runs meanwhile."""
+    with Relay(target) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        try:
+            yield found
+        finally:
+            found.off()
+            found.shutdown()
+
+
+@pytest.fixture
+def visit(served):
+    """Opens pages; in the end no page may have put an error on its console."""
+    errors: list[str] = []
+    with chromium(errors) as opened:
+        yield partial(opened, served)
+    assert errors == []
+
+
+def there(page, heading: str):
+    page.get_by_role("heading", name=heading, exact=True).wait_for()
+    page.wait_for_function(IDLE)
+    keep(page, heading)
+    return page
+
+
+def keep(page, name: str) -> None:
+    """A picture for whoever looks at the artefacts."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"{page.viewport_size['width']}-{name.lower()}.png")
+
+
+def press(page, name: str, heading: str) -> None:
+    page.get_by_role("button", name=name).first.click()
+    there(page, heading)
+    page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop === 0")  # opens at its top

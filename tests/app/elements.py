@@ -1,0 +1,78 @@
+"""What tests of the application press, fill in and read on a page."""
+
+import json
+import time
+
+CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",
+            "checkbox", "radio")  # fmt: skip
+
+
+def keys(at) -> set:
+    return {b.key for b in at.button}
+
+
+def said(at) -> str:
+    parts = [
+        e.value for kind in ("markdown", "caption", "info", "success", "warning", "error") for e in getattr(at, kind)
+    ]
+    return "\n".join(parts).replace("\\", "")
+
+
+def row_each(at):
+    """Answers that each row is one person."""
+    return next(s for s in at.selectbox if s.key.startswith("unit_")).set_value("row").run()
+
+
+def sample(start):
+    at = start()
+    return at.button(key="use_sample").click().run()
+
+
+def upload(at, content: bytes, schema: dict | None = None, name: str = "people.csv"):
+    at.file_uploader[0].set_value((name, content, "text/csv"))
+    if schema is not None:
+        at.file_uploader[1].set_value(("people.schema.json", json.dumps(schema).encode(), "application/json"))
+    at.run()
+    return at.button(key="load").click().run()
+
+
+def all_helped(at) -> None:
+    """Every control of the page has help beside it."""
+    for kind in CONTROLS:
+        for control in getattr(at, kind):
+            assert control.help or control.proto.help, (at.title[0].value, control.label)
+
+
+SCHEMA = {
+    "dataset": "club",
+    "columns": {
+        "age": {"type": "integer", "min": 0, "max": 99, "source": "public"},
+        "team": {"type": "boolean", "categories": ["a", "b"], "source": "public"},
+        "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "source": "public"},
+    },
+}
+
+
+def ended(at, seconds: float = 90):
+    """The page once the run has ended, looked at again and again as the browser does."""
+    limit = time.monotonic() + seconds
+    while "cancel" in keys(at.run()):
+        assert time.monotonic() < limit, "the run does not end"
+        time.sleep(0.2)
+    return at
+
+
+def downloads(at) -> set:
+    return {d.proto.label for d in at.get("download_button")}
+
+
+FILE = """
+[roles]
+steward = ["ann@example.org", "eve@example.org"]
+reviewer = ["bob@example.org"]
+analyst = ["*@example.org"]
+[approval]
+epsilon_above = 0.5
+[datasets.secret]
+may_spend = ["eve@example.org"]
+"""

@@ -1,0 +1,44 @@
+"""Methods that are quick enough for laws, and the paid half of a run on random positions."""
+
+import numpy as np
+
+import synth
+from synth.generators import GENERATORS
+from synth.generators.options import with_options
+from synth.pipeline import budget
+from synth.privacy.accounting.composition import calibrate
+from synth.privacy.curator import Curator, Grant
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from tests.conftest import SMALL
+
+SCHEMA = synth.parse(SMALL)
+QUICK = {
+    "slice_wasserstein": {"steps": 3, "batch": 32},
+    "pearl": {"steps": 10, "frequencies": 300, "ensembles": 1},
+    "dp_merf": {"steps": 30, "frequencies": 300, "ensembles": 1},
+    "dp_ntk": {"steps": 10, "features": 2000},
+    "dp_ctgan": {"steps": 5},
+    "dp_vae": {"steps": 5},
+    "pate_gan": {"rounds": 3, "features": 32},
+    "aim": {"rounds": 4, "bins": 8},
+    "mst": {"bins": 8},
+    "mwem": {"rounds": 3},
+}
+
+
+def quick(name):
+    return with_options(GENERATORS[name], QUICK.get(name, {}))
+
+
+def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, rows=800):
+    """(releases, setting, curator): the paid half of a run on random positions, the door then closed."""
+    rng = np.random.default_rng(0)
+    places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
+    grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
+    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=budget.mechanisms(),
+                      noise=SystemNoise())  # fmt: skip
+    setting = budget.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
+    releases = quick(name).measure(curator.ask, setting, progress=lambda _: None)
+    curator.close()
+    return releases, setting, curator

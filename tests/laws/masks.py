@@ -1,0 +1,39 @@
+"""What may differ from run to run, masked."""
+
+import re
+from pathlib import Path
+
+VOLATILE = {
+    "created",
+    "time",
+    "updated",
+    "seconds",
+    "seconds_left",
+    "seconds_total",
+    "peak_mib",
+    "pid",
+    "pid_started",
+    "seed",
+    "hash",
+    "previous",
+    "run",
+    "synthetic_sha256",
+    "synthetic_dialect_sha256",
+    "arrays_sha256",
+    "ledger_hash",
+    "fingerprint",
+}
+
+
+def still(plain, place: Path):
+    """JSON data without times, process numbers, random names and hashes of noised files; the folder's name masked."""
+    if isinstance(plain, dict):
+        return {k: still(v, place) for k, v in plain.items() if k not in VOLATILE}
+    if isinstance(plain, list):
+        return [still(v, place) for v in plain]
+    return plain.replace(str(place), "PLACE") if isinstance(plain, str) else plain
+
+
+def masked(text: str, place: Path) -> str:
+    """Text without the folder's name, seconds and mebibytes."""
+    return re.sub(r"[0-9.]+ (s|MiB)\b", r"N \1", text.replace(str(place), "PLACE"))
