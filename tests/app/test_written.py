@@ -10,8 +10,7 @@ import synth
 from app.run import written
 from app.session.state import Wizard
 from synth import jobs
-from tests.app.test_flow import SCHEMA, ended
-from tests.app.test_pages import keys, said, upload
+from tests.app.elements import SCHEMA, ended, keys, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 

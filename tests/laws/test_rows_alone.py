@@ -303,9 +303,10 @@ def of_duckdb(folder: Path) -> Callable[[pa.Table], Place]:
 
     def at(table: pa.Table) -> Place:
         path = folder / f"p{table.num_rows}.duckdb"
-        with duckdb.connect(str(path)) as con:
-            con.register("given", table)
-            con.execute("CREATE TABLE people AS SELECT * FROM given")
+        if not path.exists():
+            with duckdb.connect(str(path)) as con:
+                con.register("given", table)
+                con.execute("CREATE TABLE people AS SELECT * FROM given")
         return WarehousePlace(Engine(f"duckdb:///{path}"), "people")
 
     return at
