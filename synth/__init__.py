@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
     from synth.evaluate.fidelity import compare
     from synth.jobs import roles
+    from synth.pipeline.methods import methods
     from synth.pipeline.plan import plan
-    from synth.pipeline.request import methods
+    from synth.pipeline.refit import refit
+    from synth.pipeline.request import RunRequest
     from synth.pipeline.result import Result
-    from synth.pipeline.run import learn_schema, refit, run, sample
+    from synth.pipeline.run import learn_schema, run
     from synth.pipeline.same_rows import charged_before
+    from synth.pipeline.sample import sample
     from synth.pipeline.schema_approval import alone
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.privacy.ledger.ledger import Ledger
@@ -47,6 +50,7 @@ _HOME = {
     "InputError": "errors",
     "Ledger": "privacy.ledger.ledger",
     "Result": "pipeline.result",
+    "RunRequest": "pipeline.request",
     "Schema": "schema.table",
     "SpentError": "errors",
     "SynthError": "errors",
@@ -72,14 +76,14 @@ _HOME = {
     "load": "schema.table",
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
-    "methods": "pipeline.request",
+    "methods": "pipeline.methods",
     "odds": "release.card.card",
     "parse": "schema.table",
     "plan": "pipeline.plan",
-    "refit": "pipeline.run",
+    "refit": "pipeline.refit",
     "roles": "jobs.roles:",
     "run": "pipeline.run",
-    "sample": "pipeline.run",
+    "sample": "pipeline.sample",
     "standing": "report.last_look",
     "standing_rare": "report.last_look",
     "write_publishable_report": "report.publish:write",

@@ -13,7 +13,7 @@ from synth import jobs
 from synth.jobs import looks
 from synth.jobs.roles import Visitor
 
-HELD = "held.json"
+HELD = "held.json"  # arguments of a run that was held before its request told all of them
 Plain = dict[str, Any]
 
 
@@ -27,29 +27,22 @@ def start(w: Wizard) -> jobs.Job:
     _may_spend(owning.allow("spend", w.table, w.source), dataset(w))
     rules.put_down(synth.Ledger(), dataset(w))
     caps.first(dataset(w))
-    job = jobs.create(_request(w))
-    facts = job.path / "description.json"
+    job = jobs.create(_request(w).stored())
+    facts = job.path / "description.json"  # where the worker looks for the schema of a request that names none
     facts.write_text(json.dumps(effective(w), ensure_ascii=False), encoding="utf-8")
-    options = {
-        "--schema": facts, "--epsilon": repr(w.epsilon), "--delta": repr(w.delta), "--method": w.method,
-        "--relation": w.relation, "--dataset": dataset(w), "--out": job.path / "release",
-    }  # fmt: skip
-    table = ["--table", str(w.table), "--source", w.source] if w.source else [str(w.table)]
-    arguments = ["run", *table, *_flat(options), *_chosen(w.options), *_apart(w), *written.arguments(w), "--json"]
     if rules.needs_approval(dataset(w), w.epsilon):
-        (job.path / HELD).write_text(json.dumps(arguments), encoding="utf-8")
         job.write(jobs.Status(state="held"))
     else:
-        job.start(arguments, program=jobs.QUEUED)
+        job.start(["run", "--json"], program=jobs.QUEUED)
     return job
 
 
-def _request(w: Wizard) -> Plain:
-    return {
-        "table": str(w.table), "label": w.label, "dataset": dataset(w), "epsilon": w.epsilon, "delta": w.delta,
-        "method": w.method, "relation": w.relation, "options": w.options, "owner": access.me().name,
-        "source": w.source, "written": w.written,
-    }  # fmt: skip
+def _request(w: Wizard) -> synth.RunRequest:
+    return synth.RunRequest(
+        table=w.table, source=w.source, label=w.label, dataset=dataset(w), epsilon=w.epsilon, delta=w.delta,
+        method=w.method, relation=w.relation, options=w.options, owner=access.me().name,
+        separate=bool(w.separate) and w.separate == dataset(w), dialect=written.chosen(w),
+    )  # fmt: skip
 
 
 def approve(job: jobs.Job) -> None:
@@ -58,7 +51,8 @@ def approve(job: jobs.Job) -> None:
     if job.status().state != "held":
         raise synth.UsageError("a run is approved once; look again at what waits")
     access.rules().put_down(synth.Ledger(), str(job.request()["dataset"]))
-    arguments = json.loads((job.path / HELD).read_text(encoding="utf-8"))
+    old = job.path / HELD
+    arguments = json.loads(old.read_text(encoding="utf-8")) if old.exists() else ["run", "--json"]
     job.write(jobs.Status())
     job.start([*arguments, "--approved-by", who.name], program=jobs.QUEUED)
 
@@ -83,15 +77,16 @@ def refit(
     """Puts another fit to a finished run's release in line: free, no row is read."""
     access.allow("refit", job.request().get("owner"))
     place = release(job)
-    about = {
+    about: Plain = {
         k: job.request().get(k)
-        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner", "written")
+        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner", "dialect")
+        if k in job.request()
     }
     new = jobs.create({**about, "method": method, "options": options, "free": True, "release": str(place)})
     asked = {"--from-release": place, "--method": method, "--out": new.path / "release"}
     size = ["--num-rows", str(num_rows)] if num_rows else []
     size += ["--target", target] if target else []
-    size += written.remembered(about)
+    size += ["--dialect", "plain"] if about.get("dialect") == "plain" else []  # written as the first was
     new.start(["run", *_flat(asked), *_chosen(options), *size, "--json"], program=jobs.QUEUED)
     return new
 

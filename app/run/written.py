@@ -25,11 +25,6 @@ def choice(w: Wizard) -> None:
                          "value of the description.")  # fmt: skip
 
 
-def arguments(w: Wizard) -> list[str]:
+def chosen(w: Wizard) -> str:
     """What the run is told of it."""
-    return ["--dialect", "plain"] if own_way(w) and w.written == "plain" else []
-
-
-def remembered(request: dict) -> list[str]:
-    """The same for another fit to a run's release."""
-    return ["--dialect", "plain"] if request.get("written") == "plain" else []
+    return w.written if own_way(w) else "same"

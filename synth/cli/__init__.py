@@ -84,7 +84,7 @@ def sample(
     as_json: JsonOpt = False,
 ) -> None:
     """Draw more rows from a model; free."""
-    from synth.pipeline import run as pipeline
+    from synth.pipeline.sample import sample_to
 
     wanted: dict[str, str] = {}
     for part in where or []:
@@ -94,7 +94,7 @@ def sample(
         wanted[name] = value
     if source is None and out is None and out_table is None:
         out = Path("sample.csv")
-    size, probability = pipeline.sample_to(
+    size, probability = sample_to(
         model,
         out,
         num_rows=num_rows,
@@ -148,9 +148,9 @@ def plan(
 @app.command()
 def methods(as_json: JsonOpt = False) -> None:
     """List the generators, their options, and the relations under which each has a guarantee."""
-    from synth.pipeline import request
+    from synth.pipeline.methods import methods as listed
 
-    found = request.methods()
+    found = listed()
     if as_json:
         say(found)
     else:

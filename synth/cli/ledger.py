@@ -15,7 +15,7 @@ ledger_app = typer.Typer(no_args_is_help=True, help="Show, cap and verify what h
 
 
 def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Ledger) -> str:
-    from synth.pipeline.request import dataset_name
+    from synth.pipeline.private_rows import dataset_name
     from synth.schema import table as schemas
 
     if dataset is None and schema is None:

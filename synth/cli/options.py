@@ -41,11 +41,12 @@ def _address(source: str | None) -> str | None:
     return named_databases.address(source)
 
 
-SourceOpt = Annotated[
-    str | None,
-    typer.Option("--source", callback=_address, help="Database or cluster: postgres://user@host/db, "
-                 "duckdb:///file.duckdb, spark, or @NAME of the file that SYNTH_SOURCES names."),
-]  # fmt: skip
+SOURCE_HELP = (
+    "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, spark, or @NAME of the file that "
+    "SYNTH_SOURCES names."
+)
+NamedSourceOpt = Annotated[str | None, typer.Option("--source", help=SOURCE_HELP)]  # as it is written: it is stored
+SourceOpt = Annotated[str | None, typer.Option("--source", callback=_address, help=SOURCE_HELP)]
 BesideOpt = Annotated[
     list[Path] | None,
     typer.Option("--with", help="Folder of another candidate; repeatable. With --choice all, private."),

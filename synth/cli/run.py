@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,18 +16,21 @@ from synth.cli.options import (
     DialectOpt,
     JsonOpt,
     LedgerOpt,
+    NamedSourceOpt,
     RawTextOpt,
     ReasonOpt,
     RelationOpt,
     RowsOpt,
     SeedOpt,
-    SourceOpt,
     assumed,
     parse_options,
     reasons,
 )
 from synth.cli.rights import SeparateOpt, may_spend
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
+
+if TYPE_CHECKING:
+    from synth.pipeline.request import RunRequest
 
 
 def run(
@@ -60,17 +63,21 @@ def run(
     job: Annotated[Path | None, typer.Option("--job", help="Job folder for status and cancel file.")] = None,
     raw_text: RawTextOpt = False,
     dialect: DialectOpt = "same",
-    source: SourceOpt = None,
+    source: NamedSourceOpt = None,
     source_table: Annotated[str | None, typer.Option("--table", help="Name of the table at --source.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Make a synthetic table from a private one, and charge the ledger."""
-    shared: dict[str, Any] = {"num_rows": num_rows, "out": str(out), "seed": seed, "device": device,
-              "options": parse_options(option or []), "raw_text": raw_text, "dialect": dialect}  # fmt: skip
+    """Make a synthetic table from a private one, and charge the ledger; with --job alone, as its folder says."""
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
-        result, folder = _refit(job, {"release": str(from_release), "method": method, "target": target, **shared})
+        result, folder = _refit(job, {
+            "release": str(from_release), "method": method, "target": target, "num_rows": num_rows, "out": str(out),
+            "seed": seed, "device": device, "options": parse_options(option or []), "raw_text": raw_text,
+            "dialect": dialect,
+        })  # fmt: skip
+    elif table is schema is epsilon is source is None and job is not None:
+        result, folder = _run(_stored(job, approved_by=approved_by), job)
     else:
         if source_table is not None:
             if source is None or table is not None:
@@ -79,45 +86,68 @@ def run(
         for value, name in ((table, "TABLE"), (schema, "--schema"), (epsilon, "--epsilon")):
             if value is None:
                 raise UsageError(f"{name} is missing; see `synth run --help`")
-        paid = {
-            "table": str(table), "schema": str(schema), "epsilon": epsilon, "delta": delta,
-            "method": method or "mixture", "relation": relation, "target": target,
-            "unit": unit, "max_rows": max_rows, "learn_share": learn_share, "dataset": dataset,
-            "ledger": str(ledger) if ledger else None, "assume_public": assumed(assume_public),
-            "reasons": reasons(reason), "max_categories": max_categories, "approved_by": approved_by,
-            "source": source, "separate": separate,
-        }  # fmt: skip
-        result, folder = _run(job, {**paid, **shared})
+        request = _request(
+            table=table, source=source, schema=schema, epsilon=epsilon, delta=delta, method=method or "mixture",
+            relation=relation, target=target, unit=unit, max_rows=max_rows, learn_share=learn_share,
+            options=parse_options(option or []), num_rows=num_rows, out=out, ledger=ledger, dataset=dataset, seed=seed,
+            device=device, assume_public=assumed(assume_public), reasons=reasons(reason),
+            max_categories=max_categories, approved_by=approved_by, raw_text=raw_text, dialect=dialect,
+            separate=separate,
+        )  # fmt: skip
+        result, folder = _run(request, job)
     plain = {**result.plain(), "job": str(folder)}
     say(plain) if as_json else _summary(plain, result.card)
 
 
-def _refit(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
-    from synth.pipeline import run as pipeline
+def _request(**options: Any) -> "RunRequest":
+    from synth.pipeline.request import RunRequest
 
-    with _job(job, options, pipeline.STAGES) as (report, folder):
-        return pipeline.refit(**options, reporter=report), folder
+    return RunRequest(**options)
 
 
-def _run(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
+def _stored(job: Path, *, approved_by: str | None) -> "RunRequest":
+    """The request in a job's folder, whose schema and release lie beside it unless it says otherwise."""
     from synth import jobs
-    from synth.pipeline import run as pipeline
+    from synth.pipeline.request import RunRequest
+
+    held = jobs.Job(job)
+    request = RunRequest.read(held.request(), name=f"job {held.path}")
+    if held.status().final:
+        raise UsageError(f"job {held.path}: has ended; start a new one")
+    beside = {"schema_file": request.schema_file or held.path / "description.json",
+              "out": request.out or held.path / "release"}  # fmt: skip
+    return request.changed(**beside, approved_by=approved_by or request.approved_by)
+
+
+def _refit(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
+    from synth.pipeline.refit import refit
+    from synth.pipeline.reporting import STAGES
+
+    with _job(job, options, STAGES) as (report, folder):
+        return refit(**options, reporter=report), folder
+
+
+def _run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
+    from synth import jobs
+    from synth.pipeline.reporting import STAGES
+    from synth.pipeline.run import carry_out
     from synth.schema import table as schemas
 
-    with _job(job, _told(options), pipeline.STAGES) as (report, folder):
-        facts = schemas.load(options["schema"], complete=options["learn_share"] is None)
-        log = folder / "steward.json"
-        rights = may_spend(folder)
-        return pipeline.run(
-            **{**options, "schema": facts}, run=jobs.Job(folder).run, reporter=report, steward_log=log, may_spend=rights
-        ), folder
+    with _job(job, _told(request), STAGES) as (report, folder):
+        facts = schemas.load(str(request.schema_file), complete=request.learn_share is None)
+        return carry_out(
+            request.changed(run=jobs.Job(folder).run), schema=facts, reporter=report,
+            steward_log=folder / "steward.json", may_spend=may_spend(folder),
+        ), folder  # fmt: skip
 
 
-def _told(options: dict[str, Any]) -> dict[str, Any]:
-    """The options as a job folder may keep them: no password, no user."""
+def _told(request: "RunRequest") -> dict[str, Any]:
+    """The request as a folder on this machine may keep it: no password, no user."""
     from synth.sources.engines.engine import Engine
 
-    return options if options["source"] is None else {**options, "source": Engine(options["source"]).shown}
+    source = request.source
+    named = source is None or source.startswith("@")
+    return request.stored() | ({} if named else {"source": Engine(str(source)).shown})
 
 
 @contextmanager

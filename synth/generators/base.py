@@ -129,8 +129,8 @@ class Model(Protocol):
         ...
 
 
-class Generator(Protocol):
-    """One algorithm: public options as fields, no state.
+class Questions(Protocol):
+    """What one run asks: a method's questions, or those of statistics.
 
     Errors: UsageError by the checks, before the spend.
     Privacy: released answers only: rows are reached by ``ask`` alone.
@@ -140,6 +140,31 @@ class Generator(Protocol):
     def name(self) -> str:
         """The word that users choose it by."""
         ...
+
+    @property
+    def reads(self) -> tuple[type, ...]:
+        """The kinds of release that answer, and that a fit understands."""
+        ...
+
+    def check(self, ask: Ask, setting: Setting) -> None:
+        """All that it has to say against a run, before the spend (method.py)."""
+        ...
+
+    def check_schema(self, schema: Schema) -> None:
+        """The part of ``check`` that needs the schema alone."""
+        ...
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+        """Asks all questions of a run, within the setting's budget; returns their releases."""
+        ...
+
+
+class Generator(Questions, Protocol):
+    """One algorithm: public options as fields, no state. It asks, and makes a model of the answers.
+
+    Errors: UsageError by the checks, before the spend.
+    Privacy: released answers only: rows are reached by ``ask`` alone.
+    """
 
     @property
     def barrier(self) -> str:
@@ -152,11 +177,6 @@ class Generator(Protocol):
         ...
 
     @property
-    def reads(self) -> tuple[type, ...]:
-        """The kinds of release that ``fit`` understands."""
-        ...
-
-    @property
     def relations(self) -> tuple[str, ...]:
         """The relations under which it has a guarantee."""
         ...
@@ -166,20 +186,8 @@ class Generator(Protocol):
         """What each option may be, by name."""
         ...
 
-    def check(self, ask: Ask, setting: Setting) -> None:
-        """All that it has to say against a run, before the spend (method.py)."""
-        ...
-
     def check_options(self) -> None:
         """The part of ``check`` that needs no setting."""
-        ...
-
-    def check_schema(self, schema: Schema) -> None:
-        """The part of ``check`` that needs the schema alone."""
-        ...
-
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
-        """Asks all questions of a run, within the setting's budget; returns their releases."""
         ...
 
     def fit(

@@ -16,10 +16,13 @@ import pandas as pd
 
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError
 from synth.jobs import Cancelled
-from synth.pipeline.charged_run import Paid
+from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.fit_and_draw import fit_and_sample, write
-from synth.pipeline.request import Job, Request, Rows, adjacency, generator_named, granted, resolve_device
-from synth.pipeline.schema_approval import with_target
+from synth.pipeline.methods import generator_named, granted, resolve_device
+from synth.pipeline.private_rows import Rows
+from synth.pipeline.request import RunRequest
+from synth.pipeline.run_plan import RunPlan
+from synth.pipeline.schema_approval import adjacency, with_target
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
@@ -82,10 +85,12 @@ def dry_run(
     """
     began, made_up = time.monotonic(), min(rows, ROWS)
     watch = _Watch(until=began + seconds)
-    job = _job(with_target(schema, target), made_up, epsilon, delta, method, relation, dict(options or {}))
+    request = RunRequest(
+        epsilon=epsilon, delta=delta, method=method, relation=relation, num_rows=WRITTEN, seed=0, options=options
+    )
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, _uncharged():
-            _through(job, Path(folder), watch)
+            _through(_plan(with_target(schema, target), made_up, request, Path(folder)), Path(folder), watch)
     except SpentError as error:
         cause = error.__cause__
         if not isinstance(cause, Cancelled):
@@ -128,27 +133,24 @@ class _Watch:
         return STAGES.index(self.at) if self.at in STAGES else 0
 
 
-def _job(
-    schema: Schema, rows: int, epsilon: float, delta: float, method: str, relation: str, options: dict[str, Any]
-) -> Job:
-    """A checked job on made-up rows. Errors: UsageError, InputError."""
-    link = relation_named(relation)
+def _plan(schema: Schema, rows: int, request: RunRequest, folder: Path) -> RunPlan:
+    """A checked plan on made-up rows, with a ledger of its own. Errors: UsageError, InputError."""
+    link = relation_named(request.relation)
     near = adjacency(schema, link)
     Rules(schema)
-    job = Job(
-        request=Request(epsilon=epsilon, delta=delta, method=method, relation=relation, num_rows=WRITTEN, seed=0,
-                        options=options),
-        rows=Rows(place=place_of(_frame(schema, rows)).under(schema),
-                  columns=[*schema.measured(), *([schema.person] if schema.person else [])]),
+    plan = RunPlan(
+        request=request,
+        rows=Rows.of(place_of(_frame(schema, rows)), schema),
         schema=schema,
-        generator=generator_named(method, link, options),
-        grant=granted(epsilon, delta, near, learning=False),
+        questions=generator_named(request.method, link, request.options),
+        grant=granted(request.epsilon, request.delta, near, learning=False),
         learn_share=0,
         dataset="made-up rows",
         device=resolve_device("auto"),
-    )  # fmt: skip
-    job.check()
-    return job
+        book=Ledger(folder / "ledger.sqlite"),
+    )
+    plan.check()
+    return plan
 
 
 def _frame(schema: Schema, rows: int) -> pd.DataFrame:
@@ -160,12 +162,14 @@ def _frame(schema: Schema, rows: int) -> pd.DataFrame:
     return pd.DataFrame({**texts, **persons})
 
 
-def _through(job: Job, folder: Path, watch: _Watch) -> None:
-    """The run from its spend to its files, in a folder with a ledger of its own. Errors: SpentError."""
-    paid = Paid(job, Ledger(folder / "ledger.sqlite"), SystemNoise(), watch, folder / "steward.json")
+def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
+    """The run from its spend to its files. Errors: SpentError."""
+    paid = ChargedRun(plan, SystemNoise(), watch, folder / "steward.json")
     with paid.charged():
         releases, setting = paid.measure()
-        made = fit_and_sample(job.generator, releases, setting, job.request, job.device, watch, held=False)
+        made = fit_and_sample(
+            plan.generator, releases, setting, watch, device=plan.device, seed=0, num_rows=WRITTEN, held=False
+        )
         about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
         write(folder / "release", made, releases, setting, about, watch)
         watch.ended = True

@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from synth.generators.base import Generator, Model, Setting
 from synth.generators.options import options_of
-from synth.pipeline.charged_run import Reporter
 from synth.pipeline.draw_rows import BLOCK, Drawn, pieces
-from synth.pipeline.request import Request
+from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
 from synth.release import folder
@@ -53,20 +52,21 @@ def fit_and_sample(
     generator: Generator,
     releases: Sequence[Release],
     setting: Setting,
-    request: Request,
-    device: str,
     reporter: Reporter,
     *,
+    device: str = "cpu",
+    seed: int | None = None,
+    num_rows: int | None = None,
     held: bool = True,
 ) -> Made:
-    """Pure post-processing of releases. ``held``: the table is wanted in memory, however long it is."""
-    seed = secrets.randbits(32) if request.seed is None else request.seed
+    """Pure post-processing of releases. ``seed``: by default drawn. ``held``: the table is wanted in memory."""
+    seed = secrets.randbits(32) if seed is None else seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
     with one_thread():
         model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
     reporter.stage("sample")
-    num_rows = request.num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
+    num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     drawn = Drawn(model, setting.schema, num_rows, rng=rng)
     texts = drawn.whole() if held or num_rows <= BLOCK else {}
     blocks = pieces(texts, num_rows) if texts else drawn.blocks()

@@ -14,9 +14,11 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.mechanisms import counts
+from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, Step
 from synth.pipeline.rehearsal import rehearse
-from synth.pipeline.request import adjacency, check_num_rows, generator_named, granted, with_target
+from synth.pipeline.request import check_num_rows
+from synth.pipeline.schema_approval import adjacency, with_target
 from synth.privacy.accounting import composition
 from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from synth.errors import BudgetError, UsageError
-from synth.generators.base import Enough, Generator
+from synth.generators.base import Enough, Questions
 from synth.mechanisms import external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
-from synth.privacy.accounting.composition import Event
+from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency
@@ -56,7 +56,7 @@ Asked = list[tuple[Any, int]]
 
 
 def check(
-    generator: Generator | None, schema: Schema, grant: Grant, *, learnt: tuple[Grant, float] | None = None
+    generator: Questions | None, schema: Schema, grant: Grant, *, learnt: tuple[Grant, float] | None = None
 ) -> None:
     """All that a run would refuse, before the spend. Errors: UsageError naming the method, the rule and the remedy.
 
@@ -69,7 +69,7 @@ def check(
         rehearse(generator, schema, grant)
 
 
-def rehearse(generator: Generator, schema: Schema, grant: Grant, *, rows: int = ROWS) -> Asked:
+def rehearse(generator: Questions, schema: Schema, grant: Grant, *, rows: int = ROWS) -> Asked:
     """The questions that the method would ask of about ``rows`` rows, each with the number of cells of its answer.
 
     Errors: UsageError for whatever the method or the curator refuse.
@@ -201,7 +201,7 @@ def _shares(bins: Bins) -> np.ndarray:
     return np.bincount(bins.groups[kept], bins.widths[kept], minlength=bins.size) / bins.cells
 
 
-def _learnt(generator: Generator | None, schema: Schema, grant: Grant, mu: float) -> Schema:
+def _learnt(generator: Questions | None, schema: Schema, grant: Grant, mu: float) -> Schema:
     """The schema with facts as learning might find them, its questions rehearsed too. Errors: UsageError."""
     if generator is not None and getattr(generator, "small", False):
         raise UsageError(

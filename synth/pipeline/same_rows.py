@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from synth.errors import UsageError
-from synth.pipeline.request import Rows, Source, dataset_name, located
+from synth.pipeline.private_rows import Rows, Source, dataset_name, place_at
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.rows.sketch import KEPT, NOTHING, Mark, Sketch
-from synth.sources.table_source import MOST_COMPARED, ParquetPlace, Place, place_of
+from synth.sources.table_source import MOST_COMPARED, ParquetPlace
 
 MaySpend = Callable[[str], bool]
 SAME = (
@@ -56,11 +56,9 @@ def charged_before(
 
     Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
     """
-    found = located(table, source)
-    place = found if isinstance(found, Place) else place_of(found)
-    columns = [*schema.measured(), *([schema.person] if schema.person else [])]
+    place = place_at(table, source)
     name = dataset_name(place, dataset or schema.dataset)
-    return others(Rows(place=place, columns=columns), Ledger(ledger), dataset=name, may_spend=may_spend)
+    return others(Rows.of(place, schema), Ledger(ledger), dataset=name, may_spend=may_spend)
 
 
 def mark(rows: Rows, key: bytes) -> bytes | None:
@@ -77,7 +75,7 @@ def mark(rows: Rows, key: bytes) -> bytes | None:
 
 
 def unlike(rows: Rows) -> bytes:
-    """A mark of the same length that no table's is like."""
+    """A mark of the same length that no table's is like. Privacy: public only."""
     nothing = np.full(KEPT, NOTHING, np.uint64)
     return Mark(secrets.token_bytes(32), 0, nothing, np.zeros(len(rows.columns), np.uint64)).packed()
 

@@ -1,86 +1,28 @@
 """Further statistics of a private table, paid for by a spend of their own: means, quantiles and group counts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replaced
-from math import prod, sqrt
-from pathlib import Path
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
-from synth.generators.method import Method
-from synth.pipeline import run as pipeline
-from synth.pipeline.request import Request, Source, located, prepare
+from synth.pipeline.charged_run import ChargedRun
+from synth.pipeline.prepare import prepare
+from synth.pipeline.private_rows import Source
+from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.run import requested
 from synth.pipeline.same_rows import MaySpend, anybody
+from synth.pipeline.statistics_questions import FORMS, HERE, LEVELS, VALUE, Asked, StatisticsQuestions, parts
 from synth.privacy.noise import SystemNoise
-from synth.questions import (
-    Bins,
-    Block,
-    Counts,
-    CountsRelease,
-    Embedding,
-    EmbeddingRelease,
-    Marginal,
-    Release,
-    Tensors,
-    Term,
-)
+from synth.questions import CountsRelease, EmbeddingRelease, Release
 from synth.release.statistics_file import FORMAT
 from synth.schema.grouping import bin_labels
 from synth.schema.table import Column, Schema
 
-SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEVEL = 0.95  # of intervals, for the privacy noise alone
-PARTS, LEVELS = 4096, 256  # parts of a column's range in a mean, and in a quantile
-MOST_CELLS = 10_000  # of one table of group counts
-VALUE, HERE = 0.8, 0.6  # lengths of a row's two numbers in a mean: its place in the range, and that it has one
-FORMS = "write mean:COL, quantile:COL:0.5 or count:COL (or COL*COL)"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """One statistic as it was asked for: its kind, its columns, and the level of a quantile.
-
-    >>> Asked.read("quantile:AGEP:0.25").level
-    0.25
-    """
-
-    words: str
-    kind: str
-    columns: tuple[str, ...]
-    level: float = 0.5
-
-    @classmethod
-    def read(cls, words: str) -> "Asked":
-        """From ``mean:COL``, ``quantile:COL:LEVEL`` or ``count:COL*COL``. Errors: UsageError."""
-        kind, _, rest = words.partition(":")
-        name, level = rest, "0.5"
-        if kind == "quantile":
-            name, _, level = rest.rpartition(":")
-        try:
-            share = float(level)
-        except ValueError:
-            share = 0.0
-        if kind not in ("mean", "quantile", "count") or not name or not 0 < share < 1:
-            raise UsageError(f"--ask {words}: {FORMS}")
-        return cls(words=words, kind=kind, columns=tuple(name.split("*")) if kind == "count" else (name,), level=share)
-
-    def check(self, schema: Schema) -> None:
-        """Errors: UsageError where the schema has no such column, or one of another kind."""
-        for name in self.columns:
-            if name not in schema.measured():
-                raise UsageError(f"--ask {self.words}: {name} is not a measured column of the schema")
-            if self.kind != "count" and not schema.columns[name].is_numeric:
-                raise UsageError(
-                    f"--ask {self.words}: {name} is {schema.columns[name].type}; only numbers and dates have one"
-                )
-        cells = prod(_counted(n, schema.columns[n]).size for n in self.columns) if self.kind == "count" else 0
-        if cells > MOST_CELLS or len(set(self.columns)) < len(self.columns):
-            raise UsageError(f"--ask {self.words}: {cells} cells, at most {MOST_CELLS}, and each column once")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,30 +37,6 @@ class Statistics:
         return {"format": FORMAT, "level": LEVEL, "statistics": list(self.answers), "card": self.card}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asking(Method):
-    """The questions of several statistics, which share the budget evenly; it is handed to a run like a generator."""
-
-    asked: tuple[Asked, ...]
-    name: str = "statistics"
-    barrier: str = "B1"
-    summary: str = "statistics asked for by name"
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
-        """One question a statistic."""
-        share, releases = SAFE / len(self.asked), []
-        for i, one in enumerate(self.asked):
-            releases.append(ask(_question(one, setting, share)))
-            progress((i + 1) / len(self.asked))
-        return releases
-
-    def fit(self, *_: Any, **__: Any) -> Any:
-        """Nothing is fitted to statistics."""
-        raise NotImplementedError
-
-
 def statistics(
     table: Source,
     *,
@@ -126,88 +44,35 @@ def statistics(
     ask: Sequence[str],
     epsilon: float,
     delta: float,
-    relation: str = "add_remove",
-    unit: str | None = None,
-    max_rows: int | None = None,
-    ledger: str | Path | None = None,
-    dataset: str | None = None,
-    source: str | None = None,
-    assume_public: bool | Sequence[str] = False,
-    reasons: Mapping[str, str] | None = None,
-    actor: str | None = None,
-    approved_by: str | None = None,
-    run: str | None = None,
     noise: SystemNoise | None = None,
-    reporter: pipeline.Reporter | None = None,
-    separate: bool = False,
+    reporter: Reporter | None = None,
     may_spend: MaySpend = anybody,
+    **options: Any,
 ) -> Statistics:
     """Statistics of a private table, for epsilon and delta in all; the ledger is charged before a row is read.
 
     ``ask``: ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL`` or ``count:COL*COL``; each takes an equal share of the
-    noise budget. Intervals are for the privacy noise alone. Other options as of ``synth.run``.
+    noise budget. Intervals are for the privacy noise alone. ``options``: as of ``synth.run``, as far as they concern
+    rows, guarantee and ledger.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``;
     UsageError where nothing is asked.
 
     Privacy: reads rows, under noise.
     """
-    reporter = reporter or pipeline.Quiet()
-    asked = tuple(Asked.read(words) for words in ask)
-    if not asked:
+    reporter, noise = reporter or Quiet(), noise or SystemNoise()
+    if not ask:
         raise UsageError(f"--ask is missing: {FORMS}")
-    for one in asked:
-        one.check(schema)
+    StatisticsQuestions.of(ask).check_schema(schema)
     reporter.stage("check")
-    request = Request(
-        epsilon=epsilon, delta=delta, method="independent", relation=relation, unit=unit, max_rows=max_rows,
-        dataset=dataset, actor=actor, approved_by=approved_by, run=run, assume_public=assume_public,
-        reasons=reasons or {}, device="cpu", separate=separate,
-    )  # fmt: skip
-    job = prepare(located(table, source), schema, request, note=reporter.note)
-    job = replaced(job, generator=Asking(asked=asked))
-    paid = pipeline._door(job, ledger, noise, reporter, None, may_spend=may_spend)
+    request, rows = requested(table, ask=tuple(ask), epsilon=epsilon, delta=delta, device="cpu", **options)
+    plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
+    paid = ChargedRun(plan, noise, reporter, None)
     with paid.charged():
         releases, setting = paid.measure()
+        asked = StatisticsQuestions.of(ask).asked
         answers = tuple(_answer(*pair, setting.schema) for pair in zip(asked, releases, strict=True))
         return Statistics(answers=answers, card=paid.card(num_rows=0))
-
-
-def _question(one: Asked, setting: Setting, share: float) -> Counts | Embedding:
-    columns = setting.schema.columns
-    if one.kind == "mean":
-        features = _place(one.columns[0], columns[one.columns[0]])
-        return Embedding(purpose=one.words, features=features, sigma=setting.sigma(share, signed=True))
-    bins = tuple(_counted(n, columns[n]) for n in one.columns)
-    return Counts(purpose=one.words, marginals=(Marginal(bins=bins, sigma=setting.sigma(share)),))
-
-
-def _counted(name: str, column: Column) -> Bins:
-    """Public bins: every category or missing code, and at most ``LEVELS`` equal parts of a range."""
-    return _parts(name, column, LEVELS)[0]
-
-
-def _parts(name: str, column: Column, most: int) -> tuple[Bins, np.ndarray]:
-    """The bins, and where the middle of each bin of values lies in the range, from -1 to 1."""
-    if not column.is_numeric:
-        return Bins.each(name, column.cells), np.zeros(column.size)
-    width = -(-column.size // most)
-    starts = np.arange(0, column.size, width)
-    ends = np.minimum(starts + width, column.size) - 1
-    middle = (starts + ends) / max(column.size - 1, 1) - 1.0
-    codes = np.arange(column.size, column.cells)
-    starts = np.concatenate([starts, codes])
-    return Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts))), middle
-
-
-def _place(name: str, column: Column) -> Tensors:
-    """A row's place in the range, and that it has one: two numbers of unit length together."""
-    bins, middle = _parts(name, column, PARTS)
-    value, here = np.zeros((bins.size, 1)), np.zeros((bins.size, 1))
-    value[: len(middle), 0], here[: len(middle), 0] = middle, 1.0
-    terms = (Term(blocks=(Block(bins=bins, table=value),), weight=VALUE),
-             Term(blocks=(Block(bins=bins, table=here),), weight=HERE))  # fmt: skip
-    return Tensors(terms=terms)
 
 
 def _answer(one: Asked, release: Release, schema: Schema) -> dict[str, Any]:
@@ -240,7 +105,7 @@ def _mean(release: EmbeddingRelease, column: Column) -> dict[str, Any]:
 def _quantile(release: CountsRelease, column: Column, level: float) -> dict[str, Any]:
     """Where the noisy distribution passes the level; the interval, where it may pass it, noise of sums and all."""
     marginal = release.question.marginals[0]
-    middle = _parts(column=column, name=marginal.columns[0], most=LEVELS)[1]
+    middle = parts(column=column, name=marginal.columns[0], most=LEVELS)[1]
     counts = release.values[0][: len(middle)].astype(float)
     heights, edges = np.cumsum(counts), np.linspace(-1.0, 1.0, len(middle) + 1)
     noise = float(-ndtri((1 - LEVEL) / 2)) * marginal.sigma * np.sqrt(np.arange(1, len(counts) + 1))

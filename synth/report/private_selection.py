@@ -10,7 +10,7 @@ import numpy as np
 
 from synth.errors import InputError
 from synth.evaluate.read_sample import read
-from synth.pipeline.statistics import MOST_CELLS, Asked, _counted
+from synth.pipeline.statistics_questions import MOST_CELLS, Asked, counted
 from synth.release.statistics_file import load
 from synth.report.noisy_tables import NoisyTable
 from synth.schema import table as schemas
@@ -38,7 +38,7 @@ def questions(schema: Schema, columns: Sequence[str]) -> list[str]:
     >>> questions(parse({"columns": {"a": facts, "b": facts, "c": facts}}), ["a", "b"])
     ['count:a*b']
     """
-    cells = {n: _counted(n, schema.columns[n]).size for n in columns}
+    cells = {n: counted(n, schema.columns[n]).size for n in columns}
     pairs = [p for p in combinations(columns, 2) if prod(cells[n] for n in p) <= MOST_CELLS]
     alone = [n for n in columns if not any(n in p for p in pairs)]
     return [f"count:{'*'.join(p)}" for p in pairs] + [f"count:{n}" for n in alone]
@@ -68,7 +68,7 @@ def _distance(release: Path, told: Sequence[dict[str, Any]]) -> float:
     made = read(release / "synthetic.csv", schema, limit=MOST_ROWS, rng=rng, synthetic=True).positions
     gaps = []
     for one in told:
-        bins = tuple(_counted(n, schema.columns[n]) for n in Asked.read(one["ask"]).columns)
+        bins = tuple(counted(n, schema.columns[n]) for n in Asked.read(one["ask"]).columns)
         noisy = np.clip([float(c["count"]) for c in one["cells"]], 0, None).reshape([b.size for b in bins])
         counts = NoisyTable(bins=bins, values=noisy, sigma=0.0).counted(made)
         gaps.append(0.5 * np.abs(noisy / max(noisy.sum(), 1.0) - counts / max(counts.sum(), 1.0)).sum())

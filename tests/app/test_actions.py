@@ -143,7 +143,6 @@ def test_every_action_is_refused_to_every_role_that_may_not(signed, home, monkey
         for owner in {address or "ann@example.org", "eve@example.org"}:
             w = table_of(owner)
             job = run_of(owner, w, state="held", asked=owner)
-            (job.path / runs.HELD).write_text('["run"]')
             assert set(deeds(w, job)) == set(ACTIONS), "every row of the table is walked"
             signed(address)
             for action, deed in deeds(w, job).items():

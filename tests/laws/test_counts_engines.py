@@ -19,7 +19,8 @@ from synth.questions import Bins, Counts, Marginal
 from synth.schema.table import Schema, parse
 from synth.sources.contribution_bound import keep_parts
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
+from synth.sources.engines.warehouse import WarehousePlace
+from synth.sources.engines.warehouse_rows import WarehouseRows
 from synth.sources.formats.text_table import Table
 from synth.sources.rows import spill as spool_module
 from synth.sources.rows.encoded import EncodedRows

@@ -15,7 +15,7 @@ from synth.evaluate.audit.runs import measure
 from synth.generators import GENERATORS
 from synth.generators.options import with_options
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.request import granted
+from synth.pipeline.methods import granted
 from synth.privacy.curator import Curator
 from synth.privacy.noise import SystemNoise
 from synth.questions import Counts, Embedding, Path, Slices

@@ -25,7 +25,8 @@ from synth.privacy.noise import SeededNoise
 from synth.questions import Bins
 from synth.schema.table import Schema, parse
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
+from synth.sources.engines.warehouse import WarehousePlace
+from synth.sources.engines.warehouse_rows import WarehouseRows
 from synth.sources.formats import files
 from synth.sources.table_source import FramePlace, Place, place_of
 from tests.engines import fill, postgres, spark

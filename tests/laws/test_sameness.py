@@ -258,7 +258,7 @@ def test_marks_of_older_ledgers_are_still_compared():
 
 
 def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, monkeypatch):
-    from synth.pipeline.request import dataset_name
+    from synth.pipeline.private_rows import dataset_name
 
     table = place / "town.survey.csv"
     os.rename(place / "t.csv", table)

@@ -18,7 +18,7 @@ from synth.evaluate.audit.runs import Seen, measure, outputs, told
 from synth.evaluate.audit.statistics import Claim
 from synth.generators import GENERATORS
 from synth.mechanisms import counts, slices
-from synth.pipeline.request import granted
+from synth.pipeline.methods import granted
 from synth.privacy.accounting.composition import Event, GaussianDpEvent, slice_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise

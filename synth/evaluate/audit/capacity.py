@@ -12,7 +12,7 @@ from synth.evaluate.audit import bounded_attackers as closed
 from synth.evaluate.audit import runs
 from synth.evaluate.audit.bounded_attackers import Learnt, leakage
 from synth.evaluate.audit.neighbours import worst_pair
-from synth.pipeline.request import check_schema, generator_named, granted
+from synth.pipeline.methods import check_schema, generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent, calibrate
 from synth.privacy.relation import relation_named
 

@@ -11,7 +11,7 @@ from synth.errors import UsageError
 from synth.evaluate.audit import runs
 from synth.evaluate.audit.neighbours import Pair, Positions, worst_pair
 from synth.evaluate.audit.statistics import DELTA, Claim, Finding, Guesses, examine
-from synth.pipeline.request import check_schema, generator_named, granted
+from synth.pipeline.methods import check_schema, generator_named, granted
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.curator import Grant

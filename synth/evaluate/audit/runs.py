@@ -12,7 +12,7 @@ from synth.evaluate.audit.neighbours import ODD, Pair, Positions
 from synth.generators.base import Generator, Setting
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.fit_and_draw import fit_and_sample
-from synth.pipeline.request import Request
+from synth.pipeline.reporting import Quiet
 from synth.privacy.accounting.composition import Event
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
@@ -20,19 +20,6 @@ from synth.questions import CountsRelease, ExternalRelease
 
 MOST_VALUES = 32  # numbers of a release up to which each is looked at by itself
 Seen = dict[str, float]
-
-
-class Quiet:
-    """Told of progress, tells nobody."""
-
-    def stage(self, name: str) -> None:
-        """Ignored."""
-
-    def progress(self, fraction: float) -> None:
-        """Ignored."""
-
-    def note(self, message: str) -> None:
-        """Ignored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +109,7 @@ def tables(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:
     def draw(rows: Positions) -> Seen:
         transcript = measure(pair, rows, parts)
         seed = int(parts.noise.uniform_codes(1, high=2**32)[0])
-        request = Request(epsilon=parts.grant.epsilon, delta=parts.grant.delta, seed=seed)
-        made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, request, "cpu", Quiet())
+        made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), seed=seed)
         return looked_at({n: a.to_pandas().to_numpy(dtype=str) for n, a in made.texts.items()}, pair)
 
     return draw

@@ -19,7 +19,7 @@ from synth.evaluate.audit.statistics.bounds import Rates, at_least, at_most
 from synth.evaluate.audit.statistics.moments import Moments, moments
 from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
-from synth.pipeline.request import check_schema, generator_named, granted
+from synth.pipeline.methods import check_schema, generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.schema import table as schemas

@@ -20,7 +20,9 @@ import pyarrow.types as pt
 from synth.errors import InputError
 from synth.schema import codec
 from synth.schema.table import CATEGORICAL, Column, Schema
-from synth.sources.engines.sql import DUCKDB, LOST, Kind, position
+from synth.sources.engines.sql import Kind, position
+from synth.sources.engines.sql_branches import LOST
+from synth.sources.engines.sql_dialects import DUCKDB
 from synth.sources.formats.arrow_text import encode
 from synth.sources.formats.text_table import Table
 from synth.sources.rows.encoding import Batch, plain, tables

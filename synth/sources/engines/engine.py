@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError
 from synth.sources.engines.duckdb import literal, parquet_files
-from synth.sources.engines.sql import DIALECTS, Dialect
+from synth.sources.engines.sql_dialects import DIALECTS, Dialect
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, or spark"

@@ -2,24 +2,20 @@
 
 Only types whose text the codec reads back unchanged are compiled: whole numbers, double precision, dates and times.
 The expression never fails, whatever a cell holds: no sum, quotient or cast in it can overflow, and none underflows.
-Its value is the position, or one of three marks below zero that ``codec`` gives a position afterwards.
+Its value is the position, or a mark below zero (sql_branches.py).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Literal
-
-import numpy as np
 
 from synth.schema import csv_injection
 from synth.schema.cells import LONGEST
 from synth.schema.codec import is_exact
 from synth.schema.table import CATEGORICAL, Column, canonical
+from synth.sources.engines.sql_branches import ABOVE, BELOW, LOST, piecewise
+from synth.sources.engines.sql_dialects import Dialect
 
-LOST, BELOW, ABOVE = -1, -2, -3  # not readable; clamped at the minimum, at the maximum
 FIRST_SECOND, LAST_SECOND = -62167219200, 253402300799  # of the years 0 and 9999, which four digits can write
-FEW = 8  # branches written one after the other; more are nested in halves
-MOST_RUNS = 5_000
 MOST_TEXTS = 2_000  # categories that a query lists; of more, rows are fetched
 BLANK = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
                           0x202F, 0x205F, 0x3000)))  # fmt: skip  # white space, as str.strip() has it
@@ -27,105 +23,10 @@ BLANK = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *ra
 Kind = Literal["integer", "double", "date", "time"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dialect:
-    """How an engine writes what the standard leaves open. ``{0}`` stands for the operand.
-
-    ``quote``: around names. ``double``,
-    ``words``: types. ``rint``: to the nearest whole number, halves to the even one. ``days``, ``seconds``: whole ones
-    since 1970 of a date and of a time without a zone, rounded down. ``finite``: whether a date is one. ``trim``,
-    ``ltrim``: text without the characters ``{1}`` around or before it. ``bytes``: of a text. ``order``: compares texts
-    byte by byte, whatever the column says. ``end``: the end of a text in a pattern; ``group``: what it caught.
-    """
-
-    name: str
-    quote: str
-    double: str
-    words: str
-    rint: str
-    nan: str
-    days: str
-    seconds: str
-    finite: str
-    trim: str
-    ltrim: str
-    bytes: str
-    order: str
-    end: str
-    group: str
-
-    def identifier(self, name: str) -> str:
-        """The name, quoted."""
-        return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
-
-    def number(self, value: float) -> str:
-        """Exactly this float."""
-        return f"CAST('{float(value)!r}' AS {self.double})"
-
-    def text(self, value: str) -> str:
-        """A text literal."""
-        plain = value.replace("\\", "\\\\") if self.name == "spark" else value
-        return "'" + plain.replace("'", "\\'" if self.name == "spark" else "''") + "'"
-
-
-DUCKDB = Dialect(
-    name="duckdb",
-    quote='"',
-    double="DOUBLE",
-    words="VARCHAR",
-    rint="round_even({0}, 0)",
-    nan="isnan({0})",
-    days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
-    seconds="(epoch_us({0}) // 1000000 - CASE WHEN epoch_us({0}) % 1000000 < 0 THEN 1 ELSE 0 END)",
-    finite="isfinite({0})",
-    trim="trim({0}, {1})",
-    ltrim="ltrim({0}, {1})",
-    bytes="strlen({0})",
-    order="({0} COLLATE C)",
-    end="$",
-    group="\\1",
-)
-POSTGRES = Dialect(
-    name="postgres",
-    quote='"',
-    double="DOUBLE PRECISION",
-    words="TEXT",
-    rint="round({0})",
-    nan="({0} = CAST('NaN' AS DOUBLE PRECISION))",
-    days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
-    seconds="CAST(floor(extract(epoch FROM {0})) AS BIGINT)",
-    finite="isfinite({0})",
-    trim="btrim({0}, {1})",
-    ltrim="ltrim({0}, {1})",
-    bytes="octet_length({0})",
-    order='({0} COLLATE "C")',
-    end="$",
-    group="\\1",
-)
-SPARK = Dialect(
-    name="spark",
-    quote="`",
-    double="DOUBLE",
-    words="STRING",
-    rint="rint({0})",
-    nan="isnan({0})",
-    days="CAST(datediff({0}, DATE '1970-01-01') AS BIGINT)",
-    seconds="unix_seconds(CAST({0} AS TIMESTAMP))",
-    finite="TRUE",
-    trim="trim(BOTH {1} FROM {0})",
-    ltrim="trim(LEADING {1} FROM {0})",
-    bytes="octet_length({0})",
-    order="({0} COLLATE UTF8_BINARY)",
-    end="\\z",
-    group="$1",
-)
-DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK)}
-
-
 def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | None:
     """The position of the cell ``name`` of an engine's type ``kind``, or None where only the codec reads such cells."""
     cell = dialect.identifier(name)
-    codes = {c: column.size + i for i, c in reversed(list(enumerate(map(canonical, column.missing_codes))))}
+    codes = _missing(column)
     absent = codes.get("", LOST)
     found = _typed_codes(codes, kind)
     if found is None:
@@ -134,7 +35,7 @@ def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | N
     if column.type in CATEGORICAL:
         if kind != "integer" or column.grouping is not None:
             return None
-        listed = {**_whole({canonical(c): i for i, c in enumerate(column.categories or ())}), **found}
+        listed = {**_whole(_categories(column)), **found}
         inside = piecewise(cell, listed)
         return None if inside is None else f"CASE {branches[0]} ELSE {inside} END"
     if (column.type == "datetime") != (kind in ("date", "time")):
@@ -223,8 +124,7 @@ def worded(column: Column, name: str, dialect: Dialect) -> str | None:
 
     A text is looked up as it stands, then as the codec does: trimmed, without a zero fraction, without formula marks.
     """
-    missing = {canonical(c): column.size + i for i, c in reversed(list(enumerate(column.missing_codes)))}
-    known = {**{canonical(c): i for i, c in enumerate(column.categories or ())}, **missing}
+    known = {**_categories(column), **_missing(column)}
     if (
         column.type not in CATEGORICAL
         or column.grouping is not None
@@ -269,58 +169,10 @@ def _cases(places: Mapping[str, int], dialect: Dialect) -> str:
     return " ".join(f"WHEN {dialect.text(text)} THEN {at}" for text, at in places.items())
 
 
-def piecewise(cell: str, places: Mapping[int, int]) -> str | None:
-    """The place of a whole number, or ``LOST``: runs of neighbouring numbers with neighbouring places are one branch.
-
-    >>> piecewise("x", {1: 0, 2: 1})
-    'CASE WHEN x BETWEEN 1 AND 2 THEN CAST(x AS BIGINT) - 1 ELSE -1 END'
-    """
-    runs: list[tuple[int, int, int]] = []
-    for value in sorted(places):
-        shift = value - places[value]
-        if runs and runs[-1][1] == value - 1 and runs[-1][2] == shift:
-            runs[-1] = (runs[-1][0], value, shift)
-        else:
-            runs.append((value, value, shift))
-    return None if len(runs) > MOST_RUNS else _halved(cell, runs)
+def _missing(column: Column) -> dict[str, int]:
+    """The position of each missing code; of two spellings of one the first counts."""
+    return {canonical(c): column.size + i for i, c in reversed(list(enumerate(column.missing_codes)))}
 
 
-def _halved(cell: str, runs: Sequence[tuple[int, int, int]]) -> str:
-    if len(runs) > FEW:
-        half = len(runs) // 2
-        low, high = _halved(cell, runs[:half]), _halved(cell, runs[half:])
-        return f"CASE WHEN {cell} < {runs[half][0]} THEN {low} ELSE {high} END"
-    told = [f"WHEN {cell} BETWEEN {a} AND {b} THEN {_moved(cell, -s)}" for a, b, s in runs]
-    return f"CASE {' '.join(told)} ELSE {LOST} END" if told else str(LOST)
-
-
-def _moved(cell: str, shift: int) -> str:
-    """Widened first: a sum of narrow whole numbers could overflow."""
-    return f"CAST({cell} AS BIGINT) {'-' if shift <= 0 else '+'} {abs(shift)}"
-
-
-def settled(cell: str, column: Column) -> str:
-    """The position without marks; ``LOST`` stays where the column is never missing."""
-    last, absent = column.size - 1, column.size if column.missing_codes else LOST
-    return f"CASE {cell} WHEN {BELOW} THEN 0 WHEN {ABOVE} THEN {last} WHEN {LOST} THEN {absent} ELSE {cell} END"
-
-
-def binned(cell: str, cells: int, starts: np.ndarray, groups: np.ndarray, *, lost: int) -> str:
-    """The group of a position among ``cells``, ``lost`` below zero; neighbouring leaves of one group are one branch.
-
-    >>> binned("p", 9, np.array([0, 5, 7]), np.array([0, 0, 1]), lost=9)
-    'CASE WHEN p < 0 THEN 9 ELSE CASE WHEN p < 7 THEN 0 ELSE 1 END END'
-    """
-    if len(starts) == cells and np.array_equal(groups, starts):
-        return f"CASE WHEN {cell} < 0 THEN {lost} ELSE {cell} END"
-    first = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
-    inner = _split(cell, starts[first].tolist(), groups[first].tolist())
-    return f"CASE WHEN {cell} < 0 THEN {lost} ELSE {inner} END"
-
-
-def _split(cell: str, starts: list[int], groups: list[int]) -> str:
-    if len(groups) == 1:
-        return str(groups[0])
-    half = len(groups) // 2
-    low, high = _split(cell, starts[:half], groups[:half]), _split(cell, starts[half:], groups[half:])
-    return f"CASE WHEN {cell} < {starts[half]} THEN {low} ELSE {high} END"
+def _categories(column: Column) -> dict[str, int]:
+    return {canonical(c): i for i, c in enumerate(column.categories or ())}

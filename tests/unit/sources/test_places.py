@@ -12,6 +12,7 @@ import pytest
 from synth.errors import InputError, UsageError
 from synth.pipeline import draw_rows
 from synth.pipeline import run as pipeline
+from synth.pipeline.sample import sample, sample_to
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.schema.table import parse
@@ -126,9 +127,9 @@ def model(folder, tmp_path):
 def test_blocks_of_rows_make_one_table(model, tmp_path, monkeypatch):
     """Every block has even proportions of its own, identifiers run on, and a Parquet file has a row group for each."""
     monkeypatch.setattr(draw_rows, "BLOCK", 1000)
-    whole, _ = pipeline.sample(model, num_rows=3500, seed=1)
+    whole, _ = sample(model, num_rows=3500, seed=1)
     for name in ("t.csv", "t.csv.gz", "t.parquet"):
-        assert pipeline.sample_to(model, tmp_path / name, num_rows=3500, seed=1) == (3500, 1.0)
+        assert sample_to(model, tmp_path / name, num_rows=3500, seed=1) == (3500, 1.0)
         told = files.read(tmp_path / name)
         for column in whole:
             text = told.column(column)
@@ -149,12 +150,12 @@ def test_a_long_run_writes_blocks_and_reads_its_frame_from_the_file(folder, tmp_
 
 def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
     monkeypatch.setattr(draw_rows, "BLOCK", 1000)
-    size, _ = pipeline.sample_to(model, None, num_rows=2500, seed=1, source=cluster.address, out_table="made")
+    size, _ = sample_to(model, None, num_rows=2500, seed=1, source=cluster.address, out_table="made")
     found = Engine(cluster.address)
     assert next(iter(found.rows('SELECT count(*), min(a), max(a) FROM "made"'))) == [(2500, 0, 9)]
     assert size == 2500
     with pytest.raises(InputError, match="is there already"):
-        pipeline.sample_to(model, None, num_rows=5, source=cluster.address, out_table="made")
+        sample_to(model, None, num_rows=5, source=cluster.address, out_table="made")
 
 
 def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
@@ -175,10 +176,10 @@ def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
     assert place["public.club"].name == WarehousePlace(cluster, "club").name  # one table, one budget
     with pytest.raises(InputError, match=r"no table 'elsewhere.absent'.*SCHEMA.TABLE"):
         run("elsewhere.absent", tmp_path / "no", source=cluster.address)
-    pipeline.sample_to(model, None, num_rows=70, seed=1, source=cluster.address, out_table="elsewhere.made")
+    sample_to(model, None, num_rows=70, seed=1, source=cluster.address, out_table="elsewhere.made")
     assert next(iter(cluster.rows("SELECT count(*) FROM elsewhere.made"))) == [(70,)]
     with pytest.raises(InputError, match="is there already"):
-        pipeline.sample_to(model, None, num_rows=5, source=cluster.address, out_table="elsewhere.made")
+        sample_to(model, None, num_rows=5, source=cluster.address, out_table="elsewhere.made")
 
 
 def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
@@ -197,7 +198,7 @@ def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
 @pytest.mark.parametrize("given", [{}, {"source": "duckdb"}, {"out_table": "t"}])
 def test_rows_go_to_one_place(model, given):
     with pytest.raises(UsageError, match=r"--out"):
-        pipeline.sample_to(model, None, num_rows=5, **given)
+        sample_to(model, None, num_rows=5, **given)
 
 
 def test_a_csv_file_is_read_in_parts(tmp_path):

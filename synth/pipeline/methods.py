@@ -1,0 +1,78 @@
+"""The methods by name: their options, what they ask of a schema, and the noise that a guarantee grants them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from synth.errors import UsageError
+from synth.generators import GENERATORS
+from synth.generators.base import Generator, Questions
+from synth.generators.options import options_of, with_options
+from synth.privacy.accounting import composition
+from synth.privacy.curator import Grant
+from synth.privacy.relation import Adjacency, Relation
+from synth.schema.table import Schema
+
+
+def methods() -> list[dict[str, Any]]:
+    """The generators: name, one-line summary, barrier, relations with a guarantee, options and what each may be,
+    releases read.
+
+    Privacy: public only.
+    """
+    return [
+        {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations),
+         "options": options_of(g), "ranges": {n: str(r) for n, r in g.ranges.items()}, "reads": kinds_of(g.reads)}
+        for g in GENERATORS.values()
+    ]  # fmt: skip
+
+
+def kinds_of(releases: Iterable[type]) -> list[str]:
+    """Words for kinds of release, sorted.
+
+    >>> from synth.questions import CountsRelease
+    >>> kinds_of([CountsRelease])
+    ['counts']
+    """
+    return sorted({r.__name__.removesuffix("Release").lower() for r in releases})
+
+
+def generator_named(method: str, relation: Relation, options: Mapping[str, Any] | None = None) -> Generator:
+    """The generator of that name with these options, if it supports the relation. Errors: UsageError."""
+    if method not in GENERATORS:
+        raise UsageError(f"method {method!r} is unknown; choose one of {', '.join(GENERATORS)}")
+    generator = GENERATORS[method]
+    if str(relation) not in generator.relations:
+        names = ", ".join(generator.relations)
+        raise UsageError(f"method {method} has no guarantee under {relation}; it supports {names}")
+    return with_options(generator, options or {})
+
+
+def granted(epsilon: float, delta: float, near: Adjacency, *, learning: bool) -> Grant:
+    """The noise budget of a guarantee; where categories are to be learnt, part of delta goes to their thresholds."""
+    failure = min(0.1 * delta, 0.1 * epsilon * composition.EPSILON_RESERVE) if learning else 0.0
+    mu = composition.calibrate(epsilon, delta - failure)
+    return Grant(epsilon=epsilon, delta=delta, near=near, mu=mu, failure_delta=failure)
+
+
+def check_schema(questions: Questions, schema: Schema) -> None:
+    """What a method has to say against a table of this schema. Errors: UsageError."""
+    rule = getattr(questions, "check_schema", None)
+    if rule is not None:
+        rule(schema)
+
+
+def is_gaussian(questions: Questions) -> bool:
+    """Whether all of a run's questions are Gaussian: then it has a mu, by which runs compose exactly."""
+    others = {"external", "choice"} & set(kinds_of(questions.reads))
+    return not others and getattr(questions, "gaussian", True)
+
+
+def resolve_device(device: str) -> str:
+    """The torch device that a name means. Errors: UsageError when it is not there."""
+    import torch  # costs a second, so only where it is needed
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu" or (device.split(":")[0] == "cuda" and torch.cuda.is_available()):
+        return device
+    raise UsageError(f"device {device!r} is not available here; use auto, cpu or cuda")

@@ -1,0 +1,100 @@
+"""Another model and table from what a run released: free, for the answers are paid for."""
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from synth.errors import UsageError, reading
+from synth.generators import GENERATORS
+from synth.generators.base import Generator
+from synth.jobs import PeakMemory
+from synth.pipeline.fit_and_draw import fit_and_sample, write
+from synth.pipeline.methods import generator_named, kinds_of, resolve_device
+from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.request import check_num_rows, check_seed
+from synth.pipeline.result import Result
+from synth.pipeline.schema_approval import with_target
+from synth.privacy.relation import relation_named
+from synth.questions import Release
+from synth.release import dialect_copy, folder
+
+
+def refit(
+    release: str | Path,
+    *,
+    method: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    target: str | None = None,
+    num_rows: int | None = None,
+    out: str | Path | None = None,
+    seed: int | None = None,
+    device: str = "auto",
+    reporter: Reporter | None = None,
+    raw_text: bool = False,
+    dialect: str = "same",
+) -> Result:
+    """Another model and table from a stored release: free, no rows, no ledger entry.
+
+    ``method``, ``options``, ``target``: as of ``run``; default those of the release. ``raw_text``,
+    ``dialect``: as of ``run``.
+
+    **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
+
+    Privacy: released answers only.
+    """
+    clock, reporter = time.perf_counter(), reporter or Quiet()
+    with PeakMemory() as peak, reading(release, "release"):
+        reporter.stage("check")
+        check_num_rows(num_rows)
+        check_seed(seed)
+        folder.check_out(Path(out) if out is not None else None)
+        stored = folder.load_release(release)
+        dialect_copy.check(stored.setting.schema, dialect if out is not None else "plain")
+        relation = relation_named(str(stored.card["relation"]))
+        kept = stored.options if method in (None, stored.method) else {}
+        generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
+        _check_reads(generator, stored.releases)
+        setting = replace(stored.setting, schema=with_target(stored.setting.schema, target))
+        device, started = resolve_device(device), time.perf_counter()
+        made = fit_and_sample(
+            generator, stored.releases, setting, reporter, device=device, seed=seed, num_rows=num_rows, held=out is None
+        )
+        seconds = time.perf_counter() - started
+        about = {**stored.card, "method": generator.name, "refitted": True}
+        about["schema_sha256"] = hashlib.sha256(setting.schema.to_json().encode()).hexdigest()  # the target may differ
+        about["constraints"], about["seed"] = made.kept, made.seed
+        about["rows"] = {**about["rows"], "synthetic": made.num_rows}
+        paths = write(out, made, stored.releases, setting, about, reporter, raw_text=raw_text, dialect=dialect)
+    return Result(
+        method=generator.name,
+        relation=str(relation),
+        dataset=about["dataset"],
+        epsilon_spent=0.0,
+        epsilon_derived=0.0,
+        delta=0.0,
+        num_rows=made.num_rows,
+        seconds=seconds,
+        seconds_total=time.perf_counter() - clock,
+        peak_mib=peak.mib,
+        seed=made.seed,
+        device=device,
+        paths=paths,
+        card=about,
+        model=made.model,
+        schema=setting.schema,
+        texts=made.texts,
+    )
+
+
+def _check_reads(generator: Generator, releases: Sequence[Release]) -> None:
+    """Errors: UsageError when the generator cannot be fitted to such a release."""
+    foreign = kinds_of(type(r) for r in releases if not isinstance(r, generator.reads))
+    if foreign:
+        fitting = [n for n, g in GENERATORS.items() if all(isinstance(r, g.reads) for r in releases)]
+        raise UsageError(
+            f"--from-release: method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
+            f"choose one of {', '.join(fitting)}"
+        )

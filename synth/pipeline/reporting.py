@@ -1,0 +1,28 @@
+"""Who is told how far a run is."""
+
+from typing import Protocol
+
+STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
+
+
+class Reporter(Protocol):
+    """Who is told of progress; ``stage`` and ``progress`` may raise ``jobs.Cancelled``."""
+
+    def stage(self, name: str) -> None: ...
+
+    def progress(self, fraction: float) -> None: ...
+
+    def note(self, message: str) -> None: ...
+
+
+class Quiet:
+    """A reporter that tells nobody."""
+
+    def stage(self, name: str) -> None:
+        """Ignored."""
+
+    def progress(self, fraction: float) -> None:
+        """Ignored."""
+
+    def note(self, message: str) -> None:
+        """Ignored."""

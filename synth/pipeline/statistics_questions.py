@@ -1,0 +1,136 @@
+"""What statistics ask of the rows: one question each, which share the budget evenly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.method import Method
+from synth.questions import (
+    Bins,
+    Block,
+    Counts,
+    CountsRelease,
+    Embedding,
+    EmbeddingRelease,
+    Marginal,
+    Release,
+    Tensors,
+    Term,
+)
+from synth.schema.table import Column, Schema
+
+SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
+PARTS, LEVELS = 4096, 256  # parts of a column's range in a mean, and in a quantile
+MOST_CELLS = 10_000  # of one table of group counts
+VALUE, HERE = 0.8, 0.6  # lengths of a row's two numbers in a mean: its place in the range, and that it has one
+FORMS = "write mean:COL, quantile:COL:0.5 or count:COL (or COL*COL)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One statistic as it was asked for: its kind, its columns, and the level of a quantile.
+
+    >>> Asked.read("quantile:AGEP:0.25").level
+    0.25
+    """
+
+    words: str
+    kind: str
+    columns: tuple[str, ...]
+    level: float = 0.5
+
+    @classmethod
+    def read(cls, words: str) -> "Asked":
+        """From ``mean:COL``, ``quantile:COL:LEVEL`` or ``count:COL*COL``. Errors: UsageError."""
+        kind, _, rest = words.partition(":")
+        name, level = rest, "0.5"
+        if kind == "quantile":
+            name, _, level = rest.rpartition(":")
+        try:
+            share = float(level)
+        except ValueError:
+            share = 0.0
+        if kind not in ("mean", "quantile", "count") or not name or not 0 < share < 1:
+            raise UsageError(f"--ask {words}: {FORMS}")
+        return cls(words=words, kind=kind, columns=tuple(name.split("*")) if kind == "count" else (name,), level=share)
+
+    def check(self, schema: Schema) -> None:
+        """Errors: UsageError where the schema has no such column, or one of another kind."""
+        for name in self.columns:
+            if name not in schema.measured():
+                raise UsageError(f"--ask {self.words}: {name} is not a measured column of the schema")
+            if self.kind != "count" and not schema.columns[name].is_numeric:
+                raise UsageError(
+                    f"--ask {self.words}: {name} is {schema.columns[name].type}; only numbers and dates have one"
+                )
+        cells = prod(counted(n, schema.columns[n]).size for n in self.columns) if self.kind == "count" else 0
+        if cells > MOST_CELLS or len(set(self.columns)) < len(self.columns):
+            raise UsageError(f"--ask {self.words}: {cells} cells, at most {MOST_CELLS}, and each column once")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatisticsQuestions(Method):
+    """The questions of several statistics, which share the budget evenly; nothing is fitted to their answers."""
+
+    asked: tuple[Asked, ...]
+    name: str = "statistics"
+    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
+
+    @classmethod
+    def of(cls, ask: Sequence[str]) -> "StatisticsQuestions":
+        """From words such as ``mean:COL``. Errors: UsageError."""
+        return cls(asked=tuple(Asked.read(words) for words in ask))
+
+    def check_schema(self, schema: Schema) -> None:
+        """Errors: UsageError where the schema has no such column, or one of another kind."""
+        for one in self.asked:
+            one.check(schema)
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+        """One question a statistic."""
+        share, releases = SAFE / len(self.asked), []
+        for i, one in enumerate(self.asked):
+            releases.append(ask(_question(one, setting, share)))
+            progress((i + 1) / len(self.asked))
+        return releases
+
+
+def _question(one: Asked, setting: Setting, share: float) -> Counts | Embedding:
+    columns = setting.schema.columns
+    if one.kind == "mean":
+        features = _place(one.columns[0], columns[one.columns[0]])
+        return Embedding(purpose=one.words, features=features, sigma=setting.sigma(share, signed=True))
+    bins = tuple(counted(n, columns[n]) for n in one.columns)
+    return Counts(purpose=one.words, marginals=(Marginal(bins=bins, sigma=setting.sigma(share)),))
+
+
+def counted(name: str, column: Column) -> Bins:
+    """Public bins: every category or missing code, and at most ``LEVELS`` equal parts of a range."""
+    return parts(name, column, LEVELS)[0]
+
+
+def parts(name: str, column: Column, most: int) -> tuple[Bins, np.ndarray]:
+    """The bins, and where the middle of each bin of values lies in the range, from -1 to 1."""
+    if not column.is_numeric:
+        return Bins.each(name, column.cells), np.zeros(column.size)
+    width = -(-column.size // most)
+    starts = np.arange(0, column.size, width)
+    ends = np.minimum(starts + width, column.size) - 1
+    middle = (starts + ends) / max(column.size - 1, 1) - 1.0
+    codes = np.arange(column.size, column.cells)
+    starts = np.concatenate([starts, codes])
+    return Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts))), middle
+
+
+def _place(name: str, column: Column) -> Tensors:
+    """A row's place in the range, and that it has one: two numbers of unit length together."""
+    bins, middle = parts(name, column, PARTS)
+    value, here = np.zeros((bins.size, 1)), np.zeros((bins.size, 1))
+    value[: len(middle), 0], here[: len(middle), 0] = middle, 1.0
+    terms = (Term(blocks=(Block(bins=bins, table=value),), weight=VALUE),
+             Term(blocks=(Block(bins=bins, table=here),), weight=HERE))  # fmt: skip
+    return Tensors(terms=terms)

@@ -1,0 +1,98 @@
+"""How each engine writes what the SQL standard leaves open."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How an engine writes what the standard leaves open. ``{0}`` stands for the operand.
+
+    ``quote``: around names. ``double``, ``words``: types. ``rint``: to the nearest whole number, halves to the even
+    one. ``days``, ``seconds``: whole ones since 1970 of a date and of a time without a zone, rounded down. ``finite``:
+    whether a date is one. ``trim``, ``ltrim``: text without the characters ``{1}`` around or before it. ``bytes``: of a
+    text. ``order``: compares texts byte by byte, whatever the column says. ``end``: the end of a text in a pattern;
+    ``group``: what it caught.
+    """
+
+    name: str
+    quote: str
+    double: str
+    words: str
+    rint: str
+    nan: str
+    days: str
+    seconds: str
+    finite: str
+    trim: str
+    ltrim: str
+    bytes: str
+    order: str
+    end: str
+    group: str
+
+    def identifier(self, name: str) -> str:
+        """The name, quoted."""
+        return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
+
+    def number(self, value: float) -> str:
+        """Exactly this float."""
+        return f"CAST('{float(value)!r}' AS {self.double})"
+
+    def text(self, value: str) -> str:
+        """A text literal."""
+        plain = value.replace("\\", "\\\\") if self.name == "spark" else value
+        return "'" + plain.replace("'", "\\'" if self.name == "spark" else "''") + "'"
+
+
+DUCKDB = Dialect(
+    name="duckdb",
+    quote='"',
+    double="DOUBLE",
+    words="VARCHAR",
+    rint="round_even({0}, 0)",
+    nan="isnan({0})",
+    days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
+    seconds="(epoch_us({0}) // 1000000 - CASE WHEN epoch_us({0}) % 1000000 < 0 THEN 1 ELSE 0 END)",
+    finite="isfinite({0})",
+    trim="trim({0}, {1})",
+    ltrim="ltrim({0}, {1})",
+    bytes="strlen({0})",
+    order="({0} COLLATE C)",
+    end="$",
+    group="\\1",
+)
+POSTGRES = Dialect(
+    name="postgres",
+    quote='"',
+    double="DOUBLE PRECISION",
+    words="TEXT",
+    rint="round({0})",
+    nan="({0} = CAST('NaN' AS DOUBLE PRECISION))",
+    days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
+    seconds="CAST(floor(extract(epoch FROM {0})) AS BIGINT)",
+    finite="isfinite({0})",
+    trim="btrim({0}, {1})",
+    ltrim="ltrim({0}, {1})",
+    bytes="octet_length({0})",
+    order='({0} COLLATE "C")',
+    end="$",
+    group="\\1",
+)
+SPARK = Dialect(
+    name="spark",
+    quote="`",
+    double="DOUBLE",
+    words="STRING",
+    rint="rint({0})",
+    nan="isnan({0})",
+    days="CAST(datediff({0}, DATE '1970-01-01') AS BIGINT)",
+    seconds="unix_seconds(CAST({0} AS TIMESTAMP))",
+    finite="TRUE",
+    trim="trim(BOTH {1} FROM {0})",
+    ltrim="trim(LEADING {1} FROM {0})",
+    bytes="octet_length({0})",
+    order="({0} COLLATE UTF8_BINARY)",
+    end="\\z",
+    group="$1",
+)
+DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK)}

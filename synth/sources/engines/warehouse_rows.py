@@ -1,0 +1,144 @@
+"""Encoded rows that stay in an engine: counted there, a query for each block of tables; fetched where they must be."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.schema import codec
+from synth.schema.table import Schema
+from synth.sources.engines.sql_branches import LOST, binned, settled
+from synth.sources.rows.encoded import EncodedRows, Grouping, Tables
+from synth.sources.rows.encoding import Encoder
+from synth.sources.rows.marginals import Binner, cover, distinct, holders
+from synth.sources.rows.spill import Spool
+
+if TYPE_CHECKING:
+    from synth.sources.engines.warehouse import WarehousePlace
+
+DRAWN = 1 << 20  # cells placed at random at a time
+
+
+class WarehouseRows(EncodedRows):
+    """Encoded rows that stay in the engine; ``positions``: each column's expression (sql.py)."""
+
+    def __init__(
+        self, place: "WarehousePlace", schema: Schema, draws: codec.Draws, positions: Mapping[str, str]
+    ) -> None:
+        self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
+        self._fetched: Spool | None = None
+        self._known: codec.Encoded | None = None
+        self._rows = 0
+
+    def __repr__(self) -> str:
+        """Columns only."""
+        return f"WarehouseRows({len(self._positions)} columns)"
+
+    def __iter__(self) -> Iterator[str]:
+        """The columns' names."""
+        return iter(self._positions)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A column's positions, fetched."""
+        return self._local()[name]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the table when it was first looked at."""
+        self.described()
+        return self._rows
+
+    def described(self) -> codec.Encoded:
+        """These rows, with the counts of clamped and unreadable cells, which are the steward's alone."""
+        if self._known is None:
+            marks = [f"SUM(CASE WHEN p{i} {m} THEN 1 ELSE 0 END)" for i in range(len(self)) for m in ("< -1", "= -1")]
+            query = f"SELECT COUNT(*), {', '.join(marks)} FROM {self._marked(list(self))}"
+            told = [int(v or 0) for v in next(iter(self._place.source.rows(query)))[0]]
+            self._rows = told[0]
+            clamped, lost = dict(zip(self, told[1::2], strict=True)), dict(zip(self, told[2::2], strict=True))
+            self._known = codec.Encoded(self, clamped, lost)
+        return self._known
+
+    def batches(self, columns: Iterable[str], step: int) -> Iterator[dict[str, np.ndarray]]:
+        """Fetched rows, some at a time."""
+        return self._local().batches(columns, step)
+
+    def _local(self) -> Spool:
+        if self._fetched is None:
+            encoder = Encoder(self._schema, self._draws)
+            for batch in self._place.batches(self._schema, []):
+                encoder.add(batch)
+            self._fetched = encoder.spool
+        return self._fetched
+
+    def counts(self, tables: Tables) -> list[np.ndarray]:
+        """Exact counts by the engine, a query for each block of tables (marginals.py).
+
+        A cell that no position is known for, in a column that is never missing, comes back as such and is placed at
+        random here, for each table anew: the law of a table is that of rows placed one by one.
+        """
+        groupings, axes = distinct(tables)
+        binners = [Binner(g) for g in groupings]
+        sizes = [b.size + 1 for b in binners]  # the last bin holds the cells that are to be placed
+        blocks = cover(axes, sizes)
+        joints = [self._joint(block, groupings, sizes) for block in blocks]
+        return [
+            self._table(table, blocks[at], joints[at], groupings, binners)
+            for table, at in zip(axes, holders(axes, blocks), strict=True)
+        ]
+
+    def _joint(self, block: Sequence[int], groupings: Sequence[Grouping], sizes: Sequence[int]) -> np.ndarray:
+        shape = tuple(sizes[i] for i in block)
+        names = list(dict.fromkeys(groupings[i].column for i in block))
+        flat = "0"
+        for i, size in zip(block, shape, strict=True):
+            grouping, cell = groupings[i], f"p{names.index(groupings[i].column)}"
+            groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
+            flat = f"({flat}) * {size} + {binned(cell, grouping.cells, grouping.starts, groups, lost=size - 1)}"
+        columns = self._schema.columns
+        whole = ", ".join(f"CAST({settled(f'p{i}', columns[n])} AS BIGINT) AS p{i}" for i, n in enumerate(names))
+        rows = f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
+        query = f"SELECT k, COUNT(*) FROM (SELECT {flat} AS k FROM {rows}) AS keyed_rows GROUP BY k"
+        joint = np.zeros(prod(shape), dtype=np.int64)
+        for part in self._place.source.rows(query):
+            keys, times = zip(*part, strict=True)
+            joint[np.array(keys, dtype=np.int64)] = times
+        return joint.reshape(shape)
+
+    def _marked(self, names: Sequence[str]) -> str:
+        """Columns of the table as positions or marks, named p0, p1, ..."""
+        chosen = ", ".join(f"COALESCE({self._positions[n]}, {LOST}) AS p{i}" for i, n in enumerate(names))
+        return f"(SELECT {chosen} FROM {self._place.relation}) AS marked_rows"
+
+    def _table(
+        self,
+        axes: tuple[int, ...],
+        block: Sequence[int],
+        joint: np.ndarray,
+        groupings: Sequence[Grouping],
+        binners: Sequence[Binner],
+    ) -> np.ndarray:
+        wanted = list(dict.fromkeys(axes))
+        summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
+        order = [g for g in block if g in wanted]
+        table = np.ascontiguousarray(np.transpose(summed, [order.index(g) for g in wanted]))
+        for axis, g in enumerate(wanted):
+            table = np.moveaxis(table, axis, -1)
+            flat = np.ascontiguousarray(table).reshape(-1, table.shape[-1])
+            self._place_lost(flat, groupings[g], binners[g])
+            table = np.moveaxis(flat.reshape(table.shape), -1, axis)
+        table = table[tuple(slice(groupings[g].size) for g in wanted)]
+        if len(wanted) < len(axes):
+            raise ValueError("a table must not name one grouping twice")
+        return np.ascontiguousarray(table).reshape(-1)
+
+    def _place_lost(self, table: np.ndarray, grouping: Grouping, binner: Binner) -> None:
+        """Moves the counts (rows, bins) of the last bin to bins of positions drawn uniformly."""
+        size = self._schema.columns[grouping.column].size
+        for index in np.flatnonzero(table[:, -1]).tolist():
+            left = int(table[index, -1])
+            table[index, -1] = 0
+            for start in range(0, left, DRAWN):
+                drawn = binner.codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
+                table[index] += np.bincount(drawn, minlength=table.shape[1])

@@ -1,0 +1,101 @@
+"""One request from page or command line to ledger: checked where it is made, stored and read without a loss."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+import synth
+from synth import jobs
+from synth.errors import InputError, UsageError
+from synth.pipeline.request import RunRequest
+
+FACTS = {"epsilon": 1.0, "delta": 1e-5}
+
+
+@pytest.mark.parametrize(("wrong", "words"), [
+    ({"epsilon": 0}, "epsilon 0 is not a finite number above 0"),
+    ({"epsilon": "1"}, "epsilon 1 is not a finite number"),
+    ({"delta": 2}, "delta 2 must lie between 0 and 1"),
+    ({"epsilon": None}, "epsilon None"),
+    ({"num_rows": 0}, "--num-rows 0: at least 1 row"),
+    ({"num_rows": "many"}, "--num-rows: "),
+    ({"seed": -1}, "--seed -1: must be a whole number"),
+    ({"target": "\ud800"}, "--target: holds half a character"),
+    ({"epsilom": 1}, "--epsilom: no option of a run"),
+    ({"options": ["k=2"]}, "--options: "),
+    ({"assume_public": 3}, "--assume-public: "),
+])  # fmt: skip
+def test_what_is_no_request_is_one_line_that_names_the_option(wrong, words):
+    with pytest.raises(UsageError) as caught:
+        RunRequest(**{**FACTS, **wrong})
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_request_cannot_be_changed_but_copied():
+    one = RunRequest(**FACTS)
+    with pytest.raises(ValidationError, match="frozen"):
+        one.epsilon = 9.0
+    other = one.changed(approved_by="bob")
+    assert (one.approved_by, other.approved_by) == (None, "bob")
+    with pytest.raises(UsageError, match="half a character"):
+        one.changed(approved_by="\ud800")
+
+
+def test_a_request_survives_its_file():
+    one = RunRequest(
+        **FACTS, table=Path("a.csv"), schema="s.json", num_rows=np.int64(5), options={"k": 2}, assume_public=["zip"],
+        reasons={"zip": "known"}, ask=("mean:age",), separate=True,
+    )  # fmt: skip
+    assert RunRequest.read(json.loads(json.dumps(one.stored()))) == one
+    assert (one.table, one.num_rows, one.assume_public) == ("a.csv", 5, ("zip",))
+    assert one.stored()["version"] == 1
+
+
+@pytest.mark.parametrize("source", ["postgres://ann:secret@db.example/census", "postgres://db/census?password=secret"])
+def test_no_password_is_stored(source):
+    assert "secret" not in json.dumps(RunRequest(**FACTS, table="people", source=source).stored())
+
+
+@pytest.mark.parametrize("source", ["@census", "postgres://ann@db.example/census"])
+def test_an_address_without_a_password_is_stored_as_it_is(source):
+    assert RunRequest(**FACTS, table="people", source=source).stored()["source"] == source
+
+
+def test_a_file_of_another_version_or_of_another_kind_is_refused():
+    with pytest.raises(InputError, match="another version"):
+        RunRequest.read({**FACTS, "version": 2})
+    with pytest.raises(InputError, match="holds no request of a run"):
+        RunRequest.read({"learns": ["age"], "epsilon": 1.0, "delta": 1e-5})
+
+
+def test_a_waiting_job_is_run_as_its_folder_says(small, command, tmp_path):
+    """As the application does it: the job's folder holds request and schema, the worker is given the folder alone."""
+    table, schema = small
+    request = RunRequest(**FACTS, table=table, method="independent", num_rows=5, dataset="club", seed=1)
+    job = jobs.create(request.stored(), folder=tmp_path / "job")
+    (job.path / "description.json").write_text(schema.read_text())
+    code, out, _ = command("run", "--json", "--job", job.path, "--approved-by", "bob")
+    assert code == 0
+    assert json.loads(out)["num_rows"] == 5
+    assert (job.path / "release" / "synthetic.csv").exists()
+    line = synth.Ledger().charge(job.run)
+    assert (line.dataset, line.approved_by, line.epsilon) == ("club", "bob", 1.0)
+    code, _, told = command("run", "--json", "--job", job.path)
+    assert code == 2
+    assert "has ended; start a new one" in told
+    assert len([e for e in synth.Ledger().entries() if e.kind == "spend"]) == 1
+
+
+def test_a_folder_without_a_request_is_refused_before_anything(command, tmp_path):
+    code, _, told = command("run", "--job", tmp_path / "none")
+    assert code == 3
+    assert "no job here" in told
+    job = jobs.create({"decides": []}, folder=tmp_path / "other")
+    code, _, told = command("run", "--job", job.path)
+    assert code in (2, 3)
+    assert "holds no request of a run" in told
+    assert not synth.Ledger().entries()

@@ -1,0 +1,95 @@
+"""The way of a run: refused before the spend, or charged, carried out and told; the same for tables and statistics."""
+
+import inspect
+import json
+
+import pytest
+
+import synth
+from synth.errors import InputError, UsageError
+from synth.pipeline.prepare import planned, prepare
+from synth.pipeline.request import RunRequest
+from synth.pipeline.run import carry_out, requested
+from synth.pipeline.statistics import statistics
+from synth.privacy.noise import SeededNoise, SystemNoise
+from tests.conftest import SMALL
+
+SCHEMA = synth.parse(SMALL)
+FACTS = {"epsilon": 1.0, "delta": 1e-5, "method": "independent", "dataset": "d"}
+
+
+def spends():
+    return [e for e in synth.Ledger().entries() if e.kind == "spend"]
+
+
+def told(plain):
+    return {k: v for k, v in plain.items() if k not in ("seconds", "seconds_total", "peak_mib")}
+
+
+def test_the_function_and_the_request_are_the_same_run(small):
+    table, _ = small
+    one = synth.run(table, schema=SCHEMA, **FACTS, num_rows=20, seed=1, noise=SeededNoise(3))
+    request, rows = requested(table, **FACTS, num_rows=20, seed=1)
+    other = carry_out(request, schema=SCHEMA, rows=rows, noise=SeededNoise(3))
+    assert told(one.plain()) == told(other.plain())
+    assert one.frame.equals(other.frame)
+    lines = [e.question for e in spends()]
+    assert len(lines) == 2
+    assert lines[0] == lines[1]
+
+
+def test_a_finished_plan_says_what_will_be_spent_and_spends_nothing(small):
+    table, _ = small
+    notes = []
+    plan = prepare(RunRequest(**FACTS, table=table), SCHEMA, note=notes.append, noise=SystemNoise())
+    spend = plan.spend(noise_source="system")
+    assert (spend.epsilon, spend.dataset, spend.question["method"]) == (1.0, "d", "independent")
+    assert "nothing is capped" in notes[0]
+    assert spends() == []
+
+
+def test_a_plan_opens_no_table(tmp_path):
+    plan = planned(RunRequest(**FACTS, table=tmp_path / "nowhere.csv"), SCHEMA, note=lambda _: None)
+    with pytest.raises(InputError, match="nowhere"):
+        plan.rows.check_form()
+
+
+@pytest.mark.parametrize(("options", "error"), [
+    ({"method": "magic"}, "method 'magic' is unknown"),
+    ({"relation": "friendship"}, "relation 'friendship' is unknown"),
+    ({"target": "nobody"}, "--target 'nobody'"),
+    ({"learn_share": 2.0}, "--learn-share 2.0"),
+    ({"ask": ("median:age",)}, "--ask median:age"),
+    ({"table": None}, "TABLE is missing"),
+    ({"no_such": 1}, "--no-such"),
+])  # fmt: skip
+def test_refusals_name_the_option_and_leave_no_trace(small, options, error):
+    facts = {**FACTS, "table": small[0], **options}
+    with pytest.raises(UsageError, match=error):
+        prepare(RunRequest(**facts), SCHEMA, note=lambda _: None, noise=SystemNoise())
+    assert synth.Ledger().entries() == []
+
+
+def test_statistics_go_the_way_of_a_run(small):
+    table, _ = small
+    found = statistics(table, schema=SCHEMA, ask=["mean:age"], epsilon=0.5, delta=1e-5, dataset="d", run="an-id")
+    assert found.card["method"] == "statistics"
+    line = synth.Ledger().charge("an-id")
+    assert (line.epsilon, line.question["method"]) == (0.5, "statistics")
+
+
+def test_every_option_of_the_command_is_a_field_of_the_request():
+    from synth.cli.run import run as command
+
+    own = {"option", "from_release", "reason", "job", "source_table", "as_json", "schema"}
+    options = set(inspect.signature(command).parameters) - own
+    assert options <= set(RunRequest.model_fields)
+
+
+def test_the_command_and_the_library_write_one_form_of_request(small, command, tmp_path):
+    table, schema = small
+    code, _, _ = command("run", table, "--schema", schema, "--epsilon", 1, "--method", "independent", "--dataset", "d",
+                         "--num-rows", 5, "--out", tmp_path / "out", "--job", tmp_path / "job")  # fmt: skip
+    assert code == 0
+    stored = json.loads((tmp_path / "job" / "request.json").read_text())
+    assert RunRequest.read(stored).stored() == stored
