@@ -63,6 +63,7 @@ _HOME = {
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
     "compare": "evaluate.fidelity",
+    "compared_elsewhere": "report.chosen_release",
     "databases": "sources.named_databases:",
     "dataset_of": "schema.naming",
     "draft": "sources.draft_schema",
@@ -77,6 +78,7 @@ _HOME = {
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
     "methods": "pipeline.methods",
+    "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "parse": "schema.table",
     "plan": "pipeline.plan",
@@ -86,6 +88,7 @@ _HOME = {
     "sample": "pipeline.sample",
     "standing": "report.last_look",
     "standing_rare": "report.last_look",
+    "sweep_scratch": "sources.engines.scratch:sweep",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",
 }

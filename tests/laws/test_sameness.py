@@ -117,6 +117,19 @@ def test_a_file_of_roles_says_who_is_told(command, place, monkeypatch, owner, co
     assert (found, "first" in told) == (code, code == 2)
 
 
+@pytest.mark.parametrize(("owner", "code"), [("ann@x.org", 2), ("bob@x.org", 0)])
+def test_learning_and_deciding_for_somebody_ask_as_a_run_does(command, place, monkeypatch, owner, code):
+    """The application starts both as jobs, which have an owner; without one nothing was compared."""
+    assert run(command, place, "first")[0] == 0
+    (place / "roles.toml").write_text(ROLES)
+    monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
+    monkeypatch.setenv("SYNTH_JOB", str(job(place, "job", owner)))
+    ask = ("statistics", place / "t.csv", "--schema", place / "s.json", "--epsilon", "1", "--ask", "mean:age", "--out",
+           place / "p.json")  # fmt: skip
+    found, _, told = command(*ask, "--dataset", "second")
+    assert (found, "first" in told) == (code, code == 2)
+
+
 def test_lines_of_the_ledger_do_not_tell_equal_rows(command, place):
     """Also not of one dataset, whose rows may have changed between two runs."""
     for dataset in ("first", "first", "second"):
