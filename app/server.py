@@ -26,6 +26,7 @@ from app.table.stowing import sweep  # noqa: E402
 # Nobody else's page may send the application messages: by default the framework's makers' may. Set here, since no file
 # of settings that lies elsewhere may say otherwise.
 config.set_option("client.allowedOrigins", [])
+synth.sweep_scratch()
 try:
     sweep()
 except OSError as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import docs_figures_audit as audit
+import docs_figures_options as options
 import docs_figures_speed as speed
 from markdown_tables import figure, means, scores, table
 
@@ -160,6 +161,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "relations": relations,
     "steps": steps,
     **{f"audit-{n}": partial(audit.part, n, kept) for n in audit.PARTS},
+    **{f"options-{n}": f for n, f in options.TABLES.items()},
     **{f"speed-{n}": partial(f, kept) for n, f in speed.TABLES.items()},
 }
 

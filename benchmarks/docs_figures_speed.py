@@ -84,7 +84,21 @@ def _scaling(kept: Kept, half: int) -> str:
     return markdown(kept("scaling")).split("\n\nLog-log slopes:\n\n")[half]
 
 
+def ledger(kept: Kept) -> str:
+    """Milliseconds of an act on a ledger: of the processor, and by the clock, in the median of fifteen."""
+    found = kept("ledger")["measured"]
+    heads = [f"{m['lines']:,} lines, {m['datasets']} dataset{'s' * (m['datasets'] > 1)}" for m in found]
+    lines = [[act, *(_both(m["ms"].get(act)) for m in found)] for act in found[-1]["ms"]]
+    lines.append(["verification, seconds of the processor", *(figure(m["verify_s"], 1) for m in found)])
+    return table(("", *heads), lines)
+
+
+def _both(taken: list[float] | None) -> str:
+    return "-" if taken is None else f"{figure(taken[0], 1)} ({figure(taken[1], 1)})"
+
+
 TABLES: dict[str, Callable[[Kept], str]] = {
+    "ledger": ledger,
     "counting": counting,
     "files": files,
     "persons": persons,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from synth.report.steward.write import examine
     from synth.report.steward.write import write as write_steward_report
     from synth.schema.coarsening import coarser_plain as grouped
+    from synth.schema.coarsening import listed_plain as listed
     from synth.schema.coarsening import offered as groups
     from synth.schema.naming import dataset_of
     from synth.schema.table import Schema, load, parse
@@ -62,6 +63,7 @@ _HOME = {
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
     "compare": "evaluate.fidelity",
+    "compared_elsewhere": "report.chosen_release",
     "databases": "sources.named_databases:",
     "dataset_of": "schema.naming",
     "draft": "sources.draft_schema",
@@ -71,10 +73,12 @@ _HOME = {
     "jobs": "jobs:",
     "learn_schema": "pipeline.run",
     "ledger_composition": "privacy.accounting.compare_runs",
+    "listed": "schema.coarsening:listed_plain",
     "load": "schema.table",
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
     "methods": "pipeline.methods",
+    "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "parse": "schema.table",
     "plan": "pipeline.plan",
@@ -84,6 +88,7 @@ _HOME = {
     "sample": "pipeline.sample",
     "standing": "report.last_look",
     "standing_rare": "report.last_look",
+    "sweep_scratch": "sources.engines.scratch:sweep",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",
 }

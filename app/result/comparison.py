@@ -51,6 +51,9 @@ def make(job: jobs.Job, release: Path) -> Any:
     who = access.allow("compare", job.request().get("owner"))
     try:
         with real.table(job, release) as table:
+            synth.note_look(
+                release
+            )  # beside the ledger, as the command line does: what it cannot note it does not show
             paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
             found = worker.ask("compared", *paths, seconds=PATIENCE)
             rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)

@@ -20,7 +20,7 @@ FIXED = ("before", "all", "private")  # ways of choosing to which later charges 
 
 def may_leave(job: jobs.Job) -> bool:
     """Says what stands in the way of a download, with the way out; returns whether nothing does."""
-    reason = looks.barrier(job)
+    reason = releasing.barrier(job)
     if reason:
         _chosen(job, reason)
         return False
@@ -114,7 +114,7 @@ def _said(job: jobs.Job, how: str | None) -> list[str]:
 
 def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
     """The card as it would leave, with what the choice costs; the run's own while it may not leave."""
-    if not looks.barrier(job):
+    if not releasing.barrier(job):
         with zipfile.ZipFile(_pack(job, place)) as archive:
             return dict(json.loads(archive.read("card.json")))
     return dict(json.loads((place / "card.json").read_text(encoding="utf-8")))

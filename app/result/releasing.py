@@ -6,6 +6,7 @@ What holds for one result holds for each of several that leave together.
 import json
 
 import synth
+from app.run import runs
 from app.session import access
 from synth import jobs
 from synth.jobs import looks
@@ -17,11 +18,38 @@ ASKED = "asked.json"
 def allow(action: str, job: jobs.Job) -> Visitor:
     """The visitor, where he may do it to a released result. Errors: UsageError, also before its release."""
     who = access.allow(action, job.request().get("owner"))
-    if reason := looks.barrier(job):
+    if reason := barrier(job):
         raise synth.UsageError(reason)
     if not who.alone and looks.released(job) is None:
         raise synth.UsageError("this result was not released yet; ask a reviewer to release it")
     return who
+
+
+def barrier(job: jobs.Job) -> str:
+    """Why this run may not leave, in one line; empty when it may. Errors: InputError where notes cannot be read.
+
+    Beside the runs of this installation count the releases of the same dataset that were compared from the command
+    line, or whose run was removed since: the notes beside the ledger tell of them.
+    """
+    reason = looks.barrier(job)
+    if reason or (looks.choice(job) or {}).get("how") in ("before", "releases"):
+        return reason
+    known = [runs.release(one) for one in (job, *looks.rivals(job)) if _stands(one)]
+    count = synth.compared_elsewhere(known, dataset=str(job.request()["dataset"]))
+    if not count:
+        return ""
+    some = f"{count} other release{'s' if count > 1 else ''} of this dataset {'were' if count > 1 else 'was'}"
+    return (
+        f"{some} compared with the real rows from outside of this application, or removed since; say how this one was "
+        "chosen, or pack all of them with `synth bundle --choice all`"
+    )
+
+
+def _stands(job: jobs.Job) -> bool:
+    try:
+        return bool(runs.release(job))
+    except synth.SynthError:
+        return False
 
 
 def state_choice(job: jobs.Job, how: str) -> None:
@@ -46,7 +74,7 @@ def ask(job: jobs.Job) -> None:
 
 def together(job: jobs.Job) -> list[jobs.Job]:
     """The runs that are released with this one or not at all: itself, and what a choice by scores was among."""
-    return [job, *looks.rivals(job)] if looks.barrier(job) else [job]
+    return [job, *looks.rivals(job)] if barrier(job) else [job]
 
 
 def mine(job: jobs.Job) -> list[jobs.Job]:

@@ -50,10 +50,9 @@ def section(job: jobs.Job) -> None:
 
 def _fits(other: jobs.Job, job: jobs.Job) -> bool:
     try:
-        same = other.request().get("dataset") == job.request().get("dataset")
-        return same and "epsilon" in other.request() and other.status().state == "done" and mine(other) and bool(
-            runs.release(other)
-        )  # fmt: skip
+        if not jobs.looks.alike(other, job) or not mine(other):
+            return False
+        return "epsilon" in other.request() and other.status().state == "done" and bool(runs.release(other))
     except synth.SynthError:
         return False
 

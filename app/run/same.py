@@ -7,13 +7,18 @@ from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.session.state import Wizard, dataset, schema
 
-PATIENCE = 600.0  # seconds that a pass over the rows may take
+PATIENCE = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
+TOO_LONG = (
+    "looking whether these rows were charged under another name took half an hour without an end, so nothing was "
+    "started or charged; try again when this computer is less busy, or start the run with `synth run`, which waits"
+)
 
 
 def asks(w: Wizard) -> bool:
     """Whether the rows were charged to a dataset of this visitor's under another name, and nothing was said of it.
 
     Nothing is read where the visitor may spend on no other dataset: an answer would tell him of rows he may not see.
+    Errors: InputError where no answer came: a run that could not be compared is not started.
     """
     facts, _ = schema(w)
     if w.separate == dataset(w) or facts is None or w.table is None:
@@ -28,7 +33,7 @@ def asks(w: Wizard) -> bool:
             w.twins = worker.ask("charged_before", str(w.table), facts.to_json(), [*names, dataset(w)],
                                  seconds=PATIENCE, keep=False, **asked)  # fmt: skip
         except TooLongError:
-            return False  # the run looks again, and refuses before it spends
+            raise synth.InputError(TOO_LONG) from None
     return bool(w.twins)
 
 

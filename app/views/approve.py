@@ -63,7 +63,7 @@ def _release(i: int, job: jobs.Job) -> None:
         group = releasing.together(job)
         missing = [one for one in group if releasing.asked(one) is None and looks.released(one) is None]
         if missing:
-            st.error(f"{frame.escape(frame.sentence(looks.barrier(job)))}. {words.runs(len(missing))} of these "
+            st.error(f"{frame.escape(frame.sentence(releasing.barrier(job)))}. {words.runs(len(missing))} of these "
                      "nobody has asked to release yet.", icon=":material/block:")  # fmt: skip
         elif st.button("Release it" if len(group) == 1 else f"Release all {len(group)} together", key=f"release_{i}",
                        type="primary", icon=":material/check:"):  # fmt: skip

@@ -3,7 +3,7 @@
 import streamlit as st
 
 import synth
-from app.result import export
+from app.result import export, releasing
 from app.run import recent, runs
 from app.session import access, frame
 from synth import jobs
@@ -33,7 +33,7 @@ def page() -> None:
 def _open(job: jobs.Job) -> bool:
     """Whether the run was released and nothing speaks against it; its files may be gone."""
     try:
-        return looks.released(job) is not None and not looks.barrier(job) and bool(runs.release(job))
+        return looks.released(job) is not None and not releasing.barrier(job) and bool(runs.release(job))
     except synth.SynthError:
         return False
 

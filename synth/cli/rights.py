@@ -1,11 +1,14 @@
 """Whose datasets a command may compare with: all in the ledger, or those that a file of roles gives its owner."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from synth.jobs.job import FOLDER
 
 SeparateOpt = Annotated[
     bool, typer.Option("--separate", help="No person of this table is in another dataset, though rows look alike.")
@@ -15,8 +18,9 @@ SeparateOpt = Annotated[
 def may_spend(job: Path | None = None) -> Callable[[str], bool]:
     """On which datasets whoever runs this may spend.
 
-    Who may open the ledger's file is the steward of all of it. With a file of roles it is the owner of the ``job``, and
-    without an owner nobody: then nothing is compared, rather than told to somebody who may not know it.
+    Who may open the ledger's file is the steward of all of it. With a file of roles it is the owner of the ``job``, by
+    default the one that this process works for, and without an owner nobody: then nothing is compared, rather than
+    told to somebody who may not know it.
     """
     from synth.jobs import roles
 
@@ -30,9 +34,10 @@ def may_spend(job: Path | None = None) -> Callable[[str], bool]:
 
 
 def _owner(job: Path | None) -> str:
-    if job is None:
+    named = job or os.environ.get(FOLDER)
+    if not named:
         return ""
     try:
-        return str(json.loads((job / "request.json").read_text(encoding="utf-8")).get("owner") or "")
+        return str(json.loads((Path(named) / "request.json").read_text(encoding="utf-8")).get("owner") or "")
     except (OSError, ValueError, AttributeError):
         return ""

@@ -31,6 +31,7 @@ Number = Annotated[float, Field(gt=-1e300, lt=1e300)]  # somebody else may have 
 Whole = Annotated[int, Field(ge=0, lt=2**31)]
 GONE = "the worker ended without finishing (its last words are in log.txt); the ledger keeps what it spent"
 NEVER = "the process ended before the run began; nothing was spent, start it again"
+FOLDER = "SYNTH_JOB"  # in a worker's environment: the job's folder, which says whose it is
 RUN = "SYNTH_RUN"  # in a worker's environment: the job's id, which its charge in the ledger carries
 PROGRAM = (sys.executable, "-m", "synth")
 
@@ -140,7 +141,7 @@ class Job:
         with open(self.path / "result.json", "wb") as out, open(self.path / "log.txt", "wb") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, start_new_session=True,
-                env={**os.environ, **({RUN: self.run} if self.run else {})},
+                env={**os.environ, FOLDER: str(self.path.absolute()), **({RUN: self.run} if self.run else {})},
             )  # fmt: skip
         _write(self.path / "process.json", {"pid": process.pid, "pid_started": identity(process.pid)})
         # Someone must take note of its end, or it stays a zombie for as long as this process lives.

@@ -12,6 +12,7 @@ from typing import Any
 
 from synth.errors import SynthError, UsageError
 from synth.jobs.job import Job, listing
+from synth.schema import names
 
 LOOKED, CHOICE, RELEASED = "looked.json", "choice.json", "released.json"
 CHOICES = {
@@ -81,11 +82,12 @@ def released(job: Job) -> dict[str, Any] | None:
 
 def rivals(job: Job) -> list[Job]:
     """Other finished runs on this run's dataset whose comparison was seen, newest first."""
-    name = str(job.request().get("dataset"))
-    return [
-        other for other in listing()
-        if other.path != job.path and looked(other) and _about(other, "dataset") == name and _done(other)
-    ]  # fmt: skip
+    return [one for one in listing() if one.path != job.path and looked(one) and alike(one, job) and _done(one)]
+
+
+def alike(one: Job, other: Job) -> bool:
+    """Whether two runs are on one dataset, however its name was written."""
+    return names.canonical(_about(one, "dataset")) == names.canonical(_about(other, "dataset"))
 
 
 def barrier(job: Job) -> str:
@@ -120,7 +122,7 @@ def how(job: Job) -> str | None:
         return str(said["how"])
     if _all_released(job):
         return "all"
-    same = [o for o in listing() if o.path != job.path and _about(o, "dataset") == str(job.request().get("dataset"))]
+    same = [o for o in listing() if o.path != job.path and alike(o, job)]
     return None if any(_done(o) and _makes_rows(o) for o in same) else "only"
 
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from typing import Any, Self
@@ -29,13 +30,15 @@ class Reporter:
     0.625
     """
 
-    def __init__(self, job: Job | None, *, stages: dict[str, float], bar: bool) -> None:
+    def __init__(
+        self, job: Job | None, *, stages: dict[str, float], bar: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         if not stages or min(stages.values()) <= 0:
             raise ValueError("stages: at least one, each with a share above 0")
         total = sum(stages.values())
         self._shares = {name: share / total for name, share in stages.items()}
-        self._job = job
-        self._began = self._told = time.monotonic()
+        self._job, self._clock = job, clock
+        self._began = self._told = clock()
         self._before = self._share = 0.0
         self._status = Status(state="running", pid=os.getpid(), pid_started=identity())
         self._bar = _bar() if bar and sys.stderr.isatty() else None
@@ -75,7 +78,7 @@ class Reporter:
         self._advance(min(max(float(fraction), 0.0), 1.0))
         if loss is not None and isfinite(loss):
             self._keep(min(max(fraction, 0.0), 1.0), float(loss))
-        if time.monotonic() - self._told >= PAUSE:
+        if self._clock() - self._told >= PAUSE:
             self._tell()
         self._stop_if_asked()
 
@@ -105,7 +108,7 @@ class Reporter:
         self._status = replace(self._status, fraction=max(self.fraction, overall))
 
     def _tell(self) -> None:
-        self._told = time.monotonic()
+        self._told = self._clock()
         spent = self._told - self._began
         left = None
         if self._status.state == "running" and spent > GROUND and self.fraction > 0.01:

@@ -19,6 +19,11 @@ CHUNK = (
     128  # rows differentiated at a time, always: shapes are public, and a row's arithmetic does not depend on others
 )
 SHRUNK = 1 - 2.0**-20  # makes room for what float arithmetic may add to a clipped norm; checked again in whole numbers
+WEIGHTS = 1 << 20  # of a network: CHUNK gradients of it in two precisions take 2.5 GB
+LARGE = (
+    "a network of {:,} weights: {:,} are the most, since its gradients would fill this machine's memory after the "
+    "spend; lower the option hidden or groups, or leave columns out"
+)
 PLACES = "this machine's matrix products depend on where a row stands; DP-SGD is not sound on it: choose another method"
 
 
@@ -170,10 +175,13 @@ def on_lattice(gradients: torch.Tensor, plan: Descent) -> np.ndarray:
 def check_places(question: Step) -> None:
     """Sees on public rows that a row's gradient is the same, bit by bit, wherever it stands in a chunk and beside whom.
 
-    Else one row more would change other rows' roundings. Errors: UsageError.
+    Else one row more would change other rows' roundings. Errors: UsageError, also for a network whose gradients no
+    machine could be expected to hold.
 
     Privacy: public only.
     """
+    if question.descent.weights > WEIGHTS:
+        raise UsageError(LARGE.format(question.descent.weights, WEIGHTS))
     plan, place = question.descent, np.arange(CHUNK)
     rows = np.stack([place * (2 * j + 7) % s for j, s in enumerate(plan.sizes)], axis=1)
     draws = np.sin(1.0 + place[:, None] * np.arange(3, plan.latent + 3))

@@ -41,6 +41,7 @@ from synth.schema.table import Column, Schema
 
 ROWS = 20_000  # of the made-up table, as far as counts tell
 FEW = 500  # of which other questions see so many
+HELD_BACK = " (a tenth is held back before the spend, for questions that real answers may add)"
 MARGIN = 0.9  # of the noise generator's reserves, since real answers may lead to a few questions more
 LAST = (
     Embedding,
@@ -82,7 +83,7 @@ def rehearse(generator: Questions, schema: Schema, grant: Grant, *, rows: int = 
     except BudgetError as error:
         raise UsageError(
             f"method {generator.name} on {len(schema.measured())} columns: {error}; or choose fewer columns or other "
-            "options"
+            f"options{HELD_BACK if 'precise' in str(error) else ''}"
         ) from None
     except (
         ArithmeticError,

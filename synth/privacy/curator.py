@@ -18,7 +18,10 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 
 CLOSED = "this run's budget is closed; start a new run"
-PRECISION = "the noise generator is not precise enough for this epsilon and delta; lower epsilon or raise delta"
+PRECISION = (
+    "the noise generator is not precise enough for this epsilon and delta: so many questions take {:.3g} of the "
+    "reserve that is set aside for what it may err by, and {:.3g} may be taken; lower epsilon or raise delta"
+)
 SLACK = 1e-9  # relative float error that a generator's own sums may carry; calibration rounds down by as much
 KEPT = 1e-6  # a run's doors must hold this much of its budget between them, up to rounding
 
@@ -152,8 +155,9 @@ class Curator:
         failures = sum(e.failure_delta for e in [*self._events, *asked])
         if failures > grant.failure_delta * (1 + SLACK):
             raise BudgetError("the question's threshold may fail more often than the run set delta aside for")
-        if reserve_taken((epsilon, delta), grant.epsilon, grant.left_delta) > grant.reserve:
-            raise BudgetError(PRECISION)
+        taken = reserve_taken((epsilon, delta), grant.epsilon, grant.left_delta)
+        if taken > grant.reserve:
+            raise BudgetError(PRECISION.format(taken, grant.reserve))
         return epsilon, delta
 
     def _check_budget(self, asked: list[Event]) -> None:

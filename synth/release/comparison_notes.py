@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from synth.schema import regular_files
 from synth.errors import InputError
+from synth.schema import regular_files
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
-from synth.schema import csv_injection
 from synth.errors import InputError, UsageError
+from synth.schema import csv_injection
 from synth.schema.table import Schema
-from synth.sources.formats import csv_reader, files, dialect_writer
+from synth.sources.formats import csv_reader, dialect_writer, files
 from synth.sources.formats.dialect_writer import Writing
 
 NAME = "synthetic.dialect.csv"

@@ -13,16 +13,16 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from synth.schema import codec, csv_injection
-from synth.generators.product_mixture import check_state
-from synth.release import store, dialect_copy
-from synth.schema import table as schemas
-from synth.schema.column import Column
-from synth.schema.dialect import Dialect
 from synth.errors import InputError, UsageError
 from synth.generators import load_model as rebuild
 from synth.generators.base import Model, Setting
+from synth.generators.product_mixture import check_state
 from synth.questions import Release
+from synth.release import dialect_copy, store
+from synth.schema import codec, csv_injection
+from synth.schema import table as schemas
+from synth.schema.column import Column
+from synth.schema.dialect import Dialect
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.dialect_writer import Writing

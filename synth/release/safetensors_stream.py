@@ -15,8 +15,8 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load as undump
 
-from synth.schema import regular_files
 from synth.questions.numeric.disk_array import HELD, mapped, pieces
+from synth.schema import regular_files
 
 KINDS = {"bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32",
          "int64": "I64", "uint64": "U64", "float16": "F16", "float32": "F32", "float64": "F64"}  # fmt: skip

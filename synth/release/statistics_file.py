@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from synth.schema import regular_files
 from synth.errors import InputError
+from synth.schema import regular_files
 
 FORMAT = "facsimile-statistics/1"
 

@@ -12,10 +12,10 @@ import numpy as np
 from safetensors import SafetensorError
 
 from synth import questions
-from synth.schema import regular_files
-from synth.release import safetensors_stream
 from synth.errors import InputError
 from synth.questions import Release
+from synth.release import safetensors_stream
+from synth.schema import regular_files
 
 Arrays = dict[str, np.ndarray]
 KINDS: dict[str, Any] = {n: getattr(questions, n) for n in questions.__all__}  # what may be rebuilt

@@ -20,6 +20,7 @@ from synth.release.card.statements import CHOICES
 from synth.release.comparison_notes import Note
 from synth.release.statistics_file import load as load_statistics
 from synth.report import private_selection
+from synth.schema import names
 
 WAYS = "before, releases, private (with --paid and --with) or all (with --with)"
 
@@ -52,7 +53,7 @@ class Book:
     """The ledger as a choice needs it; a ledger that is not there has no lines and is not made."""
 
     def __init__(self, ledger: str | Path | None) -> None:
-        self.path = Path(ledger if ledger is not None else default_path()).expanduser().absolute()
+        self.path = _place(ledger)
         lines = Ledger(self.path).entries() if self.path.exists() else []
         ended = {e.run: e.question.get("state") for e in lines if e.kind == "outcome"}
         self.spends = [e for e in lines if e.kind == "spend" and ended.get(e.run) not in ("failed", "cancelled")]
@@ -72,12 +73,33 @@ class Book:
         return paid.dataset if paid else str(one.card.get("dataset") or "")
 
 
+def _place(ledger: str | Path | None) -> Path:
+    return Path(ledger if ledger is not None else default_path()).expanduser().absolute()
+
+
 def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
-    """Notes that somebody compared a release with the real rows. Errors: InputError where it cannot be noted."""
+    """Notes that somebody compared a release with the real rows. Errors: InputError where it cannot be noted.
+
+    Privacy: public only.
+    """
     one, book = Candidate.at(release), Book(ledger)
     comparison_notes.add(
         book.path, Note(what="look", line=one.line, table=one.table, dataset=book.dataset(one), by=_user())
     )
+
+
+def compared_elsewhere(
+    releases: Sequence[str | Path], *, dataset: str, ledger: str | Path | None = None
+) -> int:  # fmt: skip
+    """How many releases of the dataset, other than these, somebody compared with the real rows.
+
+    Errors: InputError where the notes cannot be read: they must not read as no look at all.
+
+    Privacy: public only.
+    """
+    found = _looks(_place(ledger), dataset, but=set())
+    known = {(one.line, one.table) for one in map(Candidate.at, releases)} if found else set()
+    return len({(n.line, n.table) for n in found} - known)
 
 
 def settle(
@@ -136,7 +158,7 @@ def _charges(
 def _everything(one: Candidate, book: Book) -> list[Entry]:
     """All that was charged to the release's dataset and did not fail: whatever was released of it may have decided."""
     mine = book.of(one)
-    lines = [] if mine is None else [e for e in book.spends if e.dataset == mine.dataset]
+    lines = [] if mine is None else [e for e in book.spends if _same(e.dataset, mine.dataset)]
     _alike(one, lines)
     return lines
 
@@ -185,10 +207,20 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
 def _compared(one: Candidate, book: Book) -> list[Note]:
     """Looks at other releases of the same dataset, each release once."""
     dataset = book.dataset(one)
+    return _looks(book.path, dataset, but={(one.line, one.table)})
+
+
+def _looks(ledger: Path, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:
+    """Looks at the dataset's releases but these (by line and table), each release once."""
     found = {
-        (n.line, n.table): n for n in comparison_notes.notes(book.path) if n.what == "look" and n.dataset == dataset
-    }
-    return [n for key, n in found.items() if key != (one.line, one.table)]
+        (n.line, n.table): n
+        for n in comparison_notes.notes(ledger) if n.what == "look" and _same(n.dataset, dataset)
+    }  # fmt: skip
+    return [n for key, n in found.items() if key not in but]
+
+
+def _same(one: str, other: str) -> bool:
+    return names.canonical(one) == names.canonical(other)
 
 
 def _told_before(one: Candidate, compared: list[Note]) -> dict[str, Any] | None:
@@ -235,7 +267,11 @@ def check_lines(card: Mapping[str, Any], *, ledger: str | Path) -> None:
         raise InputError(f"the card does not hold: its ledger line {own['number']} is not in this ledger")
     for c in (card.get("selection") or {}).get("charges") or []:
         line = book.line(int(c["number"]), str(c["hash"]))
-        if line is None or line.dataset != mine.dataset or (line.epsilon, line.delta) != (c["epsilon"], c["delta"]):
+        if (
+            line is None
+            or not _same(line.dataset, mine.dataset)
+            or (line.epsilon, line.delta) != (c["epsilon"], c["delta"])
+        ):
             raise InputError(f"the card does not hold: line {c['number']} of this ledger is not what it counts")
 
 

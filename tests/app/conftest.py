@@ -23,7 +23,8 @@ def start(home):  # noqa: ARG001 - what it starts must find the home set
     """Opens the application as a new visitor would."""
 
     def opened() -> AppTest:
-        return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+        guard = 300  # seconds: against hanging, no measure of speed
+        return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=guard).run()
 
     return opened
 

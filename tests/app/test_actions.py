@@ -209,7 +209,7 @@ def test_no_button_is_without_its_row():
 def test_every_row_is_asked_for_somewhere():
     named = calls()["?"] | {f"open_{page}" for page in TITLES}
     assert not set(ACTIONS) - named - {"take_result", "send_file"}  # the latter is the server's: app/session/door.py
-    assert 'action: str = "take_result"' in (APP / "export.py").read_text()
+    assert 'action: str = "take_result"' in (APP / "result" / "export.py").read_text()
 
 
 @pytest.mark.parametrize("page", ["run", "review", "release"])

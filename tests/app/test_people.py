@@ -128,14 +128,20 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
     media = download.value.url
     assert "/media/" in media
 
+    compared = jobs.create({**job.request(), "method": "independent"})  # with the real rows, by ann
+    compared.write(jobs.Status(state="done"))
+    jobs.looks.look(compared, by="ann@example.org")
+    (compared.path / "steward-only.html").write_text(f"<p>{SECRET}</p>")
     carl = enter(shared, "carl@example.org")
-    for page in ("run", "release", "ledger", "data"):
+    for page in ("review", "run", "release", "ledger", "data"):
         carl.goto(f"{url}/{page}")
         carl.wait_for_function(IDLE)
         carl.get_by_role("heading", level=1).wait_for()
         told = carl.content()
         assert SECRET not in told, page
         assert job.path.name not in told
+        assert compared.path.name not in told
+        assert carl.get_by_text("All runs").count() == 0
         assert "A run is under way" not in told
     bob = enter(shared, "bob@example.org", "Approve")
     for page in ("run", "review"):
@@ -153,6 +159,8 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
     assert send(ann, sent[0]) == 204
     assert [send(p, sent[0]) for p in (carl, bob, stranger)] == [403] * 3
     assert [p.context.request.get(f"{url}/_stcore/metrics").status for p in (ann, stranger)] == [403, 403]
+    ann.goto(f"{url}/review")
+    ann.get_by_text("All runs (2)").wait_for()  # the control: what she compared stands in her list, and hers alone
     for page in (ann, carl, bob, stranger):
         page.context.close()
 

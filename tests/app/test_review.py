@@ -11,6 +11,7 @@ import pytest
 
 import synth
 from app.result import whatif
+from app.run import runs
 from app.session.state import view
 from synth import jobs
 from synth.jobs import looks
@@ -125,6 +126,27 @@ def test_rows_charged_elsewhere_are_offered_that_budget_before_the_spend(start, 
     at.button(key="spend").click().run()
     ended(at)
     assert synth.Ledger().summary("copy")[0].epsilon == 1.0
+
+
+def test_a_comparison_here_and_one_from_the_command_line_count_in_both_places(done):
+    at, book = done, synth.Ledger()
+    job = jobs.Job(at.session_state["wizard"].job)
+    at.button(key="compare").click().run()
+    notes = [json.loads(line) for line in book.path.with_name(book.path.name + ".looks").read_text().splitlines()]
+    assert [(n["what"], n["dataset"]) for n in notes] == [("look", "club")]
+    at.switch_page(view("release")).run()
+    assert "Everything (.zip)" in downloads(at), "its own comparison is no rival"
+
+    place = runs.release(job)
+    other = synth.refit(place, method="independent", num_rows=20, out=job.path.parent.parent / "other")
+    assert other.num_rows == 20
+    synth.note_look(job.path.parent.parent / "other")  # as `synth report --real` does
+    at.switch_page(view("release")).run()
+    assert "Everything (.zip)" not in downloads(at)
+    assert "1 other release of this dataset was compared with the real rows from outside" in said(at)
+    at.radio(key="how").set_value("before").run()
+    at.button(key="choose").click().run()
+    assert "Everything (.zip)" in downloads(at)
 
 
 def test_a_choice_made_before_the_look_may_leave_and_says_so(done):

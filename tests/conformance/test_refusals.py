@@ -6,6 +6,7 @@ docs/reliability.md is printed by ``python -m tests.conformance.test_refusals``.
 
 import json
 import os
+import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
@@ -94,13 +95,13 @@ def test_every_option_has_a_range_that_holds_its_default(name):
 )
 def test_an_option_beyond_its_ends_is_refused_with_the_ledger_untouched(name, relation, tmp_path):
     """By whole runs, on a ledger of their own, and each time in one line that names the option."""
-    book, tried = tmp_path / "ledger.sqlite", 0
+    book, tried, wrong = tmp_path / "ledger.sqlite", 0, []
     for option in GENERATORS[name].ranges:
         for value in outside(name, option):
-            with pytest.raises(synth.UsageError, match=option) as told:
-                run(name, relation, {option: value}, book)
-            assert len(str(told.value)) < 2100
+            said = charged_or(book, name, relation, {option: value})
+            wrong += [] if option in said and len(said) < 2100 and "\n" not in said else [(option, value, said[:200])]
             tried += 1
+    assert wrong == []
     assert spends(book) == []
     assert tried >= 6 * len(GENERATORS[name].ranges)
 
@@ -115,11 +116,14 @@ def settled(name):
     [pytest.param(n, r, marks=[] if settled(n) and r == "add_remove" else pytest.mark.slow) for n, r in RELATIONS],
 )
 def test_an_option_at_its_ends_is_rehearsed_to_its_last_question_or_refused_by_name(name, relation):
+    wrong = []
     for option in GENERATORS[name].ranges:
         for value in inside(name, option):
             reason = verdict(name, relation, {option: value})
-            assert reason is None or option in reason or "options" in reason or "decay" in reason, (option, value)
-            assert reason is None or "cannot ask its questions" not in reason, (option, value, reason)  # by chance
+            named = reason is None or option in reason or "options" in reason or "decay" in reason
+            by_chance = reason is not None and "cannot ask its questions" in reason
+            wrong += [] if named and not by_chance else [(option, value, reason)]
+    assert wrong == []
 
 
 def pairs(name, *, words):
@@ -137,14 +141,15 @@ WORDED = [(n, r) for n, r in RELATIONS if any(isinstance(x, OneOf) for x in GENE
 @pytest.mark.parametrize(("name", "relation"), WORDED)
 def test_words_that_conflict_are_refused_before_the_spend_and_others_measure_to_the_end(name, relation, tmp_path):
     """What the rehearsal lets through the real curator answers, and what it refuses no run has paid for."""
-    book, refused, answered = tmp_path / "ledger.sqlite", 0, 0
+    book, refused, answered, wrong = tmp_path / "ledger.sqlite", 0, 0, []
     for options in pairs(name, words=True):
         if verdict(name, relation, options) is None:
             answered += measured(name, relation, options)
         else:
             refused += 1
-            with pytest.raises(synth.UsageError):
-                run(name, relation, options, book)
+            said = charged_or(book, name, relation, options)
+            wrong += [] if said not in ("ran", "BudgetError") and spends(book) == [] else [(options, said)]
+    assert wrong == []
     assert spends(book) == []
     assert answered or refused or not list(pairs(name, words=True))
 
@@ -170,8 +175,19 @@ def quick(name, options):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "relation"), RELATIONS)
 def test_any_two_options_at_their_ends_are_rehearsed_or_refused(name, relation):
-    found = Counter(verdict(name, relation, options) is None for options in pairs(name, words=False))
-    assert found[True] or len(GENERATORS[name].ranges) < 2
+    found = Counter(reasons(name, relation))
+    vague = [reason for reason in found if "cannot ask its questions" in reason]
+    assert [r for r in vague if not r.endswith(KNOWN) and "Unable to allocate" not in r] == []
+    assert found[FREE] or len(GENERATORS[name].ranges) < 2
+
+
+KNOWN = "float division by zero"  # of an accounting at the ends of several options: refused, by no good name
+FREE = "rehearsed to the last question"
+
+
+def reasons(name, relation):
+    """What the rehearsal says of every two options at their ends, ``FREE`` where it lets them through."""
+    yield from (verdict(name, relation, options) or FREE for options in pairs(name, words=False))
 
 
 # Each of these was charged before it was refused.
@@ -184,6 +200,7 @@ CHARGED = [
     ("mixture", "add_remove", {"oneway_share": "1e400"}),
     ("dp_ntk", "add_remove", {"order": 2}),
     ("slicing", "add_remove", {"groups": str(1 << 26)}),
+    ("dp_ctgan", "add_remove", {"hidden": 4096}),  # its gradients took 30 GB and more, so the system killed the run
 ]
 
 
@@ -268,21 +285,29 @@ def test_a_stewards_log_that_cannot_be_written_is_refused_before_the_spend(name,
 
 
 def charged_or(book, name, relation, options):
-    """What came of a whole run that should be refused: "refused", or what else."""
+    """What came of a whole run that should be refused: the refusal's words, or what else."""
     try:
         run(name, relation, options, book)
-    except synth.UsageError:
-        return "refused"
+    except synth.UsageError as error:
+        return str(error)
     except synth.SynthError as error:
         return type(error).__name__
     return "ran"
+
+
+def outcome(said):
+    """In a word what ``charged_or`` says."""
+    return said if said in ("ran", "BudgetError", "InputError", "SynthError") else "refused"
 
 
 def main(book: str) -> None:
     """Tries what the quick tests try and prints what came of it: a table for docs/reliability.md."""
     quick_ones = [(n, r) for n, r in RELATIONS if settled(n) and r == "add_remove"]
     beyond = Counter(
-        charged_or(book, n, r, {o: v}) for n, r in RELATIONS for o in GENERATORS[n].ranges for v in outside(n, o)
+        outcome(charged_or(book, n, r, {o: v}))
+        for n, r in RELATIONS
+        for o in GENERATORS[n].ranges
+        for v in outside(n, o)
     )
     ends = Counter(
         "refused" if verdict(n, r, {o: v}) else "rehearsed"
@@ -294,7 +319,7 @@ def main(book: str) -> None:
     for name, relation in WORDED:
         for options in pairs(name, words=True):
             free = verdict(name, relation, options) is None
-            words["measured" if free else charged_or(book, name, relation, options)] += (
+            words["measured" if free else outcome(charged_or(book, name, relation, options))] += (
                 measured(name, relation, options) if free else 1
             )
     for what, found in (("beyond their ends", beyond), ("at their ends", ends), ("pairs of words", words)):
@@ -303,6 +328,30 @@ def main(book: str) -> None:
           f"{sum(len(g.ranges) for g in GENERATORS.values())} options; {len(spends(book))} spends")  # fmt: skip
 
 
+def slow(methods: list[str]) -> None:
+    """Tries what the slow tests try, of these methods or of all; prints a line for each with a relation, then sums."""
+    total: Counter[str] = Counter()
+    for name, relation in [(n, r) for n, r in RELATIONS if n in methods or not methods]:
+        ends = Counter(
+            verdict(name, relation, {o: v}) or FREE for o in GENERATORS[name].ranges for v in inside(name, o)
+        )
+        both = Counter(reasons(name, relation))
+        for what, found in (("ends", ends), ("pairs", both)):
+            refused = found.total() - found[FREE]
+            chance = sum(n for reason, n in found.items() if "cannot ask its questions" in reason)
+            total += Counter(
+                {f"{what} rehearsed": found[FREE], f"{what} refused": refused, f"{what} by chance": chance}
+            )
+            print(name, relation, what, found.total(), f"refused {refused}", f"by chance {chance}", flush=True)
+            for reason in found:
+                if "cannot ask its questions" in reason:
+                    print("   ", reason, flush=True)
+    print(dict(total))
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--slow"]:
+        slow(sys.argv[2:])
+        sys.exit()
     with tempfile.TemporaryDirectory() as folder:
         main(f"{folder}/ledger.sqlite")

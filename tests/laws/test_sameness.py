@@ -117,6 +117,19 @@ def test_a_file_of_roles_says_who_is_told(command, place, monkeypatch, owner, co
     assert (found, "first" in told) == (code, code == 2)
 
 
+@pytest.mark.parametrize(("owner", "code"), [("ann@x.org", 2), ("bob@x.org", 0)])
+def test_learning_and_deciding_for_somebody_ask_as_a_run_does(command, place, monkeypatch, owner, code):
+    """The application starts both as jobs, which have an owner; without one nothing was compared."""
+    assert run(command, place, "first")[0] == 0
+    (place / "roles.toml").write_text(ROLES)
+    monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
+    monkeypatch.setenv("SYNTH_JOB", str(job(place, "job", owner)))
+    ask = ("statistics", place / "t.csv", "--schema", place / "s.json", "--epsilon", "1", "--ask", "mean:age", "--out",
+           place / "p.json")  # fmt: skip
+    found, _, told = command(*ask, "--dataset", "second")
+    assert (found, "first" in told) == (code, code == 2)
+
+
 def test_lines_of_the_ledger_do_not_tell_equal_rows(command, place):
     """Also not of one dataset, whose rows may have changed between two runs."""
     for dataset in ("first", "first", "second"):
@@ -271,3 +284,18 @@ def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, m
     assert {e.dataset for e in Ledger().entries()} == {"town"}
     Ledger().set_policy(str(table), max_epsilon=2)  # as versions before this one named it
     assert dataset_name(table.name, None, book=Ledger()) == str(table)
+
+
+def test_the_ledger_does_not_tell_which_table_is_too_long_to_be_compared(command, place, monkeypatch):
+    """A row more than is compared leaves the same lines, of the same length; and nothing is like it."""
+    monkeypatch.setattr("synth.pipeline.same_rows.MOST_COMPARED", 300)
+    monkeypatch.setattr("synth.sources.table_source.MOST_COMPARED", 300)
+    told = {}
+    for rows in (300, 301):
+        small_frame(rows).to_csv(place / "n.csv", index=False)
+        assert run(command, place, f"n{rows}", table="n.csv", out=f"n{rows}")[0] == 0
+        lines = Ledger().entries(f"n{rows}")
+        told[rows] = [(e.kind, len(json.dumps(e.question)) if e.kind == "fingerprint" else 0) for e in lines]
+    assert told[300] == told[301]
+    assert "fingerprint" in dict(told[301])
+    assert run(command, place, "again", table="n.csv", out="again")[0] == 0, "too long to be known again"

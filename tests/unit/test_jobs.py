@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from itertools import pairwise
 
 import psutil
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from synth.errors import InputError, UsageError
 from synth.jobs import Cancelled, Job, Reporter, Status, create, home, listing
 from synth.jobs.process_identity import identity
+from synth.jobs.reporter import PAUSE
 
 WORKER = textwrap.dedent("""
     import json, sys, time
@@ -223,23 +225,36 @@ def test_progress_weighs_stages_and_never_falls(job):
         report.stage("tea")
 
 
-def test_progress_writes_five_times_a_second_at_most(job):
-    report, writes = Reporter(job, stages={"train": 1}, bar=False), set()
+class Clock:
+    """A clock that stands still until it is told otherwise."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_progress_writes_five_times_a_second_at_most(job, monkeypatch):
+    clock, writes = Clock(), []
+    report, write = Reporter(job, stages={"train": 1}, bar=False, clock=clock), Job.write
     report.stage("train")
-    began = time.monotonic()
-    while (spent := time.monotonic() - began) < 1.1:
-        report.progress(spent / 2)
-        writes.add(os.stat(job.path / "status.json").st_mtime_ns)
-    assert 3 <= len(writes) <= 6
+    monkeypatch.setattr(Job, "write", lambda self, status: (writes.append(clock.now), write(self, status)))
+    for step in range(1, 1001):
+        clock.now = 100 + step / 500  # two seconds
+        report.progress(step / 1000)
+    assert len(writes) in (9, 10)
+    assert min(b - a for a, b in pairwise(writes)) >= PAUSE
+    assert 0.9 < job.status().fraction <= 1.0
 
 
 def test_time_left_follows_the_pace(job):
-    report = Reporter(job, stages={"train": 1}, bar=False)
+    clock = Clock()
+    report = Reporter(job, stages={"train": 1}, bar=False, clock=clock)
     report.stage("train")
-    time.sleep(0.6)
+    clock.now += 0.6
     report.progress(0.25)
     status = job.status()
-    assert status.seconds_left == pytest.approx(3 * status.seconds, rel=0.05)
+    assert (status.seconds, status.seconds_left) == (pytest.approx(0.6), pytest.approx(1.8))
 
 
 def test_a_reporter_raises_when_asked_to_stop_and_not_before(job):

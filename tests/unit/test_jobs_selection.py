@@ -21,6 +21,14 @@ def test_one_compared_run_is_no_selection(three):
     assert looks.barrier(three[0]) == ""
 
 
+def test_another_spelling_of_the_dataset_s_name_is_the_same_dataset(three):
+    other = jobs.create({"dataset": "CLUB", "epsilon": 1.0})
+    other.write(jobs.Status(state="done"))
+    looks.look(other)
+    assert "say how this one was chosen" in looks.barrier(three[0])
+    assert looks.barrier(three[2]) == ""
+
+
 def test_another_compared_run_stands_in_the_way_even_of_one_that_nobody_looked_at(three):
     first, second, elsewhere = three
     looks.look(first)

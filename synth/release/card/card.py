@@ -8,15 +8,15 @@ from importlib.metadata import PackageNotFoundError, version
 from math import exp
 from typing import Any
 
-from synth.release.card.statements import complete
-from synth.schema.column import RISKS
 from synth.privacy.accounting.composition import DELTA_RESERVE, Event, accountant, epsilon_of, event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
+from synth.release.card.statements import complete
+from synth.schema.column import RISKS
 from synth.schema.table import Learnt, Schema
 
-OTHERS = {"slices": "rounded Gaussian on random slices", "zcdp": "OpenDP's, of zero-concentrated privacy", "exponential": "exponential mechanism",
-          "sampled": "rounded Gaussian sums over Poisson samples",
+OTHERS = {"slices": "rounded Gaussian on random slices", "zcdp": "OpenDP's, of zero-concentrated privacy",
+          "exponential": "exponential mechanism", "sampled": "rounded Gaussian sums over Poisson samples",
           "sampled, replaced": "rounded Gaussian sums over Poisson samples"}  # fmt: skip
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
+from synth.errors import UsageError
 from synth.release.card.card import meaning
 from synth.release.card.statements import selection
-from synth.errors import UsageError
 
 RUN, CHOICE = "run", "choice"
 COUNTED = ("private", "all", "releases", "unstated")  # ways of choosing that cost every candidate

@@ -15,14 +15,14 @@ from pydantic import ValidationError
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from synth.release.card import choice
-from synth.schema import regular_files
-from synth.release.card.card import meaning
-from synth.release.card.model import Card
-from synth.release.card.statements import complete
 from synth.errors import InputError, SynthError, reading
 from synth.privacy.accounting.composition import DELTA_RESERVE, EPSILON_RESERVE, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
+from synth.release.card import choice
+from synth.release.card.card import meaning
+from synth.release.card.model import Card
+from synth.release.card.statements import complete
+from synth.schema import regular_files
 
 TOLERANCE = 1e-6  # relative; inversions of the profile differ by less
 LEARNING = "schema learning"

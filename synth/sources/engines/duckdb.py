@@ -6,7 +6,6 @@ every other cell is handed over as it is and read by the codec.
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import pyarrow.types as pt
 from synth.errors import InputError
 from synth.schema import codec
 from synth.schema.table import CATEGORICAL, Column, Schema
+from synth.sources.engines import scratch
 from synth.sources.engines.sql import Kind, position
 from synth.sources.engines.sql_branches import LOST
 from synth.sources.engines.sql_dialects import DUCKDB
@@ -37,9 +37,9 @@ MOST_LISTED = 60_000  # categories that an enumeration lists
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A database in memory that loads and fetches nothing and spills to the folder for temporary files."""
+    """A database in memory that loads and fetches nothing and spills to a folder of this process alone (scratch.py)."""
     con = duckdb.connect(config={"threads": len(os.sched_getaffinity(0)), "memory_limit": MEMORY,
-                                 "temp_directory": tempfile.gettempdir(), "autoinstall_known_extensions": False,
+                                 "temp_directory": str(scratch.folder()), "autoinstall_known_extensions": False,
                                  "autoload_known_extensions": False, "python_enable_replacements": False,
                                  "arrow_large_buffer_size": True})  # fmt: skip  # the last: texts beyond 2 GiB
     con.execute("SET enable_progress_bar = false")

@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import pyarrow as pa
 
 from synth.errors import InputError, UsageError
+from synth.sources.engines import scratch
 from synth.sources.engines.duckdb import literal, parquet_files
 from synth.sources.engines.sql_dialects import DIALECTS, Dialect
 
@@ -99,7 +100,9 @@ class Engine:
         path = unquote(self._parts.path)
         if path and not os.path.exists(path):
             raise InputError(f"source {self.shown}: no such file; check the name")
-        found = ibis.duckdb.connect(path or ":memory:", threads=len(os.sched_getaffinity(0)))
+        found = ibis.duckdb.connect(
+            path or ":memory:", threads=len(os.sched_getaffinity(0)), temp_directory=str(scratch.folder())
+        )
         found.con.execute("SET disabled_optimizers = 'statistics_propagation'")  # as duck.py says
         for setting in ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions"):
             found.con.execute(f"SET {setting} = false")  # a table is never a variable of Python or something fetched
