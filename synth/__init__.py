@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from synth.report.steward.write import examine
     from synth.report.steward.write import write as write_steward_report
     from synth.schema.coarsening import coarser_plain as grouped
+    from synth.schema.coarsening import listed_plain as listed
     from synth.schema.coarsening import offered as groups
     from synth.schema.naming import dataset_of
     from synth.schema.related import Related
@@ -77,6 +78,7 @@ _HOME = {
     "jobs": "jobs:",
     "learn_schema": "pipeline.run",
     "ledger_composition": "privacy.accounting.compare_runs",
+    "listed": "schema.coarsening:listed_plain",
     "load": "schema.table",
     "load_related": "schema.related:load",
     "make_bundle": "report.bundle:make",

@@ -187,6 +187,19 @@ def test_nothing_is_pickled():
         assert "torch.load" not in path.read_text(), path
 
 
+# The application, and every room in pieces of a size to read; command line, pipeline and sources are not yet.
+SMALL = ["app", *(f"synth/{room}" for room in ROOMS if room not in ("errors", "cli", "pipeline", "sources"))]
+
+
+@pytest.mark.parametrize("folder", SMALL)
+def test_files_and_functions_are_small_enough_to_read(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 300, path
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
+                assert node.end_lineno - node.lineno < 60, (path, node.name)
+
+
 def test_no_test_imports_another_test():
     """What several of them use stands in a module of helpers, so that a test can be read, moved and run alone."""
     for path in (ROOT / "tests").rglob("*.py"):
