@@ -118,7 +118,7 @@ def _product(found: Known, columns: Columns, level: Level, roots: float) -> Prod
     if whole <= 0:  # by all answers no root has a row here: nothing is drawn, and any weights do
         weights, whole = np.ones(len(weights)), float(len(weights))
     axes = tuple(axis(found.histograms[n], found.groups[n], probs[:, s]) for n, s in columns.slices.items())
-    return Product(total=roots * whole, weights=weights / whole, axes=axes)
+    return Product(total=roots * float(level.weights.sum()), weights=weights / whole, axes=axes)
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

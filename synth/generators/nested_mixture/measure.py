@@ -25,16 +25,17 @@ class Plan:
     rest.
 
     Weights of the tables by view, against those of one table's rows: ``across`` two tables, ``siblings``, ``steps``,
-    ``first``; ``number``: of tables with a number of children.
+    ``first``; ``number``: of tables with a number of children, which have few cells and on which, rows of one root
+    weighing less the more they are, all counts of rows rest.
     """
 
-    oneway: float = 0.33
-    root: float = 0.4
-    across: float = 1.0
+    oneway: float = 0.25
+    root: float = 0.3
+    across: float = 2.0
     siblings: float = 1.0
     steps: float = 1.0
     first: float = 1.0
-    number: float = 1.0
+    number: float = 8.0
     grain: Grain = field(default_factory=Grain)
 
 
