@@ -52,10 +52,7 @@ def refit(
         folder.check_out(Path(out) if out is not None else None)
         stored = folder.load_release(release)
         dialect_copy.check(stored.setting.schema, dialect if out is not None else "plain")
-        relation = relation_named(str(stored.card["relation"]))
-        kept = stored.options if method in (None, stored.method) else {}
-        generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
-        _check_reads(generator, stored.releases)
+        generator = _generator(stored, method, options)
         setting = replace(stored.setting, schema=with_target(stored.setting.schema, target))
         device, started = resolve_device(device), time.perf_counter()
         made = fit_and_sample(
@@ -66,7 +63,7 @@ def refit(
         paths = write(out, made, stored.releases, setting, about, reporter, raw_text=raw_text, dialect=dialect)
     return Result(
         method=generator.name,
-        relation=str(relation),
+        relation=str(stored.card["relation"]),
         dataset=about["dataset"],
         epsilon_spent=0.0,
         epsilon_derived=0.0,
@@ -83,6 +80,15 @@ def refit(
         schema=setting.schema,
         texts=made.texts,
     )
+
+
+def _generator(stored: folder.StoredRelease, method: str | None, options: Mapping[str, Any] | None) -> Generator:
+    """The method asked for, by default the release's with its options. Errors: UsageError where it reads no such."""
+    kept = stored.options if method in (None, stored.method) else {}
+    relation = relation_named(str(stored.card["relation"]))
+    generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
+    _check_reads(generator, stored.releases)
+    return generator
 
 
 def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, made: Made) -> dict[str, Any]:
