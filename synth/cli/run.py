@@ -34,14 +34,16 @@ if TYPE_CHECKING:
     from synth.pipeline.request import RunRequest
 
 
+PlaceArg = Annotated[
+    Path | None,
+    typer.Argument(
+        help="CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or of related tables."
+    ),
+]
+
+
 def run(
-    table: Annotated[
-        Path | None,
-        typer.Argument(
-            help="CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or "
-            "of related tables."
-        ),
-    ] = None,
+    table: PlaceArg = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
     method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
