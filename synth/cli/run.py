@@ -34,14 +34,16 @@ if TYPE_CHECKING:
     from synth.pipeline.request import RunRequest
 
 
+PlaceArg = Annotated[
+    Path | None,
+    typer.Argument(
+        help="CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or of related tables."
+    ),
+]
+
+
 def run(
-    table: Annotated[
-        Path | None,
-        typer.Argument(
-            help="CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or "
-            "of related tables."
-        ),
-    ] = None,
+    table: PlaceArg = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
     method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
@@ -83,13 +85,8 @@ def run(
     elif table is schema is epsilon is source is None and job is not None:
         result, folder = _run(_stored(job, approved_by=approved_by), job)
     else:
-        if source_table is not None:
-            if source is None or table is not None:
-                raise UsageError("--table names a table at --source; leave out TABLE")
-            table = Path(source_table)
-        for value, name in ((table, "TABLE"), (schema, "--schema"), (epsilon, "--epsilon")):
-            if value is None:
-                raise UsageError(f"{name} is missing; see `synth run --help`")
+        table = _place(table, source, source_table)
+        _required({"TABLE": table, "--schema": schema, "--epsilon": epsilon})
         request = _request(
             table=table, source=source, schema=schema, epsilon=epsilon, delta=delta, method=method or "mixture",
             relation=relation, target=target, unit=unit, max_rows=max_rows, learn_share=learn_share,
@@ -101,6 +98,22 @@ def run(
         result, folder = _run(request, job)
     plain = {**result.plain(), "job": str(folder)}
     say(plain) if as_json else _summary(plain, result.card)
+
+
+def _place(table: Path | None, source: str | None, source_table: str | None) -> Path | None:
+    """The table as TABLE or as --table at a source. Errors: UsageError for both, or --table without a source."""
+    if source_table is None:
+        return table
+    if source is None or table is not None:
+        raise UsageError("--table names a table at --source; leave out TABLE")
+    return Path(source_table)
+
+
+def _required(values: dict[str, object]) -> None:
+    """Errors: UsageError naming the first that is missing."""
+    for name, value in values.items():
+        if value is None:
+            raise UsageError(f"{name} is missing; see `synth run --help`")
 
 
 def _request(**options: Any) -> "RunRequest":
