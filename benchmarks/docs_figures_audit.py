@@ -15,12 +15,13 @@ HEADS = {
     "whole": ("fault", "contradicted", "canary", "seen by", "distance at least", "claimed", "noise / claimed"),
     "whole-sound": ("relation", "canary", "table", "contradicted", "noise / claimed", "distance at least", "claimed"),
 }  # fmt: skip
-PARTS = ("planted", "mechanisms", "methods", "capacity", "whole")
+PARTS = ("planted", "mechanisms", "methods", "capacity", "whole", "whole-sound")
+WHOLE = {"whole": "faults", "whole-sound": "sound"}  # parts of audit_whole.json
 
 
 def part(name: str, kept: Callable[[str], Any]) -> str:
     """One part of the audit as a Markdown table."""
-    rows = kept("audit_whole")["faults"] if name == "whole" else kept("audit")[name]["rows"]
+    rows = kept("audit_whole")[WHOLE[name]] if name in WHOLE else kept("audit")[name]["rows"]
     return shown(name, rows)
 
 

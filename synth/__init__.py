@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from synth.pipeline.methods import methods
     from synth.pipeline.plan import plan
     from synth.pipeline.refit import refit
+    from synth.pipeline.related_sample import sample_to as sample_related
     from synth.pipeline.request import RunRequest
     from synth.pipeline.result import Result
     from synth.pipeline.run import learn_schema, run
@@ -34,8 +35,12 @@ if TYPE_CHECKING:
     from synth.report.steward.write import examine
     from synth.report.steward.write import write as write_steward_report
     from synth.schema.coarsening import coarser_plain as grouped
+    from synth.schema.coarsening import listed_plain as listed
     from synth.schema.coarsening import offered as groups
     from synth.schema.naming import dataset_of
+    from synth.schema.related import Related
+    from synth.schema.related import load as load_related
+    from synth.schema.related import parse as parse_related
     from synth.schema.table import Schema, load, parse
     from synth.sources import named_databases as databases
     from synth.sources.draft_schema import draft
@@ -48,6 +53,7 @@ _HOME = {
     "BudgetError": "errors",
     "InputError": "errors",
     "Ledger": "privacy.ledger.ledger",
+    "Related": "schema.related",
     "Result": "pipeline.result",
     "RunRequest": "pipeline.request",
     "Schema": "schema.table",
@@ -72,18 +78,22 @@ _HOME = {
     "jobs": "jobs:",
     "learn_schema": "pipeline.run",
     "ledger_composition": "privacy.accounting.compare_runs",
+    "listed": "schema.coarsening:listed_plain",
     "load": "schema.table",
+    "load_related": "schema.related:load",
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
     "methods": "pipeline.methods",
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "parse": "schema.table",
+    "parse_related": "schema.related:parse",
     "plan": "pipeline.plan",
     "refit": "pipeline.refit",
     "roles": "jobs.roles:",
     "run": "pipeline.run",
     "sample": "pipeline.sample",
+    "sample_related": "pipeline.related_sample:sample_to",
     "standing": "report.last_look",
     "standing_rare": "report.last_look",
     "sweep_scratch": "sources.engines.scratch:sweep",

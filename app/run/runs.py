@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import synth
-from app.run import caps
+from app.run import caps, written
 from app.session import access
 from app.session.state import Wizard, dataset, effective
 from app.table import owning
@@ -41,7 +41,7 @@ def _request(w: Wizard) -> synth.RunRequest:
     return synth.RunRequest(
         table=w.table, source=w.source, label=w.label, dataset=dataset(w), epsilon=w.epsilon, delta=w.delta,
         method=w.method, relation=w.relation, options=w.options, owner=access.me().name,
-        separate=bool(w.separate) and w.separate == dataset(w),
+        separate=bool(w.separate) and w.separate == dataset(w), dialect=written.chosen(w),
     )  # fmt: skip
 
 
@@ -77,14 +77,16 @@ def refit(
     """Puts another fit to a finished run's release in line: free, no row is read."""
     access.allow("refit", job.request().get("owner"))
     place = release(job)
-    about = {
+    about: Plain = {
         k: job.request().get(k)
-        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")
+        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner", "dialect")
+        if k in job.request()
     }
     new = jobs.create({**about, "method": method, "options": options, "free": True, "release": str(place)})
     asked = {"--from-release": place, "--method": method, "--out": new.path / "release"}
     size = ["--num-rows", str(num_rows)] if num_rows else []
     size += ["--target", target] if target else []
+    size += ["--dialect", "plain"] if about.get("dialect") == "plain" else []  # written as the first was
     new.start(["run", *_flat(asked), *_chosen(options), *size, "--json"], program=jobs.QUEUED)
     return new
 

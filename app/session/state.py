@@ -46,6 +46,7 @@ class Wizard:
     relation: str = "add_remove"
     method: str = "mixture"
     options: dict[str, Any] = field(default_factory=dict)  # of the method, where they differ from its defaults
+    written: str = "same"  # how the CSV of a table with its own dialect is written: same or plain
     rows: int = 10_000
     twins: list[str] = field(default_factory=list)  # datasets to which rows like these were charged
     separate: str = ""  # the dataset of which was said that its persons are in no other
@@ -81,7 +82,7 @@ def take_table(
     w.uploaded = place is not None and table.parent == place
     w.plain, w.left_out, w.suggestions = plain, [], suggestions
     w.editing, w.job, w.learning, w.left_at = None, None, None, "describe"
-    w.twins, w.separate = [], ""
+    w.twins, w.separate, w.written = [], "", "same"
     w.edition += 1
 
 

@@ -172,6 +172,7 @@ _FLAGS = {
     "name them with --identifier": "name them under “Identifiers”",
     "name it with --identifier": "name it under “Identifiers”",
     "name those with --missing": "name those under “Missing codes”",
+    "or pass --dialect plain": "or choose “Plain only” on the page Run",
     ", or pass --assume-public to vouch for all": ", or confirm all on the page Describe",
     "; draft one with `synth schema init`": "; load the table first",
 }

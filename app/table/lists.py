@@ -10,6 +10,7 @@ from app.table import facts
 WAYS = {
     "learn": "Learn it privately (safe)",
     "group": "Group it by its first characters",
+    "list": "Keep some values, the rest is “other”",
     "omit": "Leave the column out",
     "publish": "Publish the list as it is",
 }
@@ -39,10 +40,12 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     ways = [k for k in WAYS if k != "group" or length]
     shown = frame.escape(name)
     way = st.radio(f"{name}: {count} values; {why}", ways, horizontal=True, key=f"way_{w.edition}_{name}",
-                   format_func=WAYS.__getitem__, help="What becomes of this column. Nothing is published by the first "
-                   "three.")  # fmt: skip
+                   format_func=WAYS.__getitem__, help="What becomes of this column. Of its own values nothing is "
+                   "published but by the last.")  # fmt: skip
     if way == "group" and length:
         return _group(w, name, length)
+    if way == "list":
+        return _listed(w, name)
     if way == "omit" and st.button(f"Leave {name} out", key=f"omit_{name}", icon=":material/visibility_off:"):
         return facts.left_out(w.plain, name), f"{shown} is left out: it is neither read nor made."
     if way == "publish":
@@ -72,3 +75,26 @@ def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
         return None
     plain = {**w.plain, "columns": {**w.plain["columns"], name: {**found, "source": "declared"}}}
     return plain, f"{frame.escape(name)} is grouped by its first {length} characters."
+
+
+def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
+    """Values from a public list; the form starts empty, since the most frequent ones of the table are private."""
+    shown, key = frame.escape(name), f"{w.edition}_{name}"
+    values = st.text_area(f"Values of {name} to keep, one a line", key=f"listed_{key}", height=120,
+                          help="From a code book or another public list, not from this table: which values are "
+                          "frequent here is private.")  # fmt: skip
+    other = st.text_input("Everything else is counted as", value="other", key=f"other_{key}", max_chars=40)
+    reason = st.text_input("Where is this list public?", key=f"origin_{key}", max_chars=300,
+                           placeholder="the ten commonest diagnoses of the national statistics",
+                           help="It goes onto the card of every result, with the name of the column.")  # fmt: skip
+    if not st.button(f"Keep these values of {name}", key=f"keep_{name}", icon=":material/checklist:",
+                     disabled=not (values.strip() and other.strip() and reason.strip())):  # fmt: skip
+        return None
+    try:
+        found = synth.listed(w.plain["columns"][name], values.splitlines(), other, reason)
+    except ValueError as error:
+        st.error(f"{frame.sentence(str(error))}.", icon=":material/error:")
+        return None
+    plain = {**w.plain, "columns": {**w.plain["columns"], name: found}}
+    kept = len(found["categories"]) - 1
+    return plain, f"{shown} keeps {kept} {'value' if kept == 1 else 'values'}; all others count as one."

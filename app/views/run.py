@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.run import caps, recent, runs, same
+from app.run import caps, recent, runs, same, written
 from app.run.forecast import budget, forecast, short_by, timed
 from app.session import access, charts, frame, words
 from app.session.aside import planner
@@ -67,6 +67,7 @@ def _confirm() -> None:
             "you dislike the result. Running again is charged again, and choosing the best of several results adds "
             "up all of them."
         )
+    written.choice(w)
     if same.choice(w):
         return
     if reason := short_by(w) or _barred() or _uncapped():

@@ -28,6 +28,7 @@ from synth.cli.options import (
     parse_options,
     spelled_out,
 )
+from synth.cli.related import sample_tables
 from synth.cli.report import report
 from synth.cli.restore import ledger_restore
 from synth.cli.run import run
@@ -72,6 +73,7 @@ def main() -> None:
 def sample(
     model: Annotated[Path, typer.Argument(help="model.json, or the folder that holds it.")],
     num_rows: RowsOpt = None,
+    num_roots: Annotated[int | None, typer.Option("--num-roots", help="Rows of the root of related tables.")] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="A .csv, .csv.gz, .parquet or .xlsx file [default: sample.csv].")
@@ -85,6 +87,7 @@ def sample(
 ) -> None:
     """Draw more rows from a model; free."""
     from synth.pipeline.sample import sample_to
+    from synth.release import related_folder
 
     wanted: dict[str, str] = {}
     for part in where or []:
@@ -92,6 +95,15 @@ def sample(
         if not sign or name in wanted:
             raise UsageError(f"--where {part}: write COL=VALUE, once for each column")
         wanted[name] = value
+    if related_folder.is_related(model):
+        if source is not None or out_table is not None or (num_rows is not None and num_roots is not None):
+            raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
+        told, text = sample_tables(model, num_roots=num_roots or num_rows, where=wanted, out=out, seed=seed,
+                                   raw_text=raw_text)  # fmt: skip
+        say(told) if as_json else print(text)
+        return
+    if num_roots is not None:
+        raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if source is None and out is None and out_table is None:
         out = Path("sample.csv")
     size, probability = sample_to(

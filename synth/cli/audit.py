@@ -39,6 +39,10 @@ def audit(
         bool, typer.Option("--whole", help="From files to release folders, all outputs looked at.")
     ] = False,
     only: Annotated[list[str] | None, typer.Option("--only", help="With --whole: one canary; repeatable.")] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", help="With --whole: postgres://... or spark, which gets a canary too; repeatable."),
+    ] = None,
     out: OutOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
@@ -51,11 +55,12 @@ def audit(
     _check_out(out)
     shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "max_rows": max_rows,
                               "confidence": confidence, "options": parse_options(option or [])}  # fmt: skip
-    if only and not whole:
-        raise UsageError("--only names a canary of the whole way; add --whole")
+    if (only or source) and not whole:
+        raise UsageError(f"--{'only' if only else 'source'} names a canary of the whole way; add --whole")
     if whole:
         told = auditing.audit_whole(method, draws=auditing.whole.DRAWS if draws is None else draws, progress=_told,
-                                    canaries=auditing.chosen(only or [], max_rows=max_rows), **shared)  # fmt: skip
+                                    canaries=auditing.chosen(only or [], max_rows=max_rows, sources=source or []),
+                                    **shared)  # fmt: skip
         _answer(told, whole_audit_page.whole_page(told), out, as_json)
         return
     found = auditing.audit(method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries,

@@ -26,6 +26,7 @@ from synth.cli.options import (
     parse_options,
     reasons,
 )
+from synth.cli.related import described, summary_of_tables
 from synth.cli.rights import SeparateOpt, may_spend
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
 
@@ -33,11 +34,16 @@ if TYPE_CHECKING:
     from synth.pipeline.request import RunRequest
 
 
+PlaceArg = Annotated[
+    Path | None,
+    typer.Argument(
+        help="CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or of related tables."
+    ),
+]
+
+
 def run(
-    table: Annotated[
-        Path | None,
-        typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows, or a folder of Parquet files."),
-    ] = None,
+    table: PlaceArg = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
     method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
@@ -79,13 +85,8 @@ def run(
     elif table is schema is epsilon is source is None and job is not None:
         result, folder = _run(_stored(job, approved_by=approved_by), job)
     else:
-        if source_table is not None:
-            if source is None or table is not None:
-                raise UsageError("--table names a table at --source; leave out TABLE")
-            table = Path(source_table)
-        for value, name in ((table, "TABLE"), (schema, "--schema"), (epsilon, "--epsilon")):
-            if value is None:
-                raise UsageError(f"{name} is missing; see `synth run --help`")
+        table = _place(table, source, source_table)
+        _required({"TABLE": table, "--schema": schema, "--epsilon": epsilon})
         request = _request(
             table=table, source=source, schema=schema, epsilon=epsilon, delta=delta, method=method or "mixture",
             relation=relation, target=target, unit=unit, max_rows=max_rows, learn_share=learn_share,
@@ -97,6 +98,22 @@ def run(
         result, folder = _run(request, job)
     plain = {**result.plain(), "job": str(folder)}
     say(plain) if as_json else _summary(plain, result.card)
+
+
+def _place(table: Path | None, source: str | None, source_table: str | None) -> Path | None:
+    """The table as TABLE or as --table at a source. Errors: UsageError for both, or --table without a source."""
+    if source_table is None:
+        return table
+    if source is None or table is not None:
+        raise UsageError("--table names a table at --source; leave out TABLE")
+    return Path(source_table)
+
+
+def _required(values: dict[str, object]) -> None:
+    """Errors: UsageError naming the first that is missing."""
+    for name, value in values.items():
+        if value is None:
+            raise UsageError(f"{name} is missing; see `synth run --help`")
 
 
 def _request(**options: Any) -> "RunRequest":
@@ -131,10 +148,9 @@ def _run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
     from synth import jobs
     from synth.pipeline.reporting import STAGES
     from synth.pipeline.run import carry_out
-    from synth.schema import table as schemas
 
     with _job(job, _told(request), STAGES) as (report, folder):
-        facts = schemas.load(str(request.schema_file), complete=request.learn_share is None)
+        facts = described(str(request.schema_file), complete=request.learn_share is None)
         return carry_out(
             request.changed(run=jobs.Job(folder).run), schema=facts, reporter=report,
             steward_log=folder / "steward.json", may_spend=may_spend(folder),
@@ -177,6 +193,9 @@ def _job(folder: Path | None, request: dict[str, Any], stages: dict[str, float])
 
 def _summary(plain: dict[str, Any], card: dict[str, Any]) -> None:
     """What a person wants to know after a run."""
+    if isinstance(plain["num_rows"], dict):
+        summary_of_tables(plain, card)
+        return
     print(f"{plain['num_rows']} synthetic rows: {plain['paths'].get('synthetic', 'not written')}")
     print(f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}")
     print(f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}" if plain["epsilon_spent"] else

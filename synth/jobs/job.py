@@ -18,14 +18,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from synth.errors import InputError, UsageError
 from synth.jobs.process_identity import alive, identity
 from synth.schema import regular_files
 
 FINAL = ("done", "failed", "cancelled")
-STATES = ("held", "queued", "running", *FINAL)
+Number = Annotated[float, Field(gt=-1e300, lt=1e300)]  # somebody else may have written the file
+Whole = Annotated[int, Field(ge=0, lt=2**31)]
 GONE = "the worker ended without finishing (its last words are in log.txt); the ledger keeps what it spent"
 NEVER = "the process ended before the run began; nothing was spent, start it again"
 FOLDER = "SYNTH_JOB"  # in a worker's environment: the job's folder, which says whose it is
@@ -45,17 +48,17 @@ class Status:
     ``losses``: pairs of fraction and training loss, where a method reports them.
     """
 
-    state: str = "queued"
+    state: Literal["held", "queued", "running", "done", "failed", "cancelled"] = "queued"
     stage: str = ""
-    fraction: float = 0.0
-    seconds_left: float | None = None
-    seconds: float = 0.0
-    pid: int | None = None
+    fraction: Number = 0.0
+    seconds_left: Number | None = None
+    seconds: Number = 0.0
+    pid: Whole | None = None
     pid_started: str | None = None
     message: str = ""
-    exit_code: int | None = None
+    exit_code: Whole | None = None
     updated: str = ""
-    losses: tuple[tuple[float, float], ...] = ()
+    losses: tuple[tuple[Number, Number], ...] = ()
 
     @property
     def final(self) -> bool:
@@ -156,9 +159,12 @@ class Job:
         if plain.get("pid") is None and (self.path / "process.json").exists():
             plain |= self._read("process.json", "unreadable")  # started, but has not reported yet
         found = {f.name: plain[f.name] for f in fields(Status) if f.name in plain}
-        if not all(_fits(name, value) for name, value in found.items()):
-            raise InputError(f"job {self.path}: status.json is damaged; the ledger says what it spent, start it again")
-        return Status(**found)
+        try:
+            return TypeAdapter(Status).validate_json(json.dumps(found), strict=True)
+        except ValidationError:
+            raise InputError(
+                f"job {self.path}: status.json is damaged; the ledger says what it spent, start it again"
+            ) from None
 
     def _read(self, name: str, otherwise: str) -> dict[str, Any]:
         try:
@@ -209,24 +215,6 @@ def listing(folder: Path | None = None) -> list[Job]:
         except OSError:  # removed since
             continue
     return [Job(path) for *_, path in sorted(found, reverse=True)]
-
-
-def _fits(name: str, value: object) -> bool:
-    """Whether a status may hold the value: somebody else may have written the file."""
-    if name == "state":
-        return value in STATES
-    if name == "losses":
-        pairs = value if isinstance(value, list | tuple) else [None]
-        return all(isinstance(p, list | tuple) and len(p) == 2 and all(map(_number, p)) for p in pairs)
-    if name in ("pid", "exit_code"):
-        return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31)
-    if name in ("fraction", "seconds"):
-        return _number(value)
-    return _number(value) or value is None if name == "seconds_left" else isinstance(value, str | None)
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _now() -> str:

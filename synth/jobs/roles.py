@@ -22,23 +22,20 @@ The file is TOML::
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
-from synth.errors import InputError
+from pydantic import Field, field_validator
+
 from synth.jobs import role_actions
 from synth.jobs.role_actions import ACTIONS, ALONE, ORDER, pages
-from synth.schema import names, regular_files
+from synth.schema import names, toml_files
 
 __all__ = ["ACTIONS", "Roles", "Visitor", "load", "pages", "place"]
-CAPS = {"max_epsilon": inf, "max_delta": 1.0}  # each below its bound
-DATASET = ("may_spend", "epsilon_above", *CAPS)
-KNOWN = {"file": ("roles", "approval", "budget", "datasets"), "approval": ("epsilon_above",), "budget": tuple(CAPS)}
+CAPS = ("max_epsilon", "max_delta")
 USUAL_DELTA = 1e-3  # over all runs, where a budget names epsilon alone
 
 
@@ -151,47 +148,45 @@ def place() -> Path | None:
     return Path(named).expanduser() if named else None
 
 
+class _People(toml_files.Table):
+    steward: list[str] | None = None
+    reviewer: list[str] | None = None
+    analyst: list[str] | None = None
+
+
+class _Approval(toml_files.Table):
+    epsilon_above: float | None = None
+
+
+class _Budget(toml_files.Table):
+    max_epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_delta: float | None = Field(default=None, gt=0, lt=1)
+
+
+class _Dataset(_Budget, _Approval):
+    may_spend: list[str] | None = None
+
+
+class _File(toml_files.Table):
+    roles: _People = _People()
+    approval: _Approval = _Approval()
+    budget: _Budget = _Budget()
+    datasets: dict[str, _Dataset] = Field(default_factory=dict)
+
+    @field_validator("datasets")
+    @classmethod
+    def _one_name_each(cls, datasets: dict[str, _Dataset]) -> dict[str, _Dataset]:
+        if len({names.canonical(name) for name in datasets}) < len(datasets):
+            raise ValueError("two names of datasets are spellings of one; keep one of them")
+        return datasets
+
+
 def load(path: Path) -> Roles:
     """The roles in a file. Errors: InputError naming the entry and the rule."""
-    try:
-        plain = tomllib.loads(regular_files.text(path))
-    except OSError as error:
-        raise InputError(f"roles {path}: {error.strerror or 'cannot be read'}; correct SYNTH_ROLES") from None
-    except (ValueError, RecursionError):  # also of a number of thousands of digits
-        raise InputError(f"roles {path}: not a TOML file; see docs/app.md for its form") from None
-    _known(path, plain)
-    people, datasets = plain.get("roles", {}), plain.get("datasets", {})
-    if len({names.canonical(name) for name in datasets}) < len(datasets):
-        raise InputError(f"roles {path}: two names of datasets are spellings of one; keep one of them")
-    for role, addresses in people.items():
-        if role not in ORDER or not _texts(addresses):
-            raise InputError(f"roles {path}: {role} must be steward, reviewer or analyst, with a list of addresses")
-    limits = [plain.get("approval", {}).get("epsilon_above"), *(d.get("epsilon_above") for d in datasets.values())]
-    if any(x is not None and not isinstance(x, int | float) for x in limits):
-        raise InputError(f"roles {path}: epsilon_above must be a number")
-    if not all(_texts(d.get("may_spend", [])) for d in datasets.values()):
-        raise InputError(f"roles {path}: may_spend must be a list of addresses")
-    caps = plain.get("budget", {})
-    for name, below in CAPS.items():
-        if not all(_within(d[name], below) for d in (caps, *datasets.values()) if name in d):
-            raise InputError(f"roles {path}: {name} must be a number above 0{' and below 1' * (below == 1)}")
-    return Roles(people, limits[0], datasets, {k: float(v) for k, v in caps.items() if k in CAPS})
-
-
-def _known(path: Path, plain: dict[str, Any]) -> None:
-    """A misspelt rule would be no rule, so it is refused. Errors: InputError."""
-    datasets = plain.get("datasets", {})
-    tables = {name: plain.get(name, {}) for name in ("roles", "approval", "budget", "datasets")}
-    tables |= {f"datasets.{k}": v for k, v in datasets.items()} if isinstance(datasets, dict) else {}
-    for where, rules in {"file": plain, **tables}.items():
-        known = rules if where in ("roles", "datasets") else KNOWN.get(where, DATASET)
-        if not isinstance(rules, dict) or any(name not in known for name in rules):
-            raise InputError(f"roles {path}: {where} is no table of known names; see docs/app.md for its form")
-
-
-def _within(value: object, below: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < below
-
-
-def _texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+    file = toml_files.load(path, _File, kind="roles", variable="SYNTH_ROLES")
+    return Roles(
+        file.roles.model_dump(exclude_none=True),
+        file.approval.epsilon_above,
+        {name: rules.model_dump(exclude_none=True) for name, rules in file.datasets.items()},
+        file.budget.model_dump(exclude_none=True),
+    )

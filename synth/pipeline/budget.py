@@ -5,7 +5,7 @@ from math import hypot
 from typing import Any
 
 from synth.generators.base import Setting
-from synth.mechanisms import counts, embeddings, external, search, selection, slices, values
+from synth.mechanisms import counts, embeddings, external, linked, search, selection, slices, values
 from synth.mechanisms.functional import Functional
 from synth.mechanisms.gradients import Descents
 from synth.mechanisms.gradients import rate as unit_rate
@@ -20,13 +20,13 @@ from synth.privacy.accounting.composition import (
 )
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Relation
-from synth.questions import Choice, Counts, Embedding, External, Path, Search, Slices, Step, Values, Votes
+from synth.questions import Choice, Counts, Embedding, External, Linked, Path, Search, Slices, Step, Values, Votes
 from synth.schema.table import Schema
 
 
 def mechanisms() -> dict[type, Any]:
     """By kind of question the mechanism that answers it; new for each run, since some keep what they answered."""
-    return {Counts: counts, Values: values, Slices: slices, Embedding: embeddings, Path: Functional(),
+    return {Counts: counts, Linked: linked, Values: values, Slices: slices, Embedding: embeddings, Path: Functional(),
             External: external, Choice: selection, Search: search, Step: Descents(), Votes: Classes()}  # fmt: skip
 
 

@@ -50,11 +50,14 @@ class RowReader:
         return rows
 
     def _mark(self, digest: bytes | None) -> None:
-        """Keeps a mark of the rows, by which they are known again before a later spend (same_rows.py)."""
+        """Keeps a mark of the rows, by which they are known again before a later spend (same_rows.py).
+
+        One that no other is like where they cannot be compared: the number of rows must not decide about a line.
+        """
         digest = same_rows.mark(self.plan.rows, self.plan.book.row_key()) if digest is None else digest
-        if digest is not None:
-            apart = self.plan.request.separate
-            self.plan.book.fingerprint(self.run, dataset=self.plan.dataset, digest=digest, apart=apart)
+        digest = same_rows.unlike(self.plan.rows) if digest is None else digest
+        apart = self.plan.request.separate
+        self.plan.book.fingerprint(self.run, dataset=self.plan.dataset, digest=digest, apart=apart)
 
     def wide(self, schema: Schema) -> Mapping[str, Any]:
         """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids.

@@ -9,9 +9,9 @@ from typing import Any
 
 from synth.errors import UsageError, reading
 from synth.generators import GENERATORS
-from synth.generators.base import Generator
+from synth.generators.base import Generator, Setting
 from synth.jobs import PeakMemory
-from synth.pipeline.fit_and_draw import fit_and_sample, write
+from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
 from synth.pipeline.methods import generator_named, kinds_of, resolve_device
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import check_num_rows, check_seed
@@ -38,8 +38,7 @@ def refit(
 ) -> Result:
     """Another model and table from a stored release: free, no rows, no ledger entry.
 
-    ``method``, ``options``, ``target``: as of ``run``; default those of the release. ``raw_text``,
-    ``dialect``: as of ``run``.
+    ``method``, ``options``, ``target``: as of ``run``, by default the release's; ``raw_text``, ``dialect``: as there.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
 
@@ -53,24 +52,18 @@ def refit(
         folder.check_out(Path(out) if out is not None else None)
         stored = folder.load_release(release)
         dialect_copy.check(stored.setting.schema, dialect if out is not None else "plain")
-        relation = relation_named(str(stored.card["relation"]))
-        kept = stored.options if method in (None, stored.method) else {}
-        generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
-        _check_reads(generator, stored.releases)
+        generator = _generator(stored, method, options)
         setting = replace(stored.setting, schema=with_target(stored.setting.schema, target))
         device, started = resolve_device(device), time.perf_counter()
         made = fit_and_sample(
             generator, stored.releases, setting, reporter, device=device, seed=seed, num_rows=num_rows, held=out is None
         )
         seconds = time.perf_counter() - started
-        about = {**stored.card, "method": generator.name, "refitted": True}
-        about["schema_sha256"] = hashlib.sha256(setting.schema.to_json().encode()).hexdigest()  # the target may differ
-        about["constraints"], about["seed"] = made.kept, made.seed
-        about["rows"] = {**about["rows"], "synthetic": made.num_rows}
+        about = _card(stored.card, generator, setting, made)
         paths = write(out, made, stored.releases, setting, about, reporter, raw_text=raw_text, dialect=dialect)
     return Result(
         method=generator.name,
-        relation=str(relation),
+        relation=str(stored.card["relation"]),
         dataset=about["dataset"],
         epsilon_spent=0.0,
         epsilon_derived=0.0,
@@ -87,6 +80,28 @@ def refit(
         schema=setting.schema,
         texts=made.texts,
     )
+
+
+def _generator(stored: folder.StoredRelease, method: str | None, options: Mapping[str, Any] | None) -> Generator:
+    """The method asked for, by default the release's with its options. Errors: UsageError where it reads no such."""
+    kept = stored.options if method in (None, stored.method) else {}
+    relation = relation_named(str(stored.card["relation"]))
+    generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
+    _check_reads(generator, stored.releases)
+    return generator
+
+
+def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, made: Made) -> dict[str, Any]:
+    """The release's card with what another fit changes; the target, and so the schema, may differ."""
+    return {
+        **stored,
+        "method": generator.name,
+        "refitted": True,
+        "schema_sha256": hashlib.sha256(setting.schema.to_json().encode()).hexdigest(),
+        "constraints": made.kept,
+        "seed": made.seed,
+        "rows": {**stored["rows"], "synthetic": made.num_rows},
+    }
 
 
 def _check_reads(generator: Generator, releases: Sequence[Release]) -> None:

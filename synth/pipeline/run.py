@@ -5,11 +5,13 @@ are read (charged_run.py). From the last answer on, all is post-processing.
 """
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError
 from synth.jobs import PeakMemory, give_back
+from synth.pipeline import related_run
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
 from synth.pipeline.learn_schema import lacking
@@ -25,13 +27,14 @@ from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import to_learn
 from synth.privacy.noise import SystemNoise
 from synth.release import folder
+from synth.schema.related import Related
 from synth.schema.table import Schema
 
 
 def run(
-    table: Source,
+    table: Source | Mapping[str, Source],
     *,
-    schema: Schema,
+    schema: Schema | Related,
     epsilon: float,
     delta: float,
     noise: SystemNoise | None = None,
@@ -39,13 +42,15 @@ def run(
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
     **options: Any,
-) -> Result:
+) -> Any:
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
     ``table``: a CSV (also .gz), Parquet or Excel file, a folder of Parquet files, a frame (then name the ``dataset``),
     or the name of a table at a ``source``. ``options``: the fields of ``synth.RunRequest``, which says what each means:
     ``method``, ``relation``, ``unit``, ``out``, ``ledger``, ``dataset``, ``seed`` and others.
     ``steward_log``: a private file for the counts of cells outside the schema.
+    Several tables that belong together are a folder with a file for each, or frames and paths by table; their schema
+    is of ``parse_related``, the unit one row of the root with everything below it (related_run.py).
     Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
     before the spend unless ``separate`` says that no person is in both.
 
@@ -61,7 +66,7 @@ def run(
     )
 
 
-def requested(table: Source, **options: Any) -> tuple[RunRequest, Source | None]:
+def requested(table: Source | Mapping[str, Source], **options: Any) -> tuple[RunRequest, Any]:
     """The request, and the rows where they are no file's or named table's. Errors: UsageError."""
     named = isinstance(table, str | Path)
     return RunRequest(table=table if named else None, **options), None if named else table
@@ -70,14 +75,19 @@ def requested(table: Source, **options: Any) -> tuple[RunRequest, Source | None]
 def carry_out(
     request: RunRequest,
     *,
-    schema: Schema,
-    rows: Source | None = None,
+    schema: Schema | Related,
+    rows: Source | Mapping[str, Source] | None = None,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
-) -> Result:
+) -> Any:
     """As ``run``, of a request that stands already, and of its table unless ``rows`` are handed over."""
+    if isinstance(schema, Related) or isinstance(rows, Mapping):
+        return related_run.carry_out(
+            request, schema=schema, rows=rows, noise=noise, reporter=reporter, steward_log=steward_log,
+            may_spend=may_spend,
+        )  # fmt: skip
     clock, reporter, noise = time.perf_counter(), reporter or Quiet(), noise or SystemNoise()
     with PeakMemory() as peak:
         reporter.stage("check")

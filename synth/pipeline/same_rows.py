@@ -4,15 +4,18 @@
 may therefore look into. For anybody else nothing is read, said, recorded or timed that depends on it.
 """
 
+import secrets
 from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 from synth.errors import UsageError
 from synth.pipeline.private_rows import Rows, Source, dataset_name, place_at
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.rows.sketch import Mark, Sketch
+from synth.sources.rows.sketch import KEPT, NOTHING, Mark, Sketch
 from synth.sources.table_source import MOST_COMPARED, ParquetPlace
 
 MaySpend = Callable[[str], bool]
@@ -69,6 +72,12 @@ def mark(rows: Rows, key: bytes) -> bytes | None:
     except Exception:  # whatever a private cell brought about stays unsaid
         return None
     return None if sketch.full else sketch.value()
+
+
+def unlike(rows: Rows) -> bytes:
+    """A mark of the same length that no table's is like. Privacy: public only."""
+    nothing = np.full(KEPT, NOTHING, np.uint64)
+    return Mark(secrets.token_bytes(32), 0, nothing, np.zeros(len(rows.columns), np.uint64)).packed()
 
 
 def _fill(sketch: Sketch, rows: Rows) -> None:

@@ -5,6 +5,7 @@ from synth.questions.encoding import Block, Encoding
 from synth.questions.external import External, ExternalRelease
 from synth.questions.features import Fourier, Gradients, Tensors, Term
 from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
+from synth.questions.linked import Linked, LinkedRelease
 from synth.questions.paths import GaussianKernel, Path, PathRelease, ProductKernel
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
@@ -13,9 +14,10 @@ from synth.questions.tables import Bins, Counts, CountsRelease, Marginal
 from synth.questions.values import Values, ValuesRelease
 from synth.questions.votes import TaughtRelease, Teachers, Votes, VotesRelease
 
-Question = Counts | Values | Slices | Embedding | Path | External | Choice | Search | Step | Votes
+Question = Counts | Linked | Values | Slices | Embedding | Path | External | Choice | Search | Step | Votes
 Release = (
     CountsRelease
+    | LinkedRelease
     | ValuesRelease
     | SlicesRelease
     | EmbeddingRelease
@@ -46,6 +48,8 @@ __all__ = [
     "Fourier",
     "GaussianKernel",
     "Gradients",
+    "Linked",
+    "LinkedRelease",
     "Marginal",
     "Path",
     "PathRelease",

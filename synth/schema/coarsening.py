@@ -108,3 +108,25 @@ def coarser_plain(plain: Mapping[str, Any], length: int) -> dict[str, Any] | Non
     """
     found = coarser(Column.model_validate(plain), length)
     return None if found is None else found.model_dump(mode="json", exclude_none=True)
+
+
+def listed_plain(plain: Mapping[str, Any], values: Sequence[str], other: str, reason: str) -> dict[str, Any]:
+    """A column as a schema's JSON has it, whose cells outside a public list of ``values`` count as ``other``.
+
+    ``reason``: why the list is public; onto the card of a column that was marked.
+    Privacy: public only: the list is the caller's, and never the most frequent values of the rows.
+    Errors: ValueError with the rule.
+
+    >>> listed_plain({"type": "categorical", "categories": ["a", "b", "c"]}, ["a"], "other", "our own")["categories"]
+    ['a', 'other']
+    """
+    codes = {canonical(c) for c in Column.model_validate(plain).missing_codes}
+    kept = {canonical(v): v.strip() for v in values if v.strip() and canonical(v) not in codes}
+    if not kept or not other.strip() or canonical(other) in codes:
+        raise ValueError("name at least one value to keep, and a word for all others that is no missing code")
+    if not reason.strip():
+        raise ValueError("say why the list of values may be public")
+    kept.setdefault(canonical(other), other.strip())
+    bare = {k: v for k, v in plain.items() if k != "labels"}
+    return {**bare, "type": "categorical", "categories": list(kept.values()), "reason": reason.strip(),
+            "grouping": {"kind": "listed", "other": other.strip()}, "source": "declared"}  # fmt: skip

@@ -12,20 +12,20 @@ connects: what a job's folder, the ledger or a list of processes shows is the na
 
 import os
 import tempfile
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Self
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import RootModel, field_validator, model_validator
 
 from synth.errors import InputError, UsageError
-from synth.schema import names, regular_files
+from synth.schema import names, regular_files, toml_files
 from synth.schema.dialect import Dialect
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
@@ -37,7 +37,6 @@ from synth.sources.table_source import CsvPlace, ParquetPlace, Place, place_of
 
 FEW = 500_000  # rows that are enough for a draft
 SMALL = 1 << 25  # bytes of a CSV file that is read whole
-KEYS = {"address", "password_file", "password_env", "people", "may_write"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +60,8 @@ class Database:
 def databases() -> list[Database]:
     """What the installation offers, in the file's order; nothing is connected to. Errors: InputError."""
     return [
-        Database(name=n, shown=Engine(f["address"]).shown, may_write=f.get("may_write", False),
-                 people=tuple(f["people"]) if "people" in f else None)
+        Database(name=n, shown=Engine(f.address).shown, may_write=f.may_write,
+                 people=None if f.people is None else tuple(f.people))
         for n, f in _file().items()
     ]  # fmt: skip
 
@@ -185,53 +184,59 @@ def fetch(source: str | None, table: str, out: str | Path, *, columns: list[str]
         made.replace(out)
 
 
-def _file() -> dict[str, dict[str, Any]]:
+class _Entry(toml_files.Table):
+    """One database of the file; a password stands beside it, never in it."""
+
+    address: str
+    password_file: str | None = None
+    password_env: str | None = None
+    people: list[str] | None = None
+    may_write: bool = False
+
+    @field_validator("address")
+    @classmethod
+    def _bare(cls, address: str) -> str:
+        try:
+            check_bare(address)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return address
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> Self:
+        if self.password_file and self.password_env:
+            raise ValueError("name a password's file or variable, not both")
+        return self
+
+
+class _Entries(RootModel[dict[str, _Entry]]):
+    @model_validator(mode="after")
+    def _one_name_each(self) -> Self:
+        if len({names.canonical(name) for name in self.root}) < len(self.root):
+            raise ValueError("two names are spellings of one; keep one of them")
+        return self
+
+
+def _file() -> dict[str, _Entry]:
     """The file's entries, checked; none without a file. Errors: InputError."""
     named = os.environ.get("SYNTH_SOURCES")
-    if not named:
-        return {}
-    path = Path(named).expanduser()
-    try:
-        plain = tomllib.loads(regular_files.text(path))
-    except OSError as error:
-        raise InputError(f"sources {path}: {error.strerror or 'cannot be read'}; correct SYNTH_SOURCES") from None
-    except (ValueError, RecursionError):  # also of a number of thousands of digits
-        raise InputError(f"sources {path}: not a TOML file; see docs/app.md for its form") from None
-    for name, entry in plain.items():
-        _check(path, name, entry)
-    if len({names.canonical(name) for name in plain}) < len(plain):
-        raise InputError(f"sources {path}: two names are spellings of one; keep one of them")
-    return plain
+    path = Path(named or "").expanduser()
+    return toml_files.load(path, _Entries, kind="sources", variable="SYNTH_SOURCES").root if named else {}
 
 
-def _check(path: Path, name: str, entry: Any) -> None:
-    """Errors: InputError naming the entry and the rule, never what a secret says."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("address"), str) or set(entry) - KEYS:
-        raise InputError(f"sources {path}: {name} needs an address and knows {', '.join(sorted(KEYS - {'address'}))}")
-    try:
-        check_bare(entry["address"])
-    except UsageError as error:
-        raise InputError(f"sources {path}: {name}: {error}") from None
-    people, secrets = entry.get("people", []), [entry.get(k, "") for k in ("password_file", "password_env")]
-    if not isinstance(people, list) or not all(isinstance(v, str) for v in [*people, *secrets]) or all(secrets):
-        raise InputError(f"sources {path}: {name}: people is a list of addresses; name a password's file or variable")
-    if not isinstance(entry.get("may_write", False), bool):
-        raise InputError(f"sources {path}: {name}: may_write must be true or false")
-
-
-def _with_password(source: str, entry: dict[str, Any]) -> str:
+def _with_password(source: str, entry: _Entry) -> str:
     password = None
-    if "password_file" in entry:
+    if entry.password_file:
         try:
-            password = regular_files.text(Path(entry["password_file"]).expanduser()).rstrip("\n")
+            password = regular_files.text(Path(entry.password_file).expanduser()).rstrip("\n")
         except (OSError, UnicodeDecodeError):
             raise InputError(f"source {source}: its password_file cannot be read; correct SYNTH_SOURCES") from None
-    elif "password_env" in entry:
-        password = os.environ.get(entry["password_env"])
+    elif entry.password_env:
+        password = os.environ.get(entry.password_env)
         if password is None:
-            raise InputError(f"source {source}: the variable {entry['password_env']} is not set; set its password")
+            raise InputError(f"source {source}: the variable {entry.password_env} is not set; set its password")
     if password is None:
-        return str(entry["address"])
-    parts = urlsplit(entry["address"])
+        return entry.address
+    parts = urlsplit(entry.address)
     user, _, host = parts.netloc.rpartition("@")
     return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()

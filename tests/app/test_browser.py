@@ -8,9 +8,11 @@ import zipfile
 import pytest
 
 from synth.privacy.ledger.ledger import Ledger
+from tests.app import browser
 from tests.app.browser import CHROMIUM, IDLE, chromium, press, relay, server, there
 from tests.app.ports import free_port
 
+served, visit, clock = browser.served, browser.visit, browser.clock  # fixtures
 pytestmark = [
     pytest.mark.xdist_group("app"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),

@@ -122,14 +122,14 @@ def test_the_file_of_roles_sets_the_budget_and_the_ledger_keeps_it(signed, start
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("[budget]\nmax_epsilon = 0", "above 0"),
-    ("[datasets.club]\nmax_delta = 1", "below 1"),
-    ("[datasets.club]\nmax_epsilons = 1", "datasets.club"),
-    ("[budgets]\nmax_epsilon = 1", "no table of known names"),
-    ("datasets = 3", "no table of known names"),
+    ("[budget]\nmax_epsilon = 0", "budget.max_epsilon: must be greater than 0"),
+    ("[datasets.club]\nmax_delta = 1", "datasets.club.max_delta: must be less than 1"),
+    ("[datasets.club]\nmax_epsilons = 1", "datasets.club.max_epsilons: is not known here"),
+    ("[budgets]\nmax_epsilon = 1", "budgets: is not known here"),
+    ("datasets = 3", "datasets: must be a valid dictionary"),
     ("roles = 3 = 4", "not a TOML file"),
-    ("[roles]\nking = ['a']", "king"),
-    ("[roles]\nsteward = 'ann'", "steward"),
+    ("[roles]\nking = ['a']", "roles.king: is not known here"),
+    ("[roles]\nsteward = 'ann'", "roles.steward: must be a valid list"),
     ("[approval]\nepsilon_above = 'much'", "epsilon_above"),
 ])  # fmt: skip
 def test_a_faulty_file_of_roles_is_refused(tmp_path, text, words):

@@ -23,6 +23,7 @@ from synth.questions import (
     Encoding,
     External,
     Fourier,
+    Linked,
     Marginal,
     Path,
     ProductKernel,
@@ -35,8 +36,10 @@ from synth.questions import (
     Values,
     Votes,
 )
+from synth.questions.linked import grain, place
 from synth.questions.numeric import networks
 from synth.questions.slices import DIRECTION_BITS
+from synth.sources.rows.forest import Branch, Forest
 
 A, B = Bins.each("a", 40), Bins.each("b", 3)
 HALF = 0.5**0.5 * (1 - 1e-9)
@@ -78,6 +81,24 @@ DESCENT = Descent(
 )
 
 
+LINKED = Linked(
+    purpose="t", table="c", view="rows", most=3,
+    marginals=tuple(Marginal(bins=(Bins.each(place("c", "a"), 40), Bins.each(place("p", "b"), 3)), sigma=s)
+                    for s in (9.0, 13.7)),
+)  # fmt: skip
+
+
+def forest(table) -> Forest:
+    """The rows as children, three of a parent but for the last ones, whose column is that of the first of them."""
+    size, parents = len(table["a"]), -(-len(table["a"]) // 3)
+    parent = np.arange(size) // 3
+    many = np.bincount(parent, minlength=parents)[parent]
+    none = np.zeros(parents, dtype=np.int64)
+    root = Branch(columns={"b": table["b"][::3]}, parent=none, siblings=none + 1, rank=none, parts=none + 1)
+    child = Branch(columns={"a": table["a"]}, parent=parent, siblings=many, rank=np.arange(size) % 3, parts=many)
+    return Forest({"p": root, "c": child}, {"p": None, "c": "p"})
+
+
 def start() -> tuple[np.ndarray, ...]:
     """Weights at which a descent begins, from a public seed."""
     made = networks.network("critic", DESCENT.sizes, hidden=4)
@@ -88,6 +109,7 @@ def start() -> tuple[np.ndarray, ...]:
 SLICES = Slices(purpose="t", encoding=ENCODING, sigma=2.0, groups=30)
 QUESTIONS = {
     "counts": Counts(purpose="t", marginals=(Marginal(bins=(A,), sigma=9.0), Marginal(bins=(A, B), sigma=13.7))),
+    "linked": LINKED,
     "values": Values(purpose="t", column="words", sigma=8.0, threshold=0.0),
     "slices, whole": replace(SLICES, num_slices=None, directions="rotation"),
     "slices, gaussian": replace(SLICES, num_slices=20, directions="gaussian"),
@@ -108,6 +130,9 @@ def told(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
         door = Functional()
         door.answer(question, table, noise)
         return [(door._paths[question.key].noisy, question.grain)]
+    if isinstance(question, Linked):
+        linked = found[Linked].answer(question, forest(table), noise)
+        return [(v, grain(m.sigma)) for m, v in zip(question.marginals, linked.values, strict=True)]
     release = found[type(question)].answer(question, table, noise)
     if isinstance(question, Counts):
         return [(v, 1.0) for v in release.values]

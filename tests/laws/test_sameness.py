@@ -284,3 +284,18 @@ def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, m
     assert {e.dataset for e in Ledger().entries()} == {"town"}
     Ledger().set_policy(str(table), max_epsilon=2)  # as versions before this one named it
     assert dataset_name(table.name, None, book=Ledger()) == str(table)
+
+
+def test_the_ledger_does_not_tell_which_table_is_too_long_to_be_compared(command, place, monkeypatch):
+    """A row more than is compared leaves the same lines, of the same length; and nothing is like it."""
+    monkeypatch.setattr("synth.pipeline.same_rows.MOST_COMPARED", 300)
+    monkeypatch.setattr("synth.sources.table_source.MOST_COMPARED", 300)
+    told = {}
+    for rows in (300, 301):
+        small_frame(rows).to_csv(place / "n.csv", index=False)
+        assert run(command, place, f"n{rows}", table="n.csv", out=f"n{rows}")[0] == 0
+        lines = Ledger().entries(f"n{rows}")
+        told[rows] = [(e.kind, len(json.dumps(e.question)) if e.kind == "fingerprint" else 0) for e in lines]
+    assert told[300] == told[301]
+    assert "fingerprint" in dict(told[301])
+    assert run(command, place, "again", table="n.csv", out="again")[0] == 0, "too long to be known again"

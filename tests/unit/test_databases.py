@@ -50,14 +50,14 @@ def test_a_password_is_put_into_the_address_by_whoever_connects(file, tmp_path, 
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("census = 3", "census needs an address"),
+    ("census = 3", "census: must be a valid dictionary"),
     ('[census]\naddress = "postgres://ann:hush@db/census"', "leave the password out"),
     ('[census]\naddress = "postgres://ann@db/census?password=hush"', "leave the password out"),
     ('[census]\naddress = "mysql://ann@db/census"', "no engine"),
-    ('[census]\naddress = "spark"\nuser = "ann"', "knows"),
+    ('[census]\naddress = "spark"\nuser = "ann"', "census.user: is not known here"),
     ('[census]\naddress = "spark"\npassword_file = "a"\npassword_env = "b"', "file or variable"),
-    ('[census]\naddress = "spark"\npeople = "ann"', "list"),
-    ('[census]\naddress = "spark"\nmay_write = "yes"', "true or false"),
+    ('[census]\naddress = "spark"\npeople = "ann"', "census.people: must be a valid list"),
+    ('[census]\naddress = "spark"\nmay_write = "yes"', "census.may_write: must be a valid boolean"),
     ("a = = b", "not a TOML file"),
 ])  # fmt: skip
 def test_a_faulty_file_is_refused_without_its_secrets(file, text, words):

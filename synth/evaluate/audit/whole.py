@@ -17,7 +17,8 @@ from synth.evaluate.audit.neighbours import worst_pair
 from synth.evaluate.audit.statistics import Claim, Finding, examine
 from synth.evaluate.audit.statistics.bounds import Rates, at_least, at_most
 from synth.evaluate.audit.statistics.moments import Moments, moments
-from synth.evaluate.audit.whole_canaries import Canary, standard, write
+from synth.evaluate.audit.whole_canaries import Canary, standard
+from synth.evaluate.audit.whole_tables import placed
 from synth.pipeline.methods import check_schema, generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
@@ -28,7 +29,8 @@ LEAST = 24  # a quarter of which can tell a score that is always right from chan
 TESTS = 3  # of a canary: an event, the distance of the answers, their noise
 MOST_NUMBERS, MOST_TEXTS = 300, 12  # that are listened to; of one place
 LEFT_OUT = ("seconds and memory", "the ledger and the steward's own log",
-            "an empty table, which is refused as a file without rows", "PostgreSQL, Spark and Excel")  # fmt: skip
+            "an empty table, which is refused as a file without rows")  # fmt: skip
+ENGINES = ("postgres", "spark")  # which are tried where --source names them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,11 +84,17 @@ class WholeAudit:
         """Whether any canary contradicts the claim."""
         return any(s.violated for s in self.sights)
 
+    @property
+    def left_out(self) -> list[str]:
+        """What no canary of this audit goes through."""
+        untried = [e for e in ENGINES if e not in {s.kind for s in self.sights}]
+        return [*LEFT_OUT, *(f"{e} (it takes --source)" for e in untried)]
+
     def plain(self) -> dict[str, Any]:
         """The audit as JSON data."""
         told = {n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "draws", "confidence")}
         return {**told, "whole": True, "violated": self.violated, "canaries": [s.plain() for s in self.sights],
-                "left_out": list(LEFT_OUT), "seconds": self.seconds}  # fmt: skip
+                "left_out": self.left_out, "seconds": self.seconds}  # fmt: skip
 
     def in_words(self) -> list[str]:
         """The audit as a few lines."""
@@ -98,7 +106,7 @@ class WholeAudit:
             verdict = f"VIOLATED by {s.seen_by}" if s.violated else "not contradicted"
             lines.append(f"  {s.name} ({s.kind}): {verdict}{drawn}")
         return [*lines, f"{self.draws} draws of each table, {100 * self.confidence:.4g} % sure of all together; "
-                        f"left out: {'; '.join(LEFT_OUT)}"]  # fmt: skip
+                        f"left out: {'; '.join(self.left_out)}"]  # fmt: skip
 
 
 def audit_whole(
@@ -178,19 +186,19 @@ def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
 
 
 def _sight(canary: Canary, ticket: Ticket, link: Relation, claim: Claim, draws: int, failure: float) -> Sight:
-    one, other = (_drawn(table, canary.kind, ticket, draws) for table in canary.tables(link))
+    one, other = (_drawn(table, canary, ticket, draws) for table in canary.tables(link))
     a, b, names = numbered(one, other)
     finding = examine(a, b, claim=claim, confidence=1 - failure, names=names)
     return Sight(name=canary.name, shows=canary.shows, kind=canary.kind, finding=finding,
                  moments=_moments(one, other, failure))  # fmt: skip
 
 
-def _drawn(table: Any, kind: str, ticket: Ticket, draws: int) -> list[Shown]:
+def _drawn(table: Any, canary: Canary, ticket: Ticket, draws: int) -> list[Shown]:
     """Draws from one table, in a folder of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
-        written, source = write(table, kind, place)
-        return [journey(written, source, ticket, place) for _ in range(draws)]
+        with placed(canary, table, place) as (written, source):
+            return [journey(written, source, ticket, place) for _ in range(draws)]
 
 
 def _moments(one: Sequence[Shown], other: Sequence[Shown], failure: float) -> Moments | None:

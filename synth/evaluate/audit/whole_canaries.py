@@ -3,10 +3,11 @@
 Every fault that was ever found before the noise has its canary here, so that it is looked for again in every audit.
 """
 
+import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,7 @@ import pandas as pd
 from synth.errors import UsageError
 from synth.evaluate.audit.neighbours import FACTS
 from synth.privacy.relation import Relation
+from synth.sources.engines.engine import Engine
 
 Cells = Mapping[str, Sequence[Any]]
 LARGE = 10**18  # whole numbers here are 128 apart in double precision
@@ -30,8 +32,9 @@ DAY = {"type": "datetime", "min": "2020-01-01", "max": "2020-01-08"}
 class Canary:
     """Two neighbouring tables: ``company``, in front of which stands ``odd``; or, under replace_one, ``instead``.
 
-    ``shows``: the kind of fault that it is made for. ``kind``: csv, parquet, frame (of Python objects) or duckdb.
-    ``max_rows``: rows of a person that are kept, where the tables have persons.
+    ``shows``: the kind of fault that it is made for. ``kind``: csv, parquet, frame (of Python objects), duckdb,
+    xlsx, or an engine's name. ``source``: the engine's address. ``max_rows``: rows of a person that are kept, where the
+    tables have persons.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Canary:
     odd: Cells = field(repr=False)
     instead: Cells = field(repr=False)
     kind: str = "csv"
+    source: str | None = field(default=None, repr=False)
     max_rows: int = 1
 
     @property
@@ -59,38 +63,34 @@ class Canary:
         return one, other
 
 
-def write(frame: pd.DataFrame, kind: str, place: Path) -> tuple[Any, str | None]:
-    """The table in the folder ``place``, as what `synth.run` takes: (table, source)."""
-    if kind == "frame":
-        return frame, None
-    if kind == "csv":
-        frame.to_csv(place / "table.csv", index=False)
-        return place / "table.csv", None
-    if kind == "parquet":
-        frame.infer_objects().to_parquet(place / "table.parquet", index=False)
-        return place / "table.parquet", None
-    import duckdb
-
-    with duckdb.connect(place / "table.duckdb") as con:
-        kinds = {n: "TIMESTAMP" if n == "day" else "VARCHAR" for n in frame.columns}
-        con.execute(f"CREATE TABLE audited ({', '.join(f'{n} {k}' for n, k in kinds.items())})")
-        con.execute("INSERT INTO audited SELECT * FROM frame")
-    return "audited", f"duckdb:///{place / 'table.duckdb'}"
-
-
 def standard(max_rows: int = 1) -> list[Canary]:
     """All canaries. ``max_rows``: of the persons among them; 1 for ``PERSON_ROWS``."""
     most = max_rows if max_rows > 1 else PERSON_ROWS
-    return [_row(), _blank(), *_texts(), _pushing(most), _equal(most), _unreadable(), _long(), _decimals(), *_dates()]
+    return [_row(), _blank(), *_texts(), _pushing(most), _equal(most), _unreadable(), _long(), _decimals(),
+            *_dates(), _workbook()]  # fmt: skip
 
 
-def chosen(names: Sequence[str], *, max_rows: int = 1) -> list[Canary]:
-    """The standard canaries of these names; all without any. Errors: UsageError for a name that none has."""
-    listed = standard(max_rows)
+def chosen(names: Sequence[str], *, max_rows: int = 1, sources: Sequence[str] = ()) -> list[Canary]:
+    """The canaries of these names; all without any. ``sources``: engines that have one each besides the standard ones.
+
+    Errors: UsageError for a name that none has, and for an address of no known engine.
+    """
+    listed = [*standard(max_rows), *map(in_engine, sources)]
     unknown = [n for n in names if n not in {c.name for c in listed}]
     if unknown:
         raise UsageError(f"--only {unknown[0]}: no such canary; choose among {'; '.join(c.name for c in listed)}")
     return [c for c in listed if not names or c.name in names]
+
+
+def in_engine(source: str) -> Canary:
+    """The canary of a database or cluster: what no type of its columns was made for. Errors: UsageError."""
+    kind = Engine(source).dialect.name
+    last = "infinity" if kind == "postgres" else dt.date(9999, 12, 31)
+    return Canary(name=f"cells at the ends of their types, in {kind}", shows="cells that an engine fails at",
+                  columns={**COLUMNS, "day": DAY}, kind=kind, source=source,
+                  company={**_common(12), "amount": [0.0, 1.0] * 6, "day": [dt.date(2020, 1, 2)] * 12},
+                  odd={"kind": ["'=\u2028CANARY " + "x" * 5000], "amount": [math.inf], "flag": [None], "day": [last]},
+                  instead={"kind": ["c"], "amount": [4.0], "flag": ["no"], "day": [dt.date(2020, 1, 5)]})  # fmt: skip
 
 
 def _common(size: int) -> dict[str, list[str]]:
@@ -181,3 +181,12 @@ def _dates() -> list[Canary]:
                company=words, odd={"day": ["-infinity"], "flag": ["no"]},
                instead={"day": ["2020-01-05"], "flag": ["no"]}, kind="duckdb"),
     ]  # fmt: skip
+
+
+def _workbook() -> Canary:
+    """A formula without a stored result, a text among numbers, a clock among dates, in a workbook."""
+    company: Cells = {**_common(12), "amount": [0, 1] * 6, "day": [dt.datetime(2020, 1, 2)] * 12}
+    return Canary(name="a formula and a clock, in a workbook", shows="a type that a sheet's other cells decide",
+                  columns={**COLUMNS, "day": DAY}, company=company, kind="xlsx",
+                  odd={"kind": ["=CANARY()"], "amount": ["CANARY 1e999"], "flag": [True], "day": [dt.time(1)]},
+                  instead={"kind": ["c"], "amount": [4], "flag": ["no"], "day": [dt.datetime(2020, 1, 5)]})  # fmt: skip

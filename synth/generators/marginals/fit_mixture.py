@@ -140,7 +140,7 @@ class _Descent:
         self, surface: "_Surface", logits: torch.Tensor, weights: torch.Tensor, last_rate: float, progress: Progress
     ) -> float:
         """Moves both in place; the loss when last looked at."""
-        adam = [_Adam(logits), _Adam(weights)]
+        adam = [Adam(logits), Adam(weights)]
         seen = 0.0
         for step in range(self.steps):
             loss, *gradients = surface.gradient(logits, weights)
@@ -167,7 +167,7 @@ def _joined(logits: torch.Tensor, weights: torch.Tensor, *, many: int) -> tuple[
     )
 
 
-class _Adam:
+class Adam:
     """Kingma and Ba, arXiv 1412.6980, Algorithm 1; in place, since building torch.optim takes seconds."""
 
     def __init__(self, x: torch.Tensor):

@@ -162,16 +162,12 @@ def _names(row: Row) -> list[str]:
 
 
 def _rows(filled: Iterator[tuple[int, Row]], *, width: int, path: Path) -> Iterator[Row]:
-    """The rows below the header. An empty row is none, but a cell where there is one column and more follow."""
-    before = None
+    """The rows below the header that hold a cell: one without any is none, whatever stands below it."""
     for number, row in filled:
         if any(cell is not None for cell in row[width:]):
             raise InputError(
                 f"{path}: row {number} has a cell beyond the last named column; name the column or clear the cell"
             )
-        if width == 1 and before is not None:
-            yield from ((None,) for _ in range(before + 1, number))
-        before = number
         yield row[:width] + (None,) * (width - len(row))
 
 

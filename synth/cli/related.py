@@ -1,0 +1,49 @@
+"""Related tables at the command line: which schema is meant, what is said after a run, rows of a stored model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synth.errors import UsageError
+
+if TYPE_CHECKING:
+    from synth.schema.related import Related
+    from synth.schema.table import Schema
+
+
+def described(path: str | Path, *, complete: bool) -> "Schema | Related":
+    """The schema in a file, of one table or of related ones. Errors: InputError."""
+    from synth.schema import related
+    from synth.schema import table as schemas
+
+    if Path(path).is_file() and related.is_related(related.read(path)):
+        return related.load(path)
+    return schemas.load(path, complete=complete)
+
+
+def summary_of_tables(plain: Mapping[str, Any], card: Mapping[str, Any]) -> None:
+    """What a person wants to know after a run of related tables."""
+    for table, rows in plain["num_rows"].items():
+        print(f"{rows} synthetic rows of {table}: {plain['paths'].get(f'table {table}', 'not written')}")
+    print(f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}; "
+          f"the unit is {card['unit_in_words']}")  # fmt: skip
+    print(f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}")
+    print(f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
+          f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}")  # fmt: skip
+
+
+def sample_tables(
+    model: Path, *, num_roots: int | None, where: Mapping[str, str], out: Path | None, seed: int | None, raw_text: bool
+) -> tuple[dict[str, Any], str]:
+    """Draws related rows into a folder; what is to be said of it, as data and as text. Errors: as of ``sample``."""
+    from synth.pipeline import related_sample
+
+    if out is not None and out.suffix:
+        raise UsageError(f"--out {out}: related tables are written into a folder, a file each; name one")
+    rows, share, paths = related_sample.sample_to(
+        model, out or Path("sample"), num_roots=num_roots, where=where, seed=seed, raw_text=raw_text
+    )
+    plain = {"num_rows": rows, "probability": share, "epsilon_spent": 0.0, "paths": paths}
+    lines = [f"{many} rows of {table}: {paths[table]}" for table, many in rows.items()]
+    told = f" (probability of the condition {share:.3g})" if where else ""
+    return plain, "\n".join(lines) + told

@@ -1,0 +1,84 @@
+"""The tables of canaries, written where a run takes them from: files, a frame, or an engine that the caller names."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.errors import InputError
+from synth.evaluate.audit.whole_canaries import Canary
+from synth.sources.engines.engine import Engine
+
+TYPES = {"amount": ("double precision", pa.float64()), "day": ("date", pa.date32())}
+TEXT = ("text", pa.string())
+
+
+@contextmanager
+def placed(canary: Canary, table: pd.DataFrame, place: Path) -> Iterator[tuple[Any, str | None]]:
+    """One of the canary's tables as what `synth.run` takes, (table, source); in a database it is gone afterwards.
+
+    ``place``: a folder for files. Errors: InputError where the engine cannot be reached, or makes no table.
+    """
+    if canary.kind == "postgres":
+        assert canary.source is not None
+        name = f"facsimile_audit_{secrets.token_hex(6)}"
+        engine = Engine(canary.source)
+        _store(engine, name, table)
+        try:
+            yield name, canary.source
+        finally:
+            _told(engine, f"DROP TABLE {name}")
+    elif canary.source is not None:  # Spark and DuckDB read Parquet files
+        kinds = pa.schema([(n, TYPES.get(n, TEXT)[1]) for n in table.columns])
+        pq.write_table(pa.Table.from_pandas(table, schema=kinds, preserve_index=False), place / "table.parquet")
+        yield place / "table.parquet", canary.source
+    else:
+        yield _written(table, canary.kind, place)
+
+
+def _written(table: pd.DataFrame, kind: str, place: Path) -> tuple[Any, str | None]:
+    if kind == "frame":
+        return table, None
+    if kind == "csv":
+        table.to_csv(place / "table.csv", index=False)
+        return place / "table.csv", None
+    if kind == "parquet":
+        table.infer_objects().to_parquet(place / "table.parquet", index=False)
+        return place / "table.parquet", None
+    if kind == "xlsx":
+        table.to_excel(place / "table.xlsx", index=False)
+        return place / "table.xlsx", None
+    import duckdb
+
+    with duckdb.connect(place / "table.duckdb") as con:
+        kinds = {n: "TIMESTAMP" if n == "day" else "VARCHAR" for n in table.columns}
+        con.execute(f"CREATE TABLE audited ({', '.join(f'{n} {k}' for n, k in kinds.items())})")
+        con.register("given", table)
+        con.execute("INSERT INTO audited SELECT * FROM given")
+    return "audited", f"duckdb:///{place / 'table.duckdb'}"
+
+
+def _store(engine: Engine, name: str, table: pd.DataFrame) -> None:
+    """A new table of PostgreSQL."""
+    _told(engine, f"CREATE TABLE {name} ({', '.join(f'{n} {TYPES.get(n, TEXT)[0]}' for n in table.columns)})")
+    with engine.backend.con.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as copy:
+        for row in table.itertuples(index=False, name=None):
+            copy.write_row(row)
+    engine.backend.con.commit()
+
+
+def _told(engine: Engine, statement: str) -> None:
+    """Errors: InputError, never the engine's words."""
+    try:
+        with engine.backend.con.cursor() as cursor:
+            cursor.execute(statement)
+        engine.backend.con.commit()
+    except InputError:
+        raise
+    except Exception:
+        raise InputError(f"source {engine.shown}: it makes no table for an audit; name an account that may") from None

@@ -1,0 +1,91 @@
+"""What one-way counts tell of related tables: each column's histogram, and the bins that it has in larger tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from synth.generators.base import Setting
+from synth.generators.marginals import histogram
+from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.merging import merge
+from synth.questions import Bins, Counts, CountsRelease, LinkedRelease, Marginal
+from synth.questions.linked import place, placed
+from synth.schema.related import Related, number_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Known:
+    """One table: ``total``, how many roots' worth of rows it has; histograms, and bins of leaves, by column."""
+
+    total: float
+    histograms: Mapping[str, Histogram]
+    groups: Mapping[str, np.ndarray]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of bins of each column."""
+        return {n: int(g.max()) + 1 for n, g in self.groups.items()}
+
+    def bins(self, table: str, column: str, *, other: bool = False) -> Bins:
+        """The column's bins for a linked question."""
+        found = self.histograms[column]
+        name = place(table, column, other=other)
+        return Bins(column=name, cells=found.cells, starts=found.starts, groups=self.groups[column])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grain:
+    """How fine bins are: one holds ``least`` times the noise of a table with ``beside`` other bins, and a column has
+    about ``most`` bins at most, numbers and dates ``ordered``.
+    """
+
+    least: float = 1.5
+    beside: float = 8.0
+    most: int = 48
+    ordered: int = 24
+
+
+def one_ways(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:
+    """The table's one-way answers, as those of a single table."""
+    own = [r for r in releases if r.question.table == table and r.question.view == "rows"]
+    return [plain(r) for r in own if r.question.purpose.startswith(histogram.PURPOSE)]
+
+
+def plain(release: LinkedRelease) -> CountsRelease:
+    """An answer about one table's columns, as that of a single table."""
+    marginals = tuple(
+        replace(m, bins=tuple(_renamed(b, placed(b.column)[1]) for b in m.bins)) for m in release.question.marginals
+    )
+    return CountsRelease(question=Counts(purpose=release.question.purpose, marginals=marginals), values=release.values)
+
+
+def of_table(marginal: Marginal, table: str) -> Marginal:
+    """A single table's marginal as one of a linked question."""
+    return replace(marginal, bins=tuple(_renamed(b, place(table, b.column)) for b in marginal.bins))
+
+
+def _renamed(bins: Bins, name: str) -> Bins:
+    return Bins(column=name, cells=bins.cells, starts=bins.starts, groups=bins.groups)
+
+
+def known(
+    releases: Sequence[LinkedRelease], schema: Related, setting: Setting, *, noise: float, grain: Grain
+) -> dict[str, Known]:
+    """Every table from its one-way answers. ``noise``: of a typical larger table, by which bins are merged."""
+    found = {}
+    for table in schema.downwards:
+        own = replace(setting, schema=schema.learnt(table), public_rows=None)
+        total, histograms = histogram.estimate(one_ways(releases, table), own)
+        numbers = {number_of(k.child) for k in schema.keys_below(table)}
+        groups = {
+            n: np.arange(len(h.mass)) if n in numbers else _groups(h, own, total, noise, grain)
+            for n, h in histograms.items()
+        }
+        found[table] = Known(total=total, histograms=histograms, groups=groups)
+    return found
+
+
+def _groups(found: Histogram, setting: Setting, total: float, noise: float, grain: Grain) -> np.ndarray:
+    most = grain.ordered if setting.schema.columns[found.column].is_numeric else grain.most
+    return merge(found.mass, least=max(grain.least * noise * grain.beside, total / most))

@@ -1,0 +1,163 @@
+"""Which tables are asked of related tables, and with how much noise each."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
+
+import numpy as np
+
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.marginals import oneway_queries
+from synth.generators.nested_mixture.known import Grain, Known, known, of_table
+from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal
+from synth.questions.linked import View
+from synth.schema.related import Related, number_of
+
+PURPOSE = "tables"
+SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How the budget is spread: ``oneway`` of mu**2 for one-way counts, the rest for tables of two columns.
+
+    ``root``: the part of both that the root's own columns have at least: they have few tables, on which all others
+    rest.
+
+    Weights of the tables by view, against those of one table's rows: ``across`` two tables, ``siblings``, ``steps``,
+    ``first``; ``number``: of tables with a number of children, which have few cells and on which, rows of one root
+    weighing less the more they are, all counts of rows rest.
+    """
+
+    oneway: float = 0.25
+    root: float = 0.3
+    across: float = 2.0
+    siblings: float = 1.0
+    steps: float = 1.0
+    first: float = 1.0
+    number: float = 8.0
+    grain: Grain = field(default_factory=Grain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A table of a view to be asked: which bins, and how much it weighs."""
+
+    table: str
+    view: View
+    bins: tuple[Bins, ...]
+    weight: float
+
+
+def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress: Progress) -> list[LinkedRelease]:
+    """One-way counts of every table, then tables of two columns on bins merged by these counts.
+
+    **Guarantee**: asks within ``setting.mu``, given that a table of any view has the sensitivity of the setting.
+    """
+    releases: list[LinkedRelease] = []
+    weights = _weights(schema, plan)
+    for i, table in enumerate(schema.downwards):
+        own = replace(setting, schema=schema.learnt(table), public_rows=None)
+        share = SAFE * plan.oneway * weights[table] / sum(weights.values())
+        oneway_queries.measure(_as_single(ask, schema, table, releases), own, share=share)
+        progress(0.5 * (i + 1) / len(schema.tables))
+    left = SAFE * (1 - sum(setting.share(m.sigma) for r in releases for m in r.question.marginals))
+    many = len(wanted(schema, known(releases, schema, setting, noise=0.0, grain=plan.grain), plan))
+    noise = setting.sigma(left) * np.sqrt(max(many, 1))
+    found = known(releases, schema, setting, noise=noise, grain=plan.grain)
+    releases += [ask(q) for q in questions(schema, wanted(schema, found, plan), setting, plan, share=left)]
+    progress(1.0)
+    return releases
+
+
+def _as_single(
+    ask: Ask, schema: Related, table: str, releases: list[LinkedRelease]
+) -> Callable[[Counts], CountsRelease]:
+    """A door for the questions of a single table, which notes the answers as those of related ones."""
+
+    def asked(question: Counts) -> CountsRelease:
+        marginals = tuple(of_table(m, table) for m in question.marginals)
+        release = ask(Linked(purpose=question.purpose, table=table, view="rows", most=schema.most_rows(table),
+                             marginals=marginals))  # fmt: skip
+        releases.append(release)
+        return CountsRelease(question=question, values=release.values)
+
+    return asked
+
+
+def _weights(schema: Related, plan: Plan) -> dict[str, float]:
+    """Parts of the one-way budget: that of a table's columns, as for a single one."""
+    found = {}
+    for table in schema.downwards:
+        columns = schema.learnt(table).columns.values()
+        cells = [oneway_queries.TREE_CELLS if oneway_queries.is_tree(c) else c.cells for c in columns]
+        found[table] = float(sum(c ** (2 / 3) for c in cells))
+    others = sum(found.values()) - found[schema.root]
+    found[schema.root] = max(found[schema.root], others * plan.root / (1 - plan.root))
+    return found
+
+
+Column = tuple[str, str, bool]  # table, column, whether of the second row of a pair
+
+
+def wanted(schema: Related, found: Mapping[str, Known], plan: Plan) -> list[Wanted]:
+    """All tables of two columns: within a table, with each ancestor, of siblings; of events steps, and the first."""
+    numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
+    out: list[Wanted] = []
+    for table in schema.downwards:
+        for view, weight, columns in _listed(schema, found, plan, table):
+            bins = tuple(found[t].bins(t, c, other=o) for t, c, o in columns)
+            counted = plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
+            out.append(Wanted(table=table, view=view, bins=bins, weight=weight * counted))
+    return out
+
+
+def _listed(
+    schema: Related, found: Mapping[str, Known], plan: Plan, table: str
+) -> Iterator[tuple[View, float, tuple[Column, ...]]]:
+    """(view, weight, columns) of every table about one table's rows."""
+
+    def told(name: str, *, other: bool = False) -> list[Column]:
+        return [(name, n, other) for n, size in found[name].sizes.items() if size > 1]
+
+    own, other = told(table), told(table, other=True)
+    yield from (("rows", 1.0, pair) for pair in combinations(own, 2))
+    for above in schema.upwards(table)[1:]:
+        yield from (("rows", plan.across, pair) for pair in product(own, told(above)))
+    key = schema.key_above(table)
+    if key is None:
+        return
+    if key.order is not None:
+        yield from (("first", plan.first, (one,)) for one in own)
+    if key.most_children > 1 and key.order is not None:
+        yield from (("steps", plan.steps, pair) for pair in product(own, other))
+    elif key.most_children > 1:
+        yield from (("siblings", plan.siblings, (a, b)) for i, a in enumerate(own) for b in other[i:])
+
+
+def questions(schema: Related, asked: Sequence[Wanted], setting: Setting, plan: Plan, *, share: float) -> list[Linked]:
+    """One question for each view of each table. Noise proportional to cells^(-1/3) makes the mean L1 error least."""
+    if not asked or share <= 0:
+        return []
+    cells = np.array([float(np.prod([b.size for b in w.bins])) for w in asked])
+    weight = np.array([w.weight for w in asked]) * cells ** (2 / 3)
+    root = np.array([w.table == schema.root for w in asked])
+    if root.any() and not root.all():
+        least = weight[~root].sum() * plan.root / (1 - plan.root)
+        weight[root] *= max(1.0, least / weight[root].sum())
+    found: dict[tuple[str, View], list[Marginal]] = {}
+    for one, part in zip(asked, share * weight / weight.sum(), strict=True):
+        if one.weight > 0:
+            marginal = Marginal(bins=one.bins, sigma=setting.sigma(part))
+            found.setdefault((one.table, one.view), []).append(marginal)
+    return [
+        Linked(purpose=PURPOSE, table=table, view=view, most=most_entries(schema, table, view), marginals=tuple(m))
+        for (table, view), m in found.items()
+    ]
+
+
+def most_entries(schema: Related, table: str, view: View) -> int:
+    """How many rows or pairs of a view one root has at most."""
+    key, rows = schema.key_above(table), schema.most_rows(table)
+    many = key.most_children if key is not None else 1
+    return {"rows": rows, "first": rows // many, "steps": rows, "siblings": rows * max(many - 1, 1)}[view]

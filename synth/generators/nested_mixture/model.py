@@ -1,0 +1,230 @@
+"""A fitted nested mixture: related rows drawn from the root down, and the model on disk."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from synth.errors import InputError, UsageError
+from synth.generators.base import Positions
+from synth.generators.product_mixture import check_state
+from synth.generators.product_mixture.model import Product
+from synth.generators.product_mixture.systematic_sampling import even_codes, even_pairs
+from synth.schema.enforcement import Rules
+from synth.schema.related import Key, Related, number_of
+
+BLOCK = 1 << 16  # roots drawn at a time
+EVENED = 1 << 14  # roots up to which rows are rearranged towards the model's tables of pairs
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """Drawn rows of one table: ``positions`` (n,) by column, ``parent`` (n,), the row of the parent's drawn rows."""
+
+    positions: Positions
+    parent: np.ndarray
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows were drawn."""
+        return len(self.parent)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NestedMixture:
+    """A mixture over roots; ``tables``: each table's components and columns; component ``p * S + s`` of a child is
+    the ``s``-th that its parent's component ``p`` owns.
+
+    ``states`` (C_parent, S): chances of a child's component, of events the first one's; ``turns`` (C_parent, S, S),
+    from one event to the next, where events are in order.
+    **Guarantee**: derived from releases only, hence free to sample, copy and publish.
+    """
+
+    schema: Related
+    tables: Mapping[str, Product]
+    states: Mapping[str, np.ndarray]
+    turns: Mapping[str, np.ndarray]
+
+    @property
+    def total(self) -> float:
+        """Estimated number of roots."""
+        return self.tables[self.schema.root].total
+
+    def probability(self, where: Mapping[str, np.ndarray]) -> float:
+        """The chance that a root meets a condition on its columns."""
+        return self.tables[self.schema.root].probability(where)
+
+    def blocks(
+        self,
+        num_roots: int,
+        *,
+        rng: np.random.Generator,
+        where: Mapping[str, np.ndarray] | None = None,
+        rules: Mapping[str, Rules] | None = None,
+    ) -> Iterator[dict[str, Rows]]:
+        """Related rows of ``num_roots`` roots, ``BLOCK`` roots at a time; parents are rows of the same block.
+
+        ``where``: by column of the root the positions allowed. ``rules``: constraints of each table.
+        """
+        draw = _Draw(model=self, where=where or {}, rules=rules or {}, rng=rng, evened=num_roots <= EVENED)
+        for first in range(0, num_roots, BLOCK):
+            yield draw.block(min(BLOCK, num_roots - first))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """A JSON-able description and the arrays that together rebuild the model."""
+        about: dict[str, Any] = {"tables": {}, "ordered": list(self.turns)}
+        arrays: dict[str, np.ndarray] = {}
+        for i, (name, product) in enumerate(self.tables.items()):
+            told, own = product.state()
+            about["tables"][name] = told
+            arrays |= {f"table{i}.{n}": a for n, a in own.items()}
+            if name in self.states:
+                arrays[f"table{i}.state"] = self.states[name]
+            if name in self.turns:
+                arrays[f"table{i}.turn"] = self.turns[name]
+        return about, arrays
+
+    @staticmethod
+    def from_state(schema: Related, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "NestedMixture":
+        """The model that ``state`` described. Errors: InputError where its parts do not fit the schema or together."""
+        tables, states, turns = {}, {}, {}
+        for i, (name, told) in enumerate(about["tables"].items()):
+            own = {n.removeprefix(f"table{i}."): a for n, a in arrays.items() if n.startswith(f"table{i}.")}
+            tables[name] = Product.from_state(told, own)
+            if name != schema.root:
+                states[name] = np.asarray(own["state"])
+            if name in about["ordered"]:
+                turns[name] = np.asarray(own["turn"])
+        found = NestedMixture(schema=schema, tables=tables, states=states, turns=turns)
+        for problem in found._problems():
+            raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
+        return found
+
+    def _problems(self) -> Iterator[str]:
+        if set(self.tables) != set(self.schema.tables):
+            yield "its tables are not those of its schema"
+            return
+        for name, product in self.tables.items():
+            facts = {n: c.cells for n, c in self.schema.learnt(name).columns.items()}
+            if {a.column: a.cells for a in product.axes} != facts:
+                yield f"table {name} does not have the columns of its schema"
+            for problem in check_state.problems(product):
+                yield f"table {name}, {problem}"
+        for name, state in self.states.items():
+            key = self.schema.key_above(name)
+            above = len(self.tables[key.parent].weights) if key else 1
+            shaped = state.ndim == 2 and len(state) == above and state.size == len(self.tables[name].weights)
+            if not shaped or not np.isfinite(state).all() or (state < 0).any():
+                yield f"table {name}: its components do not fit its parent's"
+            turn = self.turns.get(name)
+            if turn is not None and (turn.shape != (*state.shape, state.shape[-1]) or not np.isfinite(turn).all()):
+                yield f"table {name}: its steps do not fit its components"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Draw:
+    """How rows are drawn from a model; ``evened``: rows of children are rearranged towards the model's tables."""
+
+    model: NestedMixture
+    where: Mapping[str, np.ndarray]
+    rules: Mapping[str, Rules]
+    rng: np.random.Generator
+    evened: bool
+
+    def block(self, num_roots: int) -> dict[str, Rows]:
+        """Related rows of so many roots."""
+        schema, tables, rng = self.model.schema, self.model.tables, self.rng
+        root, out = schema.root, {}
+        components: dict[str, np.ndarray] = {}
+        component, codes, views = tables[root].codes(num_roots, rng=rng, where=self.where, evened=self.evened)
+        order = rng.permutation(num_roots)
+        components[root] = component[order]
+        positions = self._placed(root, components[root], codes[order], views, self.where)
+        out[root] = Rows(positions=positions, parent=np.zeros(num_roots, dtype=np.int64))
+        for table in schema.downwards[1:]:
+            key = schema.key_above(table)
+            assert key is not None
+            number = out[key.parent].positions[number_of(table)]
+            parent = np.repeat(np.arange(len(number)), number)
+            components[table] = self._children(table, components[key.parent], number, parent)
+            codes = _codes(tables[table], components[table], rng, evened=self.evened)
+            positions = self._placed(table, components[table], codes, tables[table]._restrict({})[1], {})
+            _in_order(key, positions, parent)
+            out[table] = Rows(positions=positions, parent=parent)
+        return out
+
+    def _children(self, table: str, above: np.ndarray, number: np.ndarray, parent: np.ndarray) -> np.ndarray:
+        """Components (n,) of children, given those of their parents and how many each has."""
+        state, rng = self.model.states[table], self.rng
+        size, owner = state.shape[1], above[parent]
+        if table not in self.model.turns:
+            return owner * size + _picked(state, owner, rng)
+        rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
+        found = np.zeros(len(parent), dtype=np.int64)
+        turn = self.model.turns[table].reshape(-1, size)
+        for place in range(int(number.max(initial=0))):
+            rows = np.flatnonzero(rank == place)
+            found[rows] = (
+                _picked(state, owner[rows], rng)
+                if place == 0
+                else _picked(turn, owner[rows] * size + found[rows - 1], rng)
+            )
+        return owner * size + found
+
+    def _placed(self, table: str, component, codes, views, where) -> Positions:
+        """Positions of rows whose components and groups are given, constraints of the table kept."""
+        product = self.model.tables[table]
+        positions = product._positions(codes, views, self.rng)
+        if table in self.rules:
+            self.rules[table].mend(positions, product._redraw(component, where, self.rng))
+        return positions
+
+
+def _picked(probs: np.ndarray, lines: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A column (n,) of each of these lines of ``probs`` (L, S), by its chances."""
+    ends = np.cumsum(probs, axis=1)
+    ends /= np.maximum(ends[:, -1:], 1e-300)
+    even = rng.random(len(lines))
+    found = np.zeros(len(lines), dtype=np.int64)
+    for column in range(probs.shape[1] - 1):
+        found += even >= ends[lines, column]
+    return found
+
+
+def _codes(product: Product, component: np.ndarray, rng: np.random.Generator, *, evened: bool) -> np.ndarray:
+    """Groups (n, J) of rows whose components are given, in even proportion within each component.
+
+    ``evened``: they are then rearranged within components towards the model's tables of pairs.
+    """
+    order = np.argsort(component, kind="stable")
+    rows = np.bincount(component, minlength=len(product.weights))
+    probs = [a.probs.astype(float) for a in product.axes]
+    codes = np.empty((len(component), len(probs)), dtype=np.int64)
+    if len(component):
+        drawn = even_codes(rows, probs, rng)
+        if evened:
+            even_pairs(drawn, component[order], rows, probs, rng)
+        codes[order] = drawn
+    return codes
+
+
+def _in_order(key: Key, positions: Positions, parent: np.ndarray) -> None:
+    """Deals the values of the column that orders events to one parent's rows as they rise; in place."""
+    if key.order is None or key.order not in positions:
+        return
+    times = positions[key.order]
+    positions[key.order] = times[np.lexsort((times, parent))]
+
+
+def check_condition(schema: Related, where: Mapping[str, str]) -> dict[str, str]:
+    """A condition's part by column of the root; it is written ROOT.COLUMN. Errors: UsageError."""
+    found = {}
+    for name, wanted in where.items():
+        table, point, column = name.partition(".")
+        if not point or table != schema.root:
+            raise UsageError(f"--where {name}: conditions are on the root; write {schema.root}.COLUMN=VALUE")
+        if column not in schema.tables[table].measured():
+            raise UsageError(f"--where {name}={wanted}: {column} is not a measured column of {table}")
+        found[column] = wanted
+    return found

@@ -1,0 +1,86 @@
+"""Weighted tables over rows that belong to roots, with rounded Gaussian noise. Proof note: linked.md beside this."""
+
+from math import sqrt
+
+import numpy as np
+
+from synth.mechanisms.embeddings import coarsened
+from synth.privacy.accounting.events import Event, GaussianDpEvent
+from synth.privacy.noise import SystemNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions.linked import Linked, LinkedRelease, grain
+from synth.sources.rows.forest import Forest
+from synth.sources.rows.marginals import Tally
+
+UNIT = 1 << 32  # what a root weighs, in the whole numbers that are summed
+HELD = 32  # weights whose rows are counted side by side
+
+
+def sensitivity(near: Adjacency) -> float:
+    """L2 distance by which one root with everything below it can move one weighted table.
+
+    **Guarantee**: its rows weigh 1 together at most: 1 where it comes or goes, sqrt(2) where it is replaced. Errors:
+    ValueError for a unit of several roots. Privacy: public only.
+    """
+    if near.max_rows != 1:
+        raise ValueError("a root's rows are bounded by the keys' bounds; max_rows must be 1")
+    return sqrt(2.0) if near.relation is Relation.REPLACE_ONE else 1.0
+
+
+def events(question: Linked, near: Adjacency) -> list[Event]:
+    """What the accountant must count: one Gaussian a table. Privacy: public only."""
+    size, name = sensitivity(near), f"{question.table} {question.view}: {question.purpose}"
+    return [
+        GaussianDpEvent(name=name, sensitivity=size, sigma=m.sigma, pitch=grain(m.sigma)) for m in question.marginals
+    ]
+
+
+def changed_cells(question: Linked, near: Adjacency) -> int:
+    """In how many cells of one table neighbouring forests can differ. Privacy: public only."""
+    return question.most * (2 if near.relation is Relation.REPLACE_ONE else 1)
+
+
+def answer(question: Linked, rows: Forest, noise: SystemNoise) -> LinkedRelease:
+    """The question's tables, weighed over the forest and noised.
+
+    **Guarantee**: each table is a Gaussian mechanism of mu = sensitivity / sigma, rounded (linked.md).
+    Privacy: reads rows, under noise.
+    """
+    return LinkedRelease(
+        question=question,
+        values=tuple(
+            told(total.reshape(m.shape), m.sigma, noise)
+            for m, total in zip(question.marginals, exact(question, rows), strict=True)
+        ),
+    )
+
+
+def told(total: np.ndarray, sigma: float, noise: SystemNoise) -> np.ndarray:
+    """Sums in units of 1 / ``UNIT`` with noise, rounded to the grain, float64. Privacy: reads rows, under noise."""
+    step = grain(sigma)
+    return coarsened(total, sigma=sigma * UNIT, steps=round(step * UNIT), noise=noise) * step
+
+
+def exact(question: Linked, rows: Forest) -> list[np.ndarray]:
+    """Weighted counts without noise, as private as the rows: for each table int64 (cells,), in units of 1 / ``UNIT``.
+
+    Rows of one weight are counted together; a weight is one part of ``UNIT``, rounded down. Privacy: reads rows, exact.
+    """
+    tables = [m.bins for m in question.marginals]
+    empty = Tally(tables)
+    totals = [np.zeros(m.cells, dtype=np.int64) for m in question.marginals]
+    tallies: dict[int, Tally] = {}
+    for parts, batch in rows.strata(question.table, question.view, empty.columns, empty.step):
+        if parts not in tallies and len(tallies) == HELD:
+            _weigh(tallies, totals)
+        tallies.setdefault(parts, Tally(tables)).add(batch)
+    _weigh(tallies, totals)
+    return totals
+
+
+def _weigh(tallies: dict[int, Tally], totals: list[np.ndarray]) -> None:
+    """Adds counts of rows of one weight each to the totals, and forgets them."""
+    for parts, tally in tallies.items():
+        for total, table in zip(totals, tally.tables(), strict=True):
+            total += table * (UNIT // parts)
+    tallies.clear()

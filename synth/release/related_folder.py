@@ -1,0 +1,103 @@
+"""The files of a release of related tables: a CSV file a table, the schema, the card, the answers and the model."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from synth.errors import InputError, UsageError
+from synth.generators.nested_mixture.model import NestedMixture
+from synth.questions import Release
+from synth.release import folder, store
+from synth.schema import csv_injection, related
+from synth.schema.related import Related
+
+KIND = "related-model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredModel:
+    """A model of related tables as read back."""
+
+    card: dict[str, Any]
+    model: NestedMixture
+
+
+def check_out(out: Path | None, schema: Related) -> None:
+    """Refuses a folder that cannot be written, before anything is spent. Errors: UsageError."""
+    folder.check_out(out)
+    if out is None:
+        return
+    for name in schema.tables:
+        if (taken := out / f"{name}.csv").exists() and not taken.is_file():
+            raise UsageError(f"--out {out}: {taken.name} there cannot be written over; name another folder")
+
+
+def write_tables(
+    out: Path, tables: Mapping[str, Iterable[Mapping[str, pa.Array]]], schema: Related, *, raw_text: bool
+) -> dict[str, str]:
+    """A CSV file for each table; returns their paths."""
+    out.mkdir(parents=True, exist_ok=True)
+    paths = {}
+    for name, blocks in tables.items():
+        paths[name] = str(out / f"{name}.csv")
+        folder.write_blocks(Path(paths[name]), blocks, schema.tables[name], raw_text=raw_text)
+    return paths
+
+
+def write(
+    out: Path,
+    *,
+    tables: Mapping[str, Iterable[Mapping[str, pa.Array]]],
+    model: NestedMixture,
+    releases: Sequence[Release],
+    mu: float,
+    card: dict[str, Any],
+    raw_text: bool = False,
+) -> dict[str, str]:
+    """Writes all files; the card gains each table's SHA-256. Returns their paths, tables under their own names."""
+    paths = write_tables(out, tables, model.schema, raw_text=raw_text)
+    card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
+    card["tables_sha256"] = {name: _digest(Path(path)) for name, path in paths.items()}
+    schema = json.loads(model.schema.to_json())
+    packed, arrays = store.pack(releases)
+    state, weights = model.state()
+    store.replace(out / "schema.json", model.schema.to_json().encode())
+    store.replace(out / "card.json", (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
+    about = {"method": card["method"], "card": dict(card), "schema": schema}
+    told = {"format": "facsimile-related-release/1", **about, "setting": {"mu": mu}, **packed}
+    store.save(out / "release.json", told, arrays)
+    store.save(out / "model.json", {"format": f"facsimile-{KIND}/1", **about, "model": state}, weights)
+    own = {n: str(out / f"{n}.json") for n in ("schema", "card", "release", "model")}
+    return {**own, **{f"table {n}": p for n, p in paths.items()}}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_related(path: str | Path) -> bool:
+    """Whether a model file, or the folder that holds model.json, is of related tables; no file is refused here."""
+    place = Path(path)
+    place = place / "model.json" if place.is_dir() else place
+    try:
+        with place.open("rb") as file:
+            return f'"facsimile-{KIND}/1"'.encode() in file.read(4096)
+    except OSError:
+        return False
+
+
+def load_model(path: str | Path) -> StoredModel:
+    """A stored model (model.json or its folder). Errors: InputError when it is missing or damaged."""
+    place = Path(path)
+    plain, arrays = store.load(place / "model.json" if place.is_dir() else place, kind=KIND)
+    schema = related.parse(plain.get("schema"), name=f"{path}: schema")
+    try:
+        return StoredModel(card=dict(plain["card"]), model=NestedMixture.from_state(schema, plain["model"], arrays))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None

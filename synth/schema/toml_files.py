@@ -1,0 +1,44 @@
+"""Files of settings that an administrator writes, as TOML: read into a model, or refused in one line."""
+
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from synth.errors import InputError
+from synth.schema import regular_files
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Table(BaseModel):
+    """A table of known names alone: a misspelt rule would be no rule, so it is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def load(path: Path, form: type[Model], *, kind: str, variable: str) -> Model:
+    """The file as ``form`` says.
+
+    Errors: InputError naming file, key, rule and remedy; never a value, which may be secret.
+    Privacy: public only.
+    """
+    try:
+        plain = tomllib.loads(regular_files.text(path))
+    except OSError as error:
+        raise InputError(f"{kind} {path}: {error.strerror or 'cannot be read'}; correct {variable}") from None
+    except (ValueError, RecursionError):  # also of a number of thousands of digits
+        raise InputError(f"{kind} {path}: not a TOML file; see docs/app.md for its form") from None
+    try:
+        return form.model_validate(plain)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, fault["loc"]))
+    rule = "is not known here; remove it" if fault["type"] == "extra_forbidden" else _worded(fault["msg"])
+    raise InputError(f"{kind} {path}: {f'{where}: ' if where else ''}{rule}; see docs/app.md for its form")
+
+
+def _worded(message: str) -> str:
+    """Pydantic's words for a rule, as the rest of a line."""
+    return message.replace("Input should be", "must be").removeprefix("Value error, ")

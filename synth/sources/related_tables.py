@@ -1,0 +1,100 @@
+"""Where related tables lie, and the way from there to a forest. Nothing is opened before it is asked for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from synth.errors import InputError, UsageError
+from synth.schema.codec import Draws, Encoded
+from synth.schema.related import Related
+from synth.schema.table import Schema
+from synth.sources.formats.text_table import Text
+from synth.sources.rows.encoding import Encoder
+from synth.sources.rows.linking import Opened
+from synth.sources.rows.sketch import Sketch
+from synth.sources.table_source import MOST_COMPARED, Place, place_of
+
+ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx", "")  # of a table's file; nothing: a folder of Parquet files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """One table's rows, the steward's counts of its unknown cells, and a mark of its rows (None: too long)."""
+
+    rows: Opened
+    encoded: Encoded
+    digest: bytes | None
+
+
+def places(tables: str | Path | Mapping[str, object], schema: Related) -> dict[str, Place]:
+    """Each table's place: in a folder the file of its name, or what is given under its name.
+
+    Errors: UsageError, InputError naming the table that is absent, or there twice; UsageError for one too many.
+    """
+    if not isinstance(tables, Mapping):
+        return {name: place_of(_file(Path(tables), name)) for name in schema.tables}
+    if absent := [n for n in schema.tables if n not in tables]:
+        raise UsageError(f"table {absent[0]} of the schema is not given; give all of {', '.join(schema.tables)}")
+    if more := [str(n) for n in tables if n not in schema.tables]:
+        raise UsageError(f"table {more[0]} is not in the schema, which has {', '.join(schema.tables)}")
+    return {n: t if isinstance(t := tables[n], Place) else place_of(_source(t, n)) for n in schema.tables}
+
+
+def _source(table: object, name: str) -> str | Path | pd.DataFrame:
+    if isinstance(table, str | Path | pd.DataFrame):
+        return table
+    raise UsageError(f"table {name}: give a frame or the path of a file")
+
+
+def _file(folder: Path, name: str) -> Path:
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is no folder; related tables are a folder with a file for each table")
+    found = [p for p in (folder / f"{name}{end}" for end in ENDINGS) if (p.is_dir() if p.name == name else p.is_file())]
+    if not found:
+        raise InputError(f"{folder}: has no file for table {name}; name it {name}.csv, {name}.parquet or {name}.xlsx")
+    if len(found) > 1:
+        raise InputError(f"{folder}: table {name} is there as {found[0].name} and as {found[1].name}; keep one")
+    return found[0]
+
+
+def text_columns(schema: Related, table: str) -> list[str]:
+    """The columns that are read as text: those of keys, and an identifier by which events are ordered."""
+    key = schema.key_above(table)
+    order = [key.order] if key is not None and key.order is not None else []
+    unread = [n for n in order if schema.tables[table].columns[n].type == "identifier"]
+    return [*schema.key_columns(table), *unread]
+
+
+def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, key: bytes) -> Read:
+    """All rows of a table, encoded; ``texts``: columns kept as text. ``key``: of the rows' mark.
+
+    **Guarantee**: a row's positions depend on that row, the schema and draws of its own alone.
+    """
+    names = [*schema.measured(), *texts]
+    digest = Sketch(key, names, most=MOST_COMPARED)
+    encoder = Encoder(schema, draws, digest=digest)
+    held: dict[str, list[Text]] = {n: [] for n in texts}
+    for batch in place.batches(schema, texts):
+        encoder.add(batch)
+        for name in texts:
+            column = batch.table.column(name)
+            held[name].append(Text(column.values, column.codes))
+    place.feed(digest, names)
+    opened = Opened(
+        positions=encoder.spool,
+        texts={n: _joined(parts) for n, parts in held.items()},
+        num_rows=encoder.spool.num_rows,
+    )
+    return Read(rows=opened, encoded=encoder.encoded, digest=None if digest.full else digest.value())
+
+
+def _joined(parts: Sequence[Text]) -> Text:
+    """One column of several batches; a text may be listed once for each of them."""
+    firsts = np.cumsum([0] + [len(p.values) for p in parts])
+    values = [np.asarray(p.values, dtype=object) for p in parts]
+    codes = [np.asarray(p.codes, dtype=np.int64) + first for p, first in zip(parts, firsts, strict=False)]
+    return Text(np.concatenate(values) if values else np.zeros(0, dtype=object),
+                np.concatenate(codes) if codes else np.zeros(0, dtype=np.int64))  # fmt: skip

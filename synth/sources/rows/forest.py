@@ -1,0 +1,96 @@
+"""Related tables as trees: rows that belong to a root, with what each weighs in a question. As private as the rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth.questions.linked import View, placed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Branch:
+    """The rows of one table that belong to a root, those of one parent next to each other, events in their order.
+
+    ``columns``: positions (n,) by column. ``parent`` (n,): the row of the parent's branch. ``siblings`` (n,): how many
+    rows that parent has here, this one included. ``rank`` (n,): from 0, this row's place among them. ``parts`` (n,):
+    the row weighs one of so many parts of its root.
+    """
+
+    columns: Mapping[str, np.ndarray]
+    parent: np.ndarray
+    siblings: np.ndarray
+    rank: np.ndarray
+    parts: np.ndarray
+
+
+class Forest(Mapping[str, Branch]):
+    """All branches by table; ``parents``: the parent's table of each, None for the root."""
+
+    def __init__(self, branches: Mapping[str, Branch], parents: Mapping[str, str | None]) -> None:
+        self._branches, self._parents = dict(branches), dict(parents)
+
+    def __repr__(self) -> str:
+        """Tables only: a representation may land in a log."""
+        return f"Forest({', '.join(self._branches)})"
+
+    def __getitem__(self, table: str) -> Branch:
+        return self._branches[table]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._branches)
+
+    def __len__(self) -> int:
+        return len(self._branches)
+
+    def strata(
+        self, table: str, view: View, columns: Sequence[str], step: int
+    ) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
+        """(parts, batch): rows or pairs of a view that all weigh one of ``parts``, some at a time.
+
+        ``columns``: as ``questions.place`` names them. A batch has at most ``step`` rows.
+        """
+        branch = self._branches[table]
+        for near, far, parts in _selected(branch, view):
+            for number in np.unique(parts).tolist():
+                chosen = np.flatnonzero(parts == number)
+                for start in range(0, len(chosen), step):
+                    some = chosen[start : start + step]
+                    yield number, {c: self._column(table, c, near[some], far[some]) for c in columns}
+
+    def _column(self, table: str, name: str, near: np.ndarray, far: np.ndarray) -> np.ndarray:
+        """Positions of a column for pairs of rows: of the row itself, of the other one, or of an ancestor."""
+        owner, column, other = placed(name)
+        rows, at = (far if other else near), table
+        while at != owner:
+            above = self._parents[at]
+            if above is None:
+                raise ValueError(f"{owner} is no ancestor of {table}")
+            rows, at = self._branches[at].parent[rows], above
+        return self._branches[owner].columns[column][rows]
+
+
+def _selected(branch: Branch, view: View) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(first rows, second rows, parts) of a view; the same row twice where it is of single rows.
+
+    ``parts`` of a row is its parent's times its siblings, of a pair its parent's times the number of pairs.
+    """
+    rows = np.arange(len(branch.parts))
+    if view == "rows":
+        yield rows, rows, branch.parts
+        return
+    of_parent = branch.parts // np.maximum(branch.siblings, 1)
+    if view == "first":
+        first = np.flatnonzero(branch.rank == 0)
+        yield first, first, of_parent[first]
+        return
+    farthest = 2 if view == "steps" else int(branch.siblings.max(initial=0))
+    for ahead in range(1, farthest):
+        near = np.flatnonzero(branch.rank + ahead < branch.siblings)
+        siblings = branch.siblings[near]
+        if view == "steps":
+            yield near, near + ahead, of_parent[near] * (siblings - 1)
+        else:
+            pairs = of_parent[near] * siblings * (siblings - 1)
+            yield near, near + ahead, pairs
+            yield near + ahead, near, pairs

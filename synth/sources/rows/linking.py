@@ -1,0 +1,149 @@
+"""Rows of related tables put together: whose children a row is, and which of a parent's rows are kept.
+
+Nothing here is told outside: how many rows have no parent, how many keys stand twice and how many rows are left out of
+a parent with too many are as private as the rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from synth.schema import cells
+from synth.schema.codec import TextColumn
+from synth.schema.related import Key, Related, number_of
+from synth.sources.rows.forest import Branch, Forest
+
+
+class Draws(Protocol):
+    """Where a secret random number for every row comes from."""
+
+    def uniform_codes(self, size: int, *, high: int) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Opened:
+    """A table's rows: ``positions`` (n,) of measured columns, ``texts`` of columns that keys are about or order by."""
+
+    positions: Mapping[str, np.ndarray]
+    texts: Mapping[str, TextColumn]
+    num_rows: int
+
+
+def link(schema: Related, tables: Mapping[str, Opened], draws: Draws) -> Forest:
+    """The rows that belong to a root, as a forest.
+
+    Rows of the root that have one key are one unit, of which one row is kept; a root without a key is a unit of its
+    own and has no children. Of more than ``most_children`` rows with one key so many are kept, drawn by secret numbers
+    of their own. A row belongs to every row of the parent's table that has its key, and to none where its key is
+    missing or unknown; such rows are passed over.
+
+    **Guarantee**: the tree of a root depends on its own rows, the rows that their keys lead to and these rows' secret
+    numbers alone, never on other roots (mechanisms/linked.md).
+    """
+    kept: dict[str, np.ndarray] = {}
+    found: dict[str, Branch] = {}
+    columns: dict[str, dict[str, np.ndarray]] = {}
+    for name in schema.downwards:
+        above = schema.key_above(name)
+        kept[name], branch = _root(schema, tables, draws) if above is None else _below(
+            above, tables, kept, found, draws)  # fmt: skip
+        cells_of = {n: c.cells for n, c in schema.tables[name].measured().items()}
+        columns[name] = {n: _narrow(p, cells_of[n])[kept[name]] for n, p in tables[name].positions.items()}
+        if above is not None:
+            columns[above.parent][number_of(name)] = np.bincount(branch[0], minlength=len(kept[above.parent]))
+        found[name] = Branch(
+            columns=columns[name], parent=branch[0], siblings=branch[1], rank=branch[2], parts=branch[3]
+        )
+    above_of = {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables}
+    return Forest(found, above_of)
+
+
+Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # parent, siblings, rank, parts of a branch
+
+
+def _root(schema: Related, tables: Mapping[str, Opened], draws: Draws) -> tuple[np.ndarray, Shape]:
+    table, key = tables[schema.root], schema.keys_below(schema.root)[0]
+    codes, _ = coded([table.texts[n] for n in key.referred], [])
+    order, rank = _ranked(codes, draws)
+    rows = np.sort(order[(rank == 0) | (codes[order] < 0)])
+    one = np.ones(len(rows), dtype=np.int64)
+    return rows, (np.zeros(len(rows), dtype=np.int64), one, one - 1, one)
+
+
+def _below(
+    key: Key, tables: Mapping[str, Opened], kept: Mapping[str, np.ndarray], found: Mapping[str, Branch], draws: Draws
+) -> tuple[np.ndarray, Shape]:
+    """The kept children of all kept parents, those of one parent next to each other."""
+    upper, lower = tables[key.parent], tables[key.child]
+    theirs, own = coded([upper.texts[n] for n in key.referred], [lower.texts[n] for n in key.columns])
+    order, rank = _ranked(own, draws)
+    chosen = order[(rank < key.most_children) & (own[order] >= 0)]  # by key, those of one key in random order
+    if key.order is not None:
+        chosen = chosen[np.lexsort((_times(lower, key.order)[chosen], own[chosen]))]  # stable: ties stay as drawn
+    many = 1 + max(int(theirs.max(initial=0)), int(own.max(initial=0)))
+    sizes = np.minimum(np.bincount(own[own >= 0], minlength=many), key.most_children)
+    starts = np.cumsum(sizes) - sizes
+    of_parent = theirs[kept[key.parent]]
+    count = np.where(of_parent >= 0, sizes[of_parent], 0)
+    parent = np.repeat(np.arange(len(of_parent)), count)
+    place = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count)
+    siblings = count[parent]
+    rows = chosen[starts[of_parent[parent]] + place]
+    return rows, (parent, siblings, place, found[key.parent].parts[parent] * siblings)
+
+
+def coded(upper: Sequence[TextColumn], lower: Sequence[TextColumn]) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers, equal where keys are: of the parent's rows (n,) and the child's (m,), -1 for a missing key.
+
+    Keys compare by their canonical texts, part by part; one with an empty part is missing.
+    """
+    whole = np.zeros(0, dtype=np.int64)
+    missing = np.zeros(0, dtype=bool)
+    for i, column in enumerate(upper):
+        texts = [cells.canonical(t.values) for t in ([column, lower[i]] if lower else [column])]
+        joined = pa.concat_arrays([t.cast(pa.large_string()) for t in texts]).dictionary_encode()
+        index, first = joined.indices.to_numpy(zero_copy_only=False), len(texts[0])
+        codes = index[:first][column.codes]
+        if lower:
+            codes = np.append(codes, index[first:][lower[i].codes])
+        empty = joined.dictionary.index("").as_py()
+        whole = codes.astype(np.int64) if i == 0 else _paired(whole, codes)
+        missing = (codes == empty) if i == 0 else missing | (codes == empty)
+    whole = np.unique(whole, return_inverse=True)[1] if len(upper) > 1 else whole
+    whole[missing] = -1
+    split = len(upper[0].codes)
+    return whole[:split], whole[split:]
+
+
+def _paired(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Numbers that are equal where both are."""
+    return np.unique(one, return_inverse=True)[1] * (int(other.max(initial=0)) + 1) + other
+
+
+def _ranked(codes: np.ndarray, draws: Draws) -> tuple[np.ndarray, np.ndarray]:
+    """Rows sorted by code and then at random (n,), and each one's place among those of its code (n,).
+
+    **Guarantee**: the places of one code's rows follow from their own secret numbers.
+    """
+    order = np.lexsort((draws.uniform_codes(len(codes), high=2**63 - 1), codes))
+    ordered = codes[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(order) else np.zeros(0, dtype=np.int64)
+    runs = np.diff(np.append(first, len(order)))
+    return order, np.arange(len(order)) - np.repeat(first, runs)
+
+
+def _narrow(positions: np.ndarray, cells: int) -> np.ndarray:
+    """Positions in as few bytes as the column needs."""
+    return np.asarray(positions).astype(np.min_scalar_type(max(cells - 1, 0)))
+
+
+def _times(table: Opened, column: str) -> np.ndarray:
+    """What events are ordered by, (n,): positions, or the numbers of an identifier; what is no number comes last."""
+    if column in table.positions:
+        return np.asarray(table.positions[column])
+    text = table.texts[column]
+    numbers = cells.floats(cells.canonical(text.values))
+    return np.where(np.isnan(numbers), np.inf, numbers)[text.codes]

@@ -1,0 +1,202 @@
+"""One root with everything below it moves a weighted table by its stated sensitivity at most: all small trees."""
+
+from itertools import product
+from math import isclose, sqrt
+
+import numpy as np
+import pytest
+
+from synth.mechanisms import linked
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Linked, Marginal
+from synth.questions.linked import place
+from synth.schema import related
+from synth.schema.related import number_of
+from synth.sources.formats.text_table import Text
+from synth.sources.rows.linking import Opened, link
+
+MOST = 3
+
+
+class Given:
+    """Secret numbers that belong to rows: those of each table in turn. Neighbours share their common rows' numbers."""
+
+    def __init__(self, *numbers):
+        self.left = list(numbers)
+
+    def uniform_codes(self, size, *, high):  # noqa: ARG002
+        found = self.left.pop(0)
+        assert len(found) == size
+        return np.array(found, dtype=np.int64)
+
+
+def two(order=None):
+    flag = {"type": "categorical", "categories": ["0", "1"]}
+    keys = [{"parent": "p", "child": "c", "columns": ["id"], "most_children": MOST, "order": order}]
+    tables = {
+        "p": {"columns": {"id": {"type": "identifier"}, "x": flag}},
+        "c": {"columns": {"id": {"type": "identifier"}, "y": flag, "t": {"type": "integer", "min": 0, "max": 9}}},
+    }
+    return related.parse({"tables": tables, "keys": keys})
+
+
+def texts(values):
+    values = [str(v) for v in values]
+    distinct = sorted(set(values))
+    return Text(np.array(distinct, dtype=object), np.array([distinct.index(v) for v in values], dtype=np.int64))
+
+
+def forest(schema, roots):
+    """``roots``: (key, x, draw, [(y, t, draw), ...]); children come in an order that mixes the roots."""
+    children = [(key, *child) for key, _, _, below in roots for child in below]
+    children.sort(key=lambda c: (c[3], c[1], str(c[0])))
+    p = Opened(
+        positions={"x": np.array([r[1] for r in roots], dtype=np.int64)},
+        texts={"id": texts([r[0] for r in roots])},
+        num_rows=len(roots),
+    )
+    c = Opened(
+        positions={
+            "y": np.array([r[1] for r in children], dtype=np.int64),
+            "t": np.array([r[2] for r in children], dtype=np.int64),
+        },
+        texts={"id": texts([r[0] for r in children])},
+        num_rows=len(children),
+    )
+    return link(schema, {"p": p, "c": c}, Given([r[2] for r in roots], [r[3] for r in children]))
+
+
+X, Y = Bins.each(place("p", "x"), 2), Bins.each(place("c", "y"), 2)
+N, OTHER = Bins.each(place("p", number_of("c")), MOST + 1), Bins.each(place("c", "y", other=True), 2)
+QUESTIONS = {
+    "roots": ("p", "rows", [(X,), (X, N)], 1),
+    "rows": ("c", "rows", [(Y,), (Y, X), (Y, N), (Y, X, N)], MOST),
+    "siblings": ("c", "siblings", [(Y, OTHER)], MOST * (MOST - 1)),
+    "first": ("c", "first", [(Y,), (Y, X)], 1),
+    "steps": ("c", "steps", [(Y, OTHER)], MOST - 1),
+}
+
+
+def question(name):
+    table, view, tables, most = QUESTIONS[name]
+    marginals = tuple(Marginal(bins=bins, sigma=5.0) for bins in tables)
+    return Linked(purpose="test", table=table, view=view, most=most, marginals=marginals)
+
+
+def trees():
+    """Every root with up to MOST + 2 children of two values; the last ones are above the bound."""
+    for x in range(2):
+        for many in range(MOST + 3):
+            for below in product(range(2), repeat=many):
+                yield x, [(y, t, (t * 7 + 3) % 11) for t, y in enumerate(below)]
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("name", list(QUESTIONS))
+def test_no_tree_moves_a_table_by_more_than_stated_and_some_tree_does(name, relation):
+    """Contributions add up (the next test), so a tree alone is what its coming or going moves."""
+    asked, schema, near = question(name), two("t"), Adjacency(relation=relation, unit="p")
+    parts = [linked.exact(asked, forest(schema, [("k", x, 1, below)])) for x, below in trees()]
+    stated = linked.sensitivity(near) * linked.UNIT
+    for table in range(len(asked.marginals)):
+        moves = np.array([p[table] for p in parts], dtype=float)
+        if relation is Relation.REPLACE_ONE:
+            square = (moves**2).sum(1)
+            apart = square[:, None] + square[None] - 2 * moves @ moves.T
+            largest = sqrt(apart.max())
+        else:
+            largest = sqrt((moves**2).sum(1).max())
+        assert largest <= stated * (1 + 1e-12)
+        assert largest >= stated * (1 - 1e-8), "the bound is reached, up to weights rounded down"
+        assert max(int(p[table].sum()) for p in parts) <= linked.UNIT, "in whole numbers, not in floats"
+        cells = max(np.count_nonzero(p[table]) for p in parts)
+        assert cells <= linked.changed_cells(asked, Adjacency(relation=Relation.ADD_REMOVE, unit="p"))
+
+
+@pytest.mark.parametrize("name", list(QUESTIONS))
+def test_trees_add_up_whatever_stands_beside_them(name):
+    """Removing a root changes nothing of the others: not who is kept, not what they weigh, not their order."""
+    asked, schema, rng = question(name), two("t"), np.random.default_rng(5)
+    every = list(trees())
+    for _ in range(25):
+        roots = [
+            (f"k{i}", x, int(rng.integers(1 << 40)), [(y, t, int(rng.integers(1 << 40))) for y, t, _ in below])
+            for i, (x, below) in enumerate(every[j] for j in rng.integers(len(every), size=4))
+        ]
+        whole = linked.exact(asked, forest(schema, roots))
+        for gone in range(4):
+            rest = linked.exact(asked, forest(schema, [r for i, r in enumerate(roots) if i != gone]))
+            alone = linked.exact(asked, forest(schema, [roots[gone]]))
+            for a, b, c in zip(whole, rest, alone, strict=True):
+                assert np.array_equal(a, b + c)
+
+
+def test_orphans_missing_keys_and_keys_that_stand_twice_move_no_other_tree():
+    asked, schema = question("rows"), two()
+    below = [(1, 0, 11), (0, 1, 12)]
+    plain = linked.exact(asked, forest(schema, [("a", 0, 5, below), ("b", 1, 6, below)]))
+    opened = [("a", 0, 5, below), ("b", 1, 6, below), ("", 1, 7, []), (" ", 0, 8, [])]
+    more = linked.exact(asked, forest(schema, opened))
+    for a, b in zip(plain, more, strict=True):
+        assert np.array_equal(a, b), "roots without a key have no children"
+    twin = linked.exact(asked, forest(schema, [("a", 0, 5, below), ("b", 1, 6, below), ("a.", 1, 9, [(1, 2, 1)])]))
+    assert not np.array_equal(twin[0], plain[0])
+    twice = linked.exact(asked, forest(schema, [("a", 0, 5, below), ("b", 1, 6, below), ("b ", 0, 9, [])]))
+    assert twice[0].sum() == plain[0].sum(), "two rows of one key are one root: one of them is kept"
+
+
+THREE = {
+    "tables": {
+        "r": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
+        "c": {"columns": {"id": {"type": "identifier"}, "cid": {"type": "identifier"},
+                          "y": {"type": "boolean", "categories": ["0", "1"]}}},
+        "g": {"columns": {"cid": {"type": "identifier"}, "z": {"type": "boolean", "categories": ["0", "1"]}}},
+    },
+    "keys": [{"parent": "r", "child": "c", "columns": ["id"], "most_children": 2},
+             {"parent": "c", "child": "g", "columns": ["cid"], "most_children": 2}],
+}  # fmt: skip
+
+
+def deep(schema, x, children):
+    """One root with ``children``: (y, [z, ...])."""
+    lower = [(i, z) for i, (_, zs) in enumerate(children) for z in zs]
+    tables = {
+        "r": Opened(positions={"x": np.array([x])}, texts={"id": texts(["k"])}, num_rows=1),
+        "c": Opened(
+            positions={"y": np.array([y for y, _ in children], dtype=np.int64)},
+            texts={"id": texts(["k"] * len(children)), "cid": texts(range(len(children)))},
+            num_rows=len(children),
+        ),
+        "g": Opened(
+            positions={"z": np.array([z for _, z in lower], dtype=np.int64)},
+            texts={"cid": texts([i for i, _ in lower])},
+            num_rows=len(lower),
+        ),
+    }
+    draws = Given([0], list(range(len(children))), list(range(len(lower))))
+    return link(schema, tables, draws)
+
+
+def test_grandchildren_multiply_weights():
+    schema = related.parse(THREE)
+    zs = [below for many in range(3) for below in product(range(2), repeat=many)]
+    children = [(y, list(z)) for y in range(2) for z in zs]
+    cases = [(x, list(c)) for x in range(2) for many in range(3) for c in product(children, repeat=many)]
+    g, other = Bins.each(place("g", "z"), 2), Bins.each(place("g", "z", other=True), 2)
+    above = (Bins.each(place("c", "y"), 2), Bins.each(place("r", "x"), 2), Bins.each(place("r", number_of("c")), 3))
+    for view, tables, most in (("rows", [(g,), (g, *above)], 4), ("siblings", [(g, other)], 4)):
+        marginals = tuple(Marginal(bins=t, sigma=9.0) for t in tables)
+        asked = Linked(purpose="test", table="g", view=view, most=most, marginals=marginals)
+        parts = [linked.exact(asked, deep(schema, x, c)) for x, c in cases]
+        for table in range(len(tables)):
+            moves = np.array([p[table] for p in parts])
+            assert moves.sum(1).max() == linked.UNIT
+            assert isclose(sqrt((moves.astype(float) ** 2).sum(1).max()), linked.UNIT)
+
+
+def test_the_card_counts_every_table_at_its_own_noise():
+    near = Adjacency(relation=Relation.ADD_REMOVE, unit="p")
+    found = linked.events(question("rows"), near)
+    assert [(e.sensitivity, e.sigma, e.pitch) for e in found] == [(1.0, 5.0, 1.0)] * 4
+    with pytest.raises(ValueError, match="max_rows"):
+        linked.sensitivity(Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=2))

@@ -1,0 +1,164 @@
+"""Related tables from a folder to a release: keys that fit, one spend, one card; what is wrong is said before it."""
+
+import json
+from math import sqrt
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth.errors import InputError, UsageError
+from synth.privacy.ledger.ledger import Ledger
+
+KEY = {"type": "identifier"}
+SCHEMA = {
+    "dataset": "clinic",
+    "tables": {
+        "patients": {"columns": {"pid": KEY, "sex": {"type": "categorical", "categories": ["f", "m"]},
+                                 "born": {"type": "integer", "min": 1930, "max": 1999}}},
+        "stays": {"columns": {"sid": KEY, "patient": KEY, "ward": {"type": "categorical", "categories": list("abcd")},
+                              "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"}}},
+        "acts": {"columns": {"sid": KEY, "code": {"type": "categorical", "categories": list("xyz")}}},
+    },
+    "keys": [
+        {"parent": "patients", "child": "stays", "columns": ["patient"], "parent_columns": ["pid"], "most_children": 3,
+         "order": "day"},
+        {"parent": "stays", "child": "acts", "columns": ["sid"], "most_children": 2},
+    ],
+}  # fmt: skip
+
+
+def clinic(patients=400, seed=5):
+    """Women go to wards a and b, and what is done follows the ward; some have more stays than are kept."""
+    rng = np.random.default_rng(seed)
+    woman = rng.random(patients) < 0.5
+    many = rng.integers(0, 5, patients)
+    owner = np.repeat(np.arange(patients), many)
+    ward = rng.integers(0, 2, len(owner)) + 2 * ~woman[owner]
+    act = np.repeat(np.arange(len(owner)), rng.integers(0, 4, len(owner)))
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, len(owner)), unit="D")
+    return {
+        "patients": pd.DataFrame({"pid": [f"p{i}" for i in range(patients)], "sex": np.where(woman, "f", "m"),
+                                  "born": rng.integers(1930, 2000, patients).astype(str)}),
+        "stays": pd.DataFrame({"sid": np.arange(len(owner)).astype(str), "patient": [f"p{i}" for i in owner],
+                               "ward": np.array(list("abcd"))[ward], "day": days.strftime("%Y-%m-%d")}),
+        "acts": pd.DataFrame({"sid": act.astype(str), "code": np.array(list("xyz"))[(ward[act] % 3)]}),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The clinic as files, and its schema."""
+    place = tmp_path / "clinic"
+    place.mkdir()
+    tables = clinic()
+    tables["patients"].to_csv(place / "patients.csv", index=False)
+    tables["stays"].to_parquet(place / "stays.parquet", index=False)
+    tables["acts"].to_csv(place / "acts.csv.gz", index=False)
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    return place
+
+
+def arguments(folder, out, *more):
+    return ["run", folder, "--schema", folder.parent / "schema.json", "--epsilon", "8", "--out", out, *more]
+
+
+def read(out):
+    return {n: pd.read_csv(out / f"{n}.csv", dtype=str) for n in SCHEMA["tables"]}
+
+
+def holds(tables):
+    """Referential integrity, numbers of children within bounds, keys that stand once, events in order."""
+    patients, stays, acts = (tables[n] for n in ("patients", "stays", "acts"))
+    assert patients.pid.is_unique
+    assert stays.sid.is_unique
+    assert stays.patient.isin(patients.pid).all()
+    assert acts.sid.isin(stays.sid).all()
+    assert (stays.patient.value_counts() <= 3).all()  # a table may be empty: noise may hide few rows
+    assert (acts.sid.value_counts() <= 2).all()
+    assert all(days.is_monotonic_increasing for _, days in stays.groupby("patient").day)
+
+
+def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder, tmp_path):
+    out = tmp_path / "release"
+    code, said, told = command(*arguments(folder, out, "--json"))
+    assert code == 0, told
+    plain, tables = json.loads(said), read(out)
+    assert plain["num_rows"] == {n: len(t) for n, t in tables.items()}
+    holds(tables)
+    assert {n: list(t.columns) for n, t in tables.items()} == {
+        n: list(s["columns"]) for n, s in SCHEMA["tables"].items()
+    }
+    women = tables["stays"].merge(tables["patients"], left_on="patient", right_on="pid").query("sex == 'f'")
+    assert women.ward.isin(["a", "b"]).mean() > 0.8, "at epsilon 8 the ward follows the patient's sex"
+    spends = [e for e in Ledger().entries("clinic") if e.kind == "spend"]
+    assert [(e.epsilon, e.unit) for e in spends] == [(8.0, "patients")]
+    assert command("card", "check", out)[0] == 0
+    card = json.loads((out / "card.json").read_text())
+    assert card["unit_in_words"] == "one row of patients with everything below it in stays, acts"
+    assert [k["most_children"] for k in card["keys"]] == [3, 2]
+    more = tmp_path / "more"
+    code, _, told = command("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
+    assert code == 0, told
+    again = read(more)
+    holds(again)
+    assert again["patients"].sex.tolist() == ["f"] * 40
+    assert len([e for e in Ledger().entries("clinic") if e.kind == "spend"]) == 1, "drawing is free"
+
+
+def test_private_faults_leave_no_sign():
+    """Orphans, keys that stand twice or are no keys, unknown cells: the run ends as any other."""
+    tables = clinic(120)
+    tables["stays"].loc[::7, "patient"] = "nobody"
+    tables["stays"].loc[::11, "ward"] = "?"
+    tables["patients"].loc[5:9, "pid"] = "p1"
+    tables["acts"].loc[::5, "sid"] = None
+    found = synth.run(tables, schema=synth.parse_related(SCHEMA), epsilon=2.0, delta=1e-5)
+    assert set(found.frames) == set(SCHEMA["tables"])
+    holds(found.frames)
+    assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
+
+
+def test_a_replaced_root_costs_more_noise(tmp_path):
+    found = synth.run(clinic(60), schema=synth.parse_related(SCHEMA), epsilon=1.0, delta=1e-5, relation="replace_one",
+                      ledger=tmp_path / "ledger.sqlite", num_rows=30)  # fmt: skip
+    assert {m["sensitivity"] for m in found.card["mechanisms"]} == {sqrt(2)}
+    assert found.num_rows["patients"] == 30
+    assert found.card["epsilon_derived"] <= 1.0
+
+
+def test_what_is_wrong_in_public_is_said_before_the_spend(command, folder, tmp_path):
+    out = tmp_path / "release"
+    (folder / "acts.csv.gz").rename(tmp_path / "acts.csv.gz")
+    code, _, told = command(*arguments(folder, out))
+    assert (code, "no file for table acts" in told) == (3, True)
+    (tmp_path / "acts.csv.gz").rename(folder / "acts.csv.gz")
+    pd.read_csv(folder / "patients.csv").drop(columns="pid").to_csv(folder / "patients.csv", index=False)
+    code, _, told = command(*arguments(folder, out))
+    assert (code, "pid" in told) == (3, True)
+    for more in (["--unit", "pid"], ["--target", "sex"], ["--method", "aim"], ["--learn-share", "0.1"]):
+        code, _, told = command(*arguments(folder, out, *more))
+        assert code == 2, told
+    assert command("ledger", "policy", "clinic", "--max-epsilon", "3", "--new")[0] == 0
+    code, _, told = command(*arguments(folder, out))
+    assert (code, "remaining 3" in told) == (4, True)
+    assert [e for e in Ledger().entries() if e.kind == "spend"] == []
+    assert not out.exists()
+
+
+def test_one_table_and_several_are_not_mistaken_for_each_other(tmp_path):
+    tables, schema = clinic(40), synth.parse_related(SCHEMA)
+    with pytest.raises(UsageError, match="with their keys"):
+        synth.run(tables, schema=schema.tables["patients"], epsilon=1.0, delta=1e-5)
+    with pytest.raises(UsageError, match="frames and paths by table"):
+        synth.run(tables["patients"], schema=schema, epsilon=1.0, delta=1e-5)
+    with pytest.raises(InputError, match="no folder"):
+        synth.run(tmp_path / "none", schema=schema, epsilon=1.0, delta=1e-5)
+    with pytest.raises(UsageError, match="--where ward"):
+        synth.sample_related(_stored(tables, tmp_path), tmp_path / "s", where={"ward": "a"})
+
+
+def _stored(tables, tmp_path):
+    synth.run(tables, schema=synth.parse_related(SCHEMA), epsilon=1.0, delta=1e-5, out=tmp_path / "r", num_rows=20)
+    return tmp_path / "r"

@@ -1,0 +1,97 @@
+"""A schema of related tables: one tree, one key a child, one line for each thing that is wrong."""
+
+import copy
+import json
+
+import pytest
+
+from synth.errors import InputError, UsageError
+from synth.schema import related
+from synth.sources.related_tables import places
+
+KEY = {"type": "identifier"}
+FLAG = {"type": "categorical", "categories": ["f", "m"]}
+PLAIN = {
+    "tables": {
+        "patients": {"columns": {"pid": KEY, "sex": FLAG}},
+        "stays": {"columns": {"sid": KEY, "patient": KEY, "days": {"type": "integer", "min": 0, "max": 9}}},
+        "acts": {"columns": {"sid": KEY, "code": FLAG}},
+    },
+    "keys": [
+        {"parent": "patients", "child": "stays", "columns": ["patient"], "parent_columns": ["pid"], "most_children": 5,
+         "order": "days"},
+        {"parent": "stays", "child": "acts", "columns": ["sid"], "most_children": 3},
+    ],
+}  # fmt: skip
+
+
+def changed(**at):
+    """The schema with parts replaced, each named by its path with __ between steps."""
+    plain = copy.deepcopy(PLAIN)
+    for path, value in at.items():
+        *way, last = (int(p) if p.isdigit() else p for p in path.split("__"))
+        place = plain
+        for step in way:
+            place = place[step]
+        place[last] = value
+    return plain
+
+
+def test_a_tree_is_read_and_written():
+    found = related.parse(PLAIN)
+    assert (found.root, found.downwards) == ("patients", ("patients", "stays", "acts"))
+    assert found.most_rows("acts") == 15
+    assert found.key_columns("stays") == ["sid", "patient"]
+    assert list(found.learnt("patients").columns) == ["sex", "number of stays"]
+    assert related.parse(json.loads(found.to_json())) == found
+
+
+WRONG = {
+    "unknown parent": ({"keys__0__parent": "people"}, "'people' is not among the tables"),
+    "unknown column": ({"keys__0__columns": ["nobody"]}, "'nobody' is not among the columns of stays"),
+    "of another kind": ({"keys__1__columns": ["code"]}, "acts.code is of type categorical"),
+    "circle": ({"keys__0__parent": "acts", "keys__0__parent_columns": ["sid"]}, "circle"),
+    "two parents": (
+        {"keys": [*PLAIN["keys"], {"parent": "patients", "child": "acts", "columns": ["sid"], "parent_columns": ["pid"],
+                                   "most_children": 2}]},
+        "acts has several parents",
+    ),
+    "two roots": ({"keys": PLAIN["keys"][:1]}, "patients, acts have no parent"),
+    "bound below one": ({"keys__0__most_children": 0}, "greater than or equal to 1"),
+    "bound out of reach": ({"keys__0__most_children": 51}, "less than or equal to 50"),
+    "order of nothing": ({"keys__0__order": "when"}, "order 'when' is not among the columns"),
+    "order by the key": ({"keys__0__order": "patient"}, "order stays.patient"),
+    "a table's unit": ({"tables__stays__unit": "patient", "tables__stays__max_rows": 3}, "leave out unit"),
+    "keys of other lengths": ({"keys__0__columns": ["patient", "sid"]}, "2 columns of stays and 1 of patients"),
+    "a name that is a path": ({"tables": {**PLAIN["tables"], "../x": PLAIN["tables"]["acts"]}}, "letters, digits"),
+    "more facts": ({"keys__0__share": 1}, "is no fact of related tables"),
+    "one table": ({"tables": {"patients": PLAIN["tables"]["patients"]}, "keys": []}, "two or more"),
+    "its own parent": ({"keys__1__parent": "acts"}, "its own parent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", list(WRONG))
+def test_what_is_wrong_is_one_line(wrong):
+    parts, told = WRONG[wrong]
+    with pytest.raises(InputError) as error:
+        related.parse(changed(**parts))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_has_one_file_for_each_table(tmp_path):
+    schema = related.parse(PLAIN)
+    for name in ("patients.csv", "stays.parquet", "acts.csv"):
+        (tmp_path / name).write_bytes(b"")
+    assert {n: p.path.name for n, p in places(tmp_path, schema).items()} == {
+        "patients": "patients.csv", "stays": "stays.parquet", "acts": "acts.csv"
+    }  # fmt: skip
+    (tmp_path / "acts.xlsx").write_bytes(b"")
+    with pytest.raises(InputError, match=r"acts is there as acts\.csv and as acts\.xlsx"):
+        places(tmp_path, schema)
+    (tmp_path / "acts.csv").unlink()
+    (tmp_path / "acts.xlsx").unlink()
+    with pytest.raises(InputError, match="no file for table acts"):
+        places(tmp_path, schema)
+    with pytest.raises(UsageError, match="table stays of the schema is not given"):
+        places({"patients": tmp_path / "patients.csv"}, schema)
