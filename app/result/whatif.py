@@ -55,6 +55,6 @@ def fitting(card: dict[str, Any], about: list[dict[str, Any]]) -> list[str]:
     family = next((f for f in FAMILIES if now in f), {now})
     others = [
         m["name"] for m in about
-        if m["name"] in family - {now} and card["relation"] in m["relations"] and held <= set(m["reads"])
+        if m["name"] in family - {now} and card["relation"] in m["relations"] and held <= {*m["reads"], "search"}
     ]  # fmt: skip
     return [now, *others]

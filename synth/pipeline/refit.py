@@ -18,7 +18,7 @@ from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.result import Result
 from synth.pipeline.schema_approval import with_target
 from synth.privacy.relation import relation_named
-from synth.questions import Release
+from synth.questions import Release, SearchRelease
 from synth.release import dialect_copy, folder
 
 
@@ -53,10 +53,11 @@ def refit(
         stored = folder.load_release(release)
         dialect_copy.check(stored.setting.schema, dialect if out is not None else "plain")
         generator = _generator(stored, method, options)
+        read = _read(generator, stored.releases)
         setting = replace(stored.setting, schema=with_target(stored.setting.schema, target))
         device, started = resolve_device(device), time.perf_counter()
         made = fit_and_sample(
-            generator, stored.releases, setting, reporter, device=device, seed=seed, num_rows=num_rows, held=out is None
+            generator, read, setting, reporter, device=device, seed=seed, num_rows=num_rows, held=out is None
         )
         seconds = time.perf_counter() - started
         about = _card(stored.card, generator, setting, made)
@@ -83,12 +84,10 @@ def refit(
 
 
 def _generator(stored: folder.StoredRelease, method: str | None, options: Mapping[str, Any] | None) -> Generator:
-    """The method asked for, by default the release's with its options. Errors: UsageError where it reads no such."""
+    """The method asked for, by default the release's with its options. Errors: UsageError."""
     kept = stored.options if method in (None, stored.method) else {}
     relation = relation_named(str(stored.card["relation"]))
-    generator = generator_named(method or stored.method, relation, {**kept, **(options or {})})
-    _check_reads(generator, stored.releases)
-    return generator
+    return generator_named(method or stored.method, relation, {**kept, **(options or {})})
 
 
 def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, made: Made) -> dict[str, Any]:
@@ -104,12 +103,17 @@ def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, mad
     }
 
 
-def _check_reads(generator: Generator, releases: Sequence[Release]) -> None:
-    """Errors: UsageError when the generator cannot be fitted to such a release."""
-    foreign = kinds_of(type(r) for r in releases if not isinstance(r, generator.reads))
+def _read(generator: Generator, releases: Sequence[Release]) -> list[Release]:
+    """What the generator is fitted to. A search only says which tables were counted: who does not read it leaves it.
+
+    Errors: UsageError when the generator cannot be fitted to such a release.
+    """
+    found = [r for r in releases if not isinstance(r, SearchRelease) or isinstance(r, generator.reads)]
+    foreign = kinds_of(type(r) for r in found if not isinstance(r, generator.reads))
     if foreign:
-        fitting = [n for n, g in GENERATORS.items() if all(isinstance(r, g.reads) for r in releases)]
+        fitting = [n for n, g in GENERATORS.items() if all(isinstance(r, (*g.reads, SearchRelease)) for r in releases)]
         raise UsageError(
             f"--from-release: method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
             f"choose one of {', '.join(fitting)}"
         )
+    return found
