@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
+.PHONY: test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
 
 setup: .venv/ready
 
@@ -18,6 +18,13 @@ run: setup  ## the application, with the sample table ready
 
 test: setup  ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+QUICK := tests/test_architecture.py tests/laws tests/conformance/test_generators.py tests/unit/privacy tests/unit/pipeline
+test-quick: setup  ## the laws, every method on a tiny table, the door, the ledger; no browser
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not long' $(QUICK)
+
+test-slowest: setup  ## the suite, and the twenty tests that take longest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
 
 test-slow: setup  ## heavy statistics
 	$(BIN)/python -m pytest -m slow

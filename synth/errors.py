@@ -43,6 +43,13 @@ class InputError(SynthError):
     exit_code = 3
 
 
+class EmptyTableError(InputError):
+    """The table has columns and not one row. Of a table below others that is nobody's business, and no error there.
+
+    Privacy: public only: of a table alone, or of the root of several.
+    """
+
+
 class LedgerLostError(InputError):
     """The ledger, or its mark, was removed, replaced, cut short, damaged or put back from an older copy.
 

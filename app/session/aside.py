@@ -30,6 +30,7 @@ class Aside:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
+        self._told: dict[str, str] = {}
 
     def ask(self, task: str, *arguments: Any, seconds: float, keep: bool = True, **named: Any) -> Any:
         """The answer of a task of ``TASKS``. ``keep``: whether the process stays for the next.
@@ -69,7 +70,11 @@ class Aside:
             self._lock.release()
 
     def _started(self) -> subprocess.Popen[bytes]:
+        told = {k: v for k, v in os.environ.items() if k.startswith("SYNTH_")}
+        if told != self._told:  # it looks into the home and the ledger that it was started with
+            self._stop()
         if self._child is None or self._child.poll() is not None:
+            self._told = told
             path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
             env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
             self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside"], stdin=subprocess.PIPE,

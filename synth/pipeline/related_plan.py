@@ -28,7 +28,7 @@ from synth.schema.enforcement import Rules
 from synth.schema.related import Related, number_of
 from synth.schema.related import parse as parse_related
 from synth.schema.table import Schema
-from synth.sources.related_tables import places, text_columns
+from synth.sources.related_tables import allowed_empty, places, text_columns
 from synth.sources.rows.forest import Branch, Forest
 from synth.sources.table_source import Place
 
@@ -111,11 +111,13 @@ def prepare(
     plan.check()
     if plan.book.policy(plan.dataset) is None:
         note(NO_POLICY.format(plan.dataset, f"cap it with {cap_command(plan.dataset)}"))
-    for table in plan.rows.values():
-        table.check_form()
+    for name, table in plan.rows.items():
+        with allowed_empty(plan.schema, name):
+            table.check_form()
     if not request.separate:
-        for table in plan.rows.values():
-            same_rows.check(table, plan.book, dataset=plan.dataset, may_spend=may_spend)
+        for name, table in plan.rows.items():
+            with allowed_empty(plan.schema, name):
+                same_rows.check(table, plan.book, dataset=plan.dataset, may_spend=may_spend)
     give_back()
     return plan
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import RootModel, field_validator, model_validator
 
-from synth.errors import InputError, UsageError
+from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema import names, regular_files, toml_files
 from synth.schema.dialect import Dialect
 from synth.sources.engines.engine import Engine
@@ -163,7 +163,7 @@ def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
             kept, step = [whole.take(np.arange(0, size, 2))], 2 * step
             size = kept[0].num_rows
     if size == 0:
-        raise InputError("the table has columns and no rows; at least one row is needed")
+        raise EmptyTableError("the table has columns and no rows; at least one row is needed")
     return pa.concat_tables(kept), step
 
 

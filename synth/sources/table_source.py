@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.errors import InputError
+from synth.errors import EmptyTableError, InputError
 from synth.schema.codec import Draws, Encoded
 from synth.schema.table import Schema
 from synth.sources.engines import duckdb
@@ -162,7 +162,7 @@ class ParquetPlace(FilePlace):
                 continue
             files.check_form(path, columns=columns)
         if self.num_rows == 0:
-            raise InputError(f"{self.path}: it has columns and no rows; at least one row is needed")
+            raise EmptyTableError(f"{self.path}: it has columns and no rows; at least one row is needed")
         assert types is not None
 
     def types(self, columns: Sequence[str]) -> pa.Schema:

@@ -19,7 +19,8 @@ def answered(scale):
     return np.bincount([selection.answer(question, ROWS, noise).index for _ in range(DRAWS)], minlength=4)
 
 
-@pytest.mark.parametrize("factor", [0.9, 1.0, 1.1])
+# The noncentrality at 0.8 and 1.25 is above 250, the bound 31: missed less than once in 10^9 runs.
+@pytest.mark.parametrize("factor", [0.8, 1.0, 1.25])
 def test_odds_are_exponential_in_the_score_at_the_stated_scale_only(factor):
     law = np.exp(-np.array([0, 6, 3, 3]) / 3.0)
     p = stats.chisquare(answered(3.0 * factor), DRAWS * law / law.sum()).pvalue

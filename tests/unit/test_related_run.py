@@ -5,11 +5,13 @@ from math import sqrt
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.ledger.ledger import Ledger
+from synth.sources.formats import files
 
 KEY = {"type": "identifier"}
 SCHEMA = {
@@ -116,6 +118,20 @@ def test_private_faults_leave_no_sign():
     tables["acts"].loc[::5, "sid"] = None
     found = synth.run(tables, schema=synth.parse_related(SCHEMA), epsilon=2.0, delta=1e-5)
     assert set(found.frames) == set(SCHEMA["tables"])
+    holds(found.frames)
+    assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
+
+
+@pytest.mark.parametrize("ending", ["frame", ".csv", ".csv.gz", ".parquet", ".xlsx"])
+def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
+    """Whether there is any row there can hang on a single patient."""
+    tables = clinic(60)
+    tables["acts"] = tables["acts"].iloc[:0]
+    if ending != "frame":
+        for name, table in tables.items():
+            files.write(tmp_path / f"{name}{ending}", {n: pa.array(table[n], pa.string()) for n in table})
+    found = synth.run(tables if ending == "frame" else tmp_path, schema=synth.parse_related(SCHEMA), epsilon=2.0,
+                      delta=1e-5, num_rows=30)  # fmt: skip
     holds(found.frames)
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 

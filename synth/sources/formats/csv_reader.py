@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from synth.errors import InputError
+from synth.errors import EmptyTableError, InputError
 from synth.schema import csv_injection
 from synth.schema.dialect import DELIMITERS, ENCODINGS, Dialect
 from synth.sources.formats.csv_records import BLOCK, LONGEST_ROW, LOST, PLAIN, STATED, Bytes, blocks, repaired
@@ -89,7 +89,7 @@ def check(path: Path, dialect: Dialect | None = None) -> None:
     """One pass over all rows; keeps none. Errors: InputError for every fault of form."""
     found = header(path, dialect)
     if not sum(table.num_rows for table in _tables(path, found, found.names, pa.string(), dialect)):
-        raise InputError(f"{path}: it has a header and no rows; at least one row is needed")
+        raise EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
 
 
 def read(path: Path, wanted: list[str], dialect: Dialect | None = None) -> pa.Table:

@@ -18,7 +18,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from synth.errors import InputError
+from synth.errors import EmptyTableError, InputError
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.text_table import check_names
@@ -48,7 +48,7 @@ def check(path: Path) -> None:
     """One pass over all rows; keeps none. Errors: InputError for every fault of form."""
     with _opened(path) as (_, rows):
         if not sum(1 for _ in rows):
-            raise InputError(f"{path}: it has a header and no rows; at least one row is needed")
+            raise EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
 
 
 def read(path: Path, wanted: list[str], reading: Reading = PLAIN) -> pa.Table:

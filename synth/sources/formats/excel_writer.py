@@ -1,6 +1,7 @@
 """Tables written as Excel workbooks: one sheet, numbers and dates as such, text as text and never a formula.
 
-The file's form is XlsxWriter's, row by row, so that memory does not grow with the rows.
+The file's form is XlsxWriter's, row by row; the table itself, and what XlsxWriter keeps of it, grow with the
+rows.
 """
 
 from collections.abc import Callable, Iterator

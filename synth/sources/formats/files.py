@@ -14,7 +14,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.errors import InputError
+from synth.errors import EmptyTableError, InputError
 from synth.schema.dialect import Dialect
 from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_reader, excel_writer
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -160,7 +160,7 @@ def wanted(path: Path, columns: Iterable[str] | None, dialect: Dialect | None = 
 
 
 def _no_rows(path: Path) -> InputError:
-    return InputError(f"{path}: it has a header and no rows; at least one row is needed")
+    return EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
 
 
 def _parquet(path: Path) -> pq.ParquetFile:

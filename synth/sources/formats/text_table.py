@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from synth.errors import InputError, UsageError
+from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema.dialect import Dialect
 from synth.schema.table import canonical
 from synth.sources.formats import scalars
@@ -152,7 +152,7 @@ def from_frame(frame: pd.DataFrame) -> Table:
             raise InputError(f"data frame: column name {name!r} is not text; rename it, df.columns.astype(str)")
     check_names(names, thing="data frame")
     if len(frame) == 0:
-        raise InputError("data frame: it has no rows; pass at least one")
+        raise EmptyTableError("data frame: it has no rows; pass at least one")
     columns = {n: _arrow(frame.iloc[:, i], name=n) for i, n in enumerate(names)}
     return Table(columns, num_rows=len(frame))
 
