@@ -51,7 +51,6 @@ def prepare(
     """
     folder.check_out(Path(request.out) if request.out is not None else None)
     plan = planned(request, schema, rows=rows, note=note)
-    _check_writing(plan)
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
     if plan.book.policy(plan.dataset) is None:
@@ -75,6 +74,7 @@ def planned(request: RunRequest, schema: Schema, *, rows: Source | None = None, 
     near = adjacency(schema, relation)
     check_learnt(schema, near)
     _check_method(questions, schema, near, share)
+    _check_writing(request, schema)
     book = Ledger(request.ledger)
     return RunPlan(
         request=request,
@@ -129,9 +129,8 @@ def _check_method(questions: Questions, schema: Schema, near: Adjacency, share: 
         check_schema(questions, schema)
 
 
-def _check_writing(plan: RunPlan) -> None:
+def _check_writing(request: RunRequest, schema: Schema) -> None:
     """What cannot be written as it is wished. Errors: UsageError."""
-    out = plan.request.out
-    dialect_copy.check(plan.schema, plan.request.dialect if out is not None else "plain")
-    if out is not None:
-        folder.check_room(Path(out), plan.schema, plan.request.num_rows)
+    dialect_copy.check(schema, request.dialect if request.out is not None else "plain")
+    if request.out is not None:
+        folder.check_room(Path(request.out), schema, request.num_rows)
