@@ -66,6 +66,7 @@ def test_every_schema_column_in_order_and_every_value_inside(name, relation):
 
 
 @pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.long
 def test_the_methods_of_others_run_and_spend_what_was_asked(name):
     result = made(name, num_rows=200)
     assert list(result.frame.columns) == list(SMALL["columns"])

@@ -221,6 +221,7 @@ def test_a_parquet_file_whose_statistics_hide_nan_is_read_as_the_codec_does(tmp_
 
 
 @pytest.mark.xdist_group("spark")
+@pytest.mark.long
 def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     """One table of many rows, drawn from the same cells: a query costs Spark too much for hundreds of tables."""
     engine, rng = spark(), np.random.default_rng(0)

@@ -172,6 +172,7 @@ def elsewhere(kind, frame, folder):
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "parquet", "frame", "duckdb", "postgres", "spark"])
+@pytest.mark.long
 def test_formats_hold_for_texts_in_other_sources(tmp_path, kind):
     plain_texts, told = [r[3] for r in ROWS], [day(r[3], "dd.mm.yyyy HH:MM") for r in ROWS]
     facts = parse({"columns": {"am": {**COLUMNS["am"], "format": "dd.mm.yyyy HH:MM"},

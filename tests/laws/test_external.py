@@ -40,6 +40,7 @@ def released():
 
 
 @pytest.mark.parametrize("algorithm", ["mst", "aim"])
+@pytest.mark.long
 def test_the_release_is_noisy_tables_of_the_pairs_that_depend(released, algorithm):
     release = released[algorithm]
     assert {(0,), (1,), (2,)} <= set(release.cliques)

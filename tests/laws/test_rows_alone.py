@@ -140,6 +140,7 @@ def crowd(beside: list[str], name: str) -> tuple[pa.Table, pa.Table, Schema]:
 
 
 @pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.long
 def test_rows_are_read_alone_in_a_crowd(source, tmp_path):
     """A hundred thousand texts that nobody else has, 5 MB and NUL, all in one column."""
     for name in "xt":
@@ -182,6 +183,7 @@ def test_rows_of_a_workbook_are_read_alone(hostile, tmp_path):
     check(in_workbook(tmp_path), rows, beside, pa.concat_tables([rows, beside]))
 
 
+@pytest.mark.long
 def test_rows_of_a_workbook_are_read_alone_in_a_crowd(tmp_path):
     rows, beside, schema = crowd([*CROWD, LONG, *NUL], "t")
     check(in_workbook(tmp_path), rows, beside, pa.concat_tables([rows, beside]), schema)
@@ -321,6 +323,7 @@ ENGINES = {
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.long
 def test_rows_of_duckdb_and_of_spark_are_read_alone(engine, tmp_path):
     rows, beside = typed("us")
     beside = beside.slice(1)  # what neither engine can hold is -2**63 microseconds
@@ -332,6 +335,7 @@ def test_rows_of_duckdb_and_of_spark_are_read_alone(engine, tmp_path):
 
 @pytest.mark.parametrize("name", ["x", "t"])
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.long
 def test_texts_of_an_engine_are_read_alone_in_a_crowd(engine, name, tmp_path):
     """Categories are counted in the engine, numbers in text are fetched."""
     rows, beside, schema = crowd([*CROWD, LONG, *NUL], name)
@@ -342,6 +346,7 @@ def test_texts_of_an_engine_are_read_alone_in_a_crowd(engine, name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x", "t"])
+@pytest.mark.long
 def test_texts_of_postgres_are_read_alone_in_a_crowd(cluster, name):
     """NUL is left out: PostgreSQL keeps no such text."""
 

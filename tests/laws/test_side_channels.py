@@ -110,6 +110,7 @@ def runs(tmp_path_factory):
 
 
 @pytest.mark.parametrize("neighbour", ["less", "odd", "hostile"])
+@pytest.mark.long
 def test_a_run_shows_no_difference_between_neighbours(runs, neighbour):
     assert runs["base"]["code"] == 0, runs["base"]["err"]
     assert public(runs[neighbour]) == public(runs["base"])
@@ -125,6 +126,7 @@ def test_the_comparison_sees_enough(runs):
     assert next(mode for name, mode in told["names"].items() if name.endswith("steward.json")) == "0o100600"
 
 
+@pytest.mark.long
 def test_a_difference_in_a_message_or_a_name_would_be_seen(runs, tmp_path):
     other = ran(tmp_path / "x", tables()["base"], *RUN[:-1], "41", "--method", "independent")
     assert public(other) != public(runs["base"])
@@ -139,6 +141,7 @@ def test_other_methods_show_no_difference_either(method, tmp_path):
         assert public(one) == public(found[0])
 
 
+@pytest.mark.long
 def test_learning_a_schema_shows_no_difference_but_the_learnt_facts(tmp_path):
     arguments = (
         "schema",

@@ -106,6 +106,7 @@ SLOW = pytest.param("spark", marks=pytest.mark.slow)  # half a minute
 
 
 @pytest.mark.parametrize("kind", [k if k != "spark" else SLOW for k in ODD])
+@pytest.mark.long
 def test_a_run_shows_the_same_of_neighbours(kind, tmp_path, request):
     told = []
     for i, odd in enumerate([None, *ODD[kind]]):
@@ -140,6 +141,7 @@ def learnt(kind: str, odd: dict | None, place: Path, request, command, monkeypat
 
 
 @pytest.mark.parametrize("kind", [k if k != "spark" else SLOW for k in ODD])
+@pytest.mark.long
 def test_learning_shows_the_same_of_neighbours(kind, tmp_path, request, command, monkeypatch):
     told = []
     for i, odd in enumerate([None, *ODD[kind]]):
