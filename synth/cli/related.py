@@ -16,7 +16,7 @@ def described(path: str | Path, *, complete: bool) -> "Schema | Related":
     from synth.schema import related
     from synth.schema import table as schemas
 
-    if Path(path).is_file() and related.is_related(related.read(path)):
+    if Path(path).is_file() and related.is_related(schemas.read(path)):
         return related.load(path)
     return schemas.load(path, complete=complete)
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError
-from synth.schema import regular_files
 from synth.schema.column import Column, repeated
-from synth.schema.table import Schema
+from synth.schema.table import Schema, read
 from synth.schema.table import parse as parse_table
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a table: it becomes a file's name, and part of a column's
@@ -152,16 +151,6 @@ def parse(plain: object, *, name: str = "schema") -> Related:
     for problem in problems(found):
         raise InputError(f"{name}: {problem}")
     return found
-
-
-def read(path: str | Path) -> object:
-    """The JSON data of a schema file, of one table or several. Errors: InputError."""
-    try:
-        return json.loads(regular_files.text(path, encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"schema {path}: {error.strerror or 'cannot be read'}") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"schema {path}: not a schema (not JSON in UTF-8)") from None
 
 
 def load(path: str | Path) -> Related:

@@ -8,7 +8,7 @@ missing code one in ``range(column.size, column.cells)``.
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -153,15 +153,21 @@ def load(path: str | Path, *, complete: bool = True) -> Schema:
 
     Privacy: public only.
     """
+    return parse(read(path), name=f"schema {path}", complete=complete)
+
+
+def read(path: str | Path) -> Any:
+    """The JSON data of a schema's file. Errors: InputError when missing or not JSON, saying where.
+
+    Privacy: public only.
+    """
     try:
-        text = regular_files.text(path, encoding="utf-8-sig")
+        return json.loads(regular_files.text(path, encoding="utf-8-sig"), object_pairs_hook=_no_twins)
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise InputError(f"schema {path}: {reason}; draft one with `synth schema init`") from None
     except UnicodeDecodeError:
         raise InputError(f"schema {path}: not UTF-8 text; save it as UTF-8 JSON") from None
-    try:
-        return parse(json.loads(text, object_pairs_hook=_no_twins), name=f"schema {path}", complete=complete)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"schema {path}: not JSON ({error.msg}, {where})") from None

@@ -17,6 +17,7 @@ from synth.errors import UsageError
 from synth.privacy.accounting import composition, pure, renyi
 from synth.privacy.accounting.events import (
     KINDS,
+    BoundedRangeDpEvent,
     Event,
     ExponentialMechanismDpEvent,
     GaussianDpEvent,
@@ -38,6 +39,7 @@ EVENTS = {
                         rows_split_across_groups=True),
     "r": SlicesDpEvent(name="r", sensitivity=1.0, sigma=5.0, dim=9, num_slices=4, directions="rotation", count=2),
     "sr": SlicesDpEvent(name="sr", sigma=3.0, num_slices=4, rate=0.3, **SLICED),
+    "c": BoundedRangeDpEvent(name="c", sensitivity=1.3, sigma=40.0, count=8),
     "z": ZCDpEvent(name="z", sensitivity=1.0, sigma=6.0),
     "e": ExponentialMechanismDpEvent(name="e", sensitivity=0.1, sigma=1.0, count=4),
     "p": PoissonSampledDpEvent(name="p", sensitivity=1.0, sigma=2.0, rate=0.05, count=20, pitch=0.01),
