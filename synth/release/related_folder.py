@@ -85,6 +85,8 @@ def is_related(path: str | Path) -> bool:
     """Whether a model file, or the folder that holds model.json, is of related tables; no file is refused here."""
     place = Path(path)
     place = place / "model.json" if place.is_dir() else place
+    if not place.is_file():  # opening a pipe would wait for ever
+        return False
     try:
         with place.open("rb") as file:
             return f'"facsimile-{KIND}/1"'.encode() in file.read(4096)
