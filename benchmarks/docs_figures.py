@@ -17,6 +17,7 @@ from typing import Any
 import docs_figures_audit as audit
 import docs_figures_options as options
 import docs_figures_speed as speed
+import high_order
 from markdown_tables import figure, means, scores, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -157,6 +158,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
+    "parities": lambda: high_order.markdown(kept("high_order")),
     "published": published,
     "relations": relations,
     "steps": steps,
