@@ -5,6 +5,7 @@ the ledger, the mechanisms with their noise, the fit, the draw, the files. Nothi
 """
 
 import contextlib
+import gc
 import io
 import json
 import shutil
@@ -60,6 +61,8 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Show
     kept = {p.name for p in place.iterdir()}
     out, err = io.StringIO(), io.StringIO()
     notes: list[str] = []
+    if source is not None:
+        gc.collect()  # an earlier journey's connection must not be this one's warning
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         code, message = _run(table, source, ticket, place, notes)
