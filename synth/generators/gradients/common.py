@@ -1,13 +1,15 @@
 """What the trained methods share: one-ways with a fixed share of the budget, public groups, a network as the model."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Setting
@@ -17,7 +19,13 @@ from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import SAFE
 from synth.generators.mlp import Network, components, generator
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Release
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 REST = "rows"  # purpose of the count that takes what trees leave of their share
 LEAST_LEFT = 1e-12

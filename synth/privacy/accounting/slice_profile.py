@@ -12,10 +12,13 @@ from functools import cached_property, lru_cache
 from math import asin, inf, isfinite, log1p, pi, sqrt
 
 import numpy as np
-from scipy import special, stats
 
+from synth.lazy import Lazy
 from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY
 from synth.questions.slices import DIRECTION_BITS
+
+special = Lazy("scipy.special")
+stats = Lazy("scipy.stats")
 
 NODES = 400  # Gauss-Legendre nodes; the integrand is smooth
 TAIL = 1e-30  # probability left out at either end of the law of r, and added to delta
