@@ -127,9 +127,9 @@ def told(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
     noise = noise or SystemNoise()
     found = mechanisms()
     if isinstance(question, Path):  # its values are a fixed map of the whitened ones, which alone carry the rows
-        door = Functional()
-        door.answer(question, table, noise)
-        return [(door._paths[question.key].noisy, question.grain)]
+        session = Functional()
+        session.answer(question, table, noise)
+        return [(session._paths[question.key].noisy, question.grain)]
     if isinstance(question, Linked):
         linked = found[Linked].answer(question, forest(table), noise)
         return [(v, grain(m.sigma)) for m, v in zip(question.marginals, linked.values, strict=True)]

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from synth.generators.marginals.denoise import nearest
-from synth.generators.product_mixture.logit_head import BASE, LEAST, Head
+from synth.generators.product_mixture.logit_head import BASE, LEAST_PROBABILITY, Head
 
 PRIOR = 0.04  # strength of the pull to that start, against the rows' own entropy
 ITERATIONS = 25
@@ -61,7 +61,7 @@ def fit(
     )
     mass = np.bincount(places.ravel(), minlength=starts[-1]) / rows
     cell = _cells(tables)  # (bins of all tables, C): which of the pulls
-    prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST))).T.copy()
+    prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST_PROBABILITY))).T.copy()
     goal = np.concatenate(
         [_goal(t, mass[at : at + len(t.values)], prior) for t, at in zip(tables, starts[:-1], strict=True)]
     )

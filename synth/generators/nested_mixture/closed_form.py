@@ -14,7 +14,7 @@ import torch
 from synth.generators.nested_mixture.known import Known
 from synth.schema.related import Key, Related, number_of
 
-LEAST = 1e-12
+LEAST_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ def across(
     whole = gathered.reshape(len(high.weights), -1, low.probs.shape[1]).sum(1)
     plain = whole.T @ high.probs
     assert mid.by_number is not None
-    each = gathered / mid.weights.clamp_min(LEAST)[:, None]
+    each = gathered / mid.weights.clamp_min(LEAST_WEIGHT)[:, None]
     numbers = (mid.by_number @ each).T  # (G, most)
     where = columns[above].slices[number_of(branch)]
     none = torch.zeros_like(numbers[:, :1])
