@@ -53,7 +53,7 @@ class Spill(EncodedRows):
 
     def __repr__(self) -> str:
         """Columns only: a representation may land in a log."""
-        return f"Spool({len(self._kinds)} columns)"
+        return f"Spill({len(self._kinds)} columns)"
 
     def __iter__(self) -> Iterator[str]:
         """The columns' names."""
