@@ -148,7 +148,7 @@ def test_counts_and_slices_share_a_grant():
 
 
 def test_a_part_of_a_run_is_composed_with_the_other_parts():
-    with pytest.raises(BudgetError, match="other doors"):
+    with pytest.raises(BudgetError, match="other sessions"):
         Session(share=0.5).ask(1000.0)
     session = Session(share=0.5, mu_elsewhere=calibrate(1.0, 1e-5) * 0.5**0.5)
     with pytest.raises(BudgetError, match="above"):
