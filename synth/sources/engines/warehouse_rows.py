@@ -54,7 +54,7 @@ class WarehouseRows(EncodedRows):
         if self._known is None:
             marks = [f"SUM(CASE WHEN p{i} {m} THEN 1 ELSE 0 END)" for i in range(len(self)) for m in ("< -1", "= -1")]
             query = f"SELECT COUNT(*), {', '.join(marks)} FROM {self._marked(list(self))}"
-            told = [int(v or 0) for v in next(iter(self._place.source.rows(query)))[0]]
+            told = [int(v or 0) for v in next(iter(self._place.asked.rows(query)))[0]]
             self._rows = told[0]
             clamped, lost = dict(zip(self, told[1::2], strict=True)), dict(zip(self, told[2::2], strict=True))
             self._known = codec.Encoded(self, clamped, lost)
@@ -101,7 +101,7 @@ class WarehouseRows(EncodedRows):
         rows = f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
         query = f"SELECT k, COUNT(*) FROM (SELECT {flat} AS k FROM {rows}) AS keyed_rows GROUP BY k"
         joint = np.zeros(prod(shape), dtype=np.int64)
-        for part in self._place.source.rows(query):
+        for part in self._place.asked.rows(query):
             keys, times = zip(*part, strict=True)
             joint[np.array(keys, dtype=np.int64)] = times
         return joint.reshape(shape)
