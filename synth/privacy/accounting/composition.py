@@ -37,27 +37,9 @@ from synth.privacy.accounting.renyi import calibrate_rho
 from synth.privacy.accounting.slice_profile import epsilon_at, slice_sigma
 from synth.privacy.accounting.subsampled_gaussian import sampled_sigma
 
-__all__ = [
-    "ACCOUNTANT",
-    "DELTA_SLACK",
-    "EPSILON_SLACK",
-    "SAFETY",
-    "Event",
-    "GaussianDpEvent",
-    "accountant",
-    "calibrate",
-    "calibrate_rho",
-    "check",
-    "derived_epsilon",
-    "epsilon_of",
-    "event",
-    "imprecision",
-    "sampled_sigma",
-    "sampler_cost",
-    "slack_taken",
-    "slice_sigma",
-    "total_mu",
-]  # fmt: skip
+__all__ = ["ACCOUNTANT", "DELTA_SLACK", "EPSILON_SLACK", "SAFETY", "Event", "GaussianDpEvent", "accountant",
+           "calibrate", "calibrate_rho", "check", "derived_epsilon", "epsilon_of", "event", "imprecision",
+           "sampled_sigma", "sampler_cost", "slack_taken", "slice_sigma", "total_mu"]  # fmt: skip
 
 ACCOUNTANT = "exact Gaussian profile (mu-GDP)"
 INTEGRATED = "exact Gaussian profile, averaged over the law of the random shift"
@@ -126,12 +108,9 @@ def _by_samples(events: list[Event], delta: float) -> float:
 
 def _by_profile(one: SlicesDpEvent, elsewhere: float, delta: float) -> float:
     """Slices of one law, with all Gaussian events, by the exact profile."""
-    net, split = delta * (1 - DELTA_SLACK), one.rows_split_across_groups
-    return with_float_slack(
-        epsilon_at(
-            net, one.shift, ratio=one.ratio, mu_elsewhere=elsewhere, rate=one.rate, rows_split_across_groups=split
-        )
-    )
+    split = {"rows_split_across_groups": one.rows_split_across_groups, "rate": one.rate}
+    net = delta * (1 - DELTA_SLACK)
+    return with_float_slack(epsilon_at(net, one.shift, ratio=one.ratio, mu_elsewhere=elsewhere, **split))
 
 
 def _by_slices(events: list[Event], delta: float) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import asin, inf, isfinite, log1p, pi, sqrt
+from typing import Any
 
 import numpy as np
 from scipy import special, stats
@@ -133,14 +134,9 @@ def _convex(epsilon: float, mu: np.ndarray) -> np.ndarray:
 
 
 def delta(
-    epsilon: float,
-    shift: Shift,
-    *,
-    ratio: float,
-    mu_elsewhere: float = 0.0,
-    rate: float = 1.0,
+    epsilon: float, shift: Shift, *, ratio: float, mu_elsewhere: float = 0.0, rate: float = 1.0,
     rows_split_across_groups: bool = False,
-) -> float:
+) -> float:  # fmt: skip
     """The least delta at this epsilon of slices with ``ratio`` = sensitivity / sigma, rounded up.
 
     ``mu_elsewhere``: mu of Gaussian mechanisms that are asked as well: given U all is Gaussian, with mu**2 summed.
@@ -192,44 +188,23 @@ def profile(grid: np.ndarray, shift: Shift, *, ratio: float, rate: float = 1.0, 
     return np.minimum(found * (1 + ROUNDED) + 2 * TAIL, 1.0)
 
 
-def epsilon_at(
-    delta_: float,
-    shift: Shift,
-    *,
-    ratio: float,
-    mu_elsewhere: float = 0.0,
-    rate: float = 1.0,
-    rows_split_across_groups: bool = False,
-) -> float:
+def epsilon_at(delta_: float, shift: Shift, *, ratio: float, **composed: Any) -> float:
     """The least epsilon at this delta, rounded up; inf where there is none below 1e6. No reserves.
+
+    ``composed``: what else ``delta`` takes.
 
     Privacy: public only.
 
     >>> round(epsilon_at(1e-5, Shift(100, 100), ratio=1 / 1.1492), 1)  # what Theorem 1 asks for at 5.1
     3.9
     """
-
-    def above(epsilon: float) -> bool:
-        return (
-            delta(
-                epsilon,
-                shift,
-                ratio=ratio,
-                mu_elsewhere=mu_elsewhere,
-                rate=rate,
-                rows_split_across_groups=rows_split_across_groups,
-            )
-            > delta_
-        )
-
-    return _least(above, floor=0.0, ceiling=1e6)
+    return _least(lambda epsilon: delta(epsilon, shift, ratio=ratio, **composed) > delta_, floor=0.0, ceiling=1e6)
 
 
-def sigma_at(
-    epsilon: float, delta_: float, shift: Shift, *, sensitivity: float = 1.0, mu_elsewhere: float = 0.0,
-    rate: float = 1.0, rows_split_across_groups: bool = False,
-) -> float:  # fmt: skip
+def sigma_at(epsilon: float, delta_: float, shift: Shift, *, sensitivity: float = 1.0, **composed: Any) -> float:
     """The least sigma whose delta at ``epsilon`` is at most ``delta_``, rounded up; inf where none is. No reserves.
+
+    ``composed``: what else ``delta`` takes.
 
     Privacy: public only.
 
@@ -239,30 +214,18 @@ def sigma_at(
 
     def above(sigma: float) -> bool:
         ratio = sensitivity / sigma if sigma > 0 else inf
-        if not isfinite(ratio):
-            return True
-        return (
-            delta(
-                epsilon,
-                shift,
-                ratio=ratio,
-                mu_elsewhere=mu_elsewhere,
-                rate=rate,
-                rows_split_across_groups=rows_split_across_groups,
-            )
-            > delta_
-        )
+        return not isfinite(ratio) or delta(epsilon, shift, ratio=ratio, **composed) > delta_
 
     return _least(above, floor=0.0, ceiling=1e9 * sensitivity)
 
 
 def slice_sigma(
     *, epsilon: float, delta: float, sensitivity: float, dim: int, num_slices: int, directions: str = "gaussian",
-    rate: float = 1.0, mu_elsewhere: float = 0.0, rows_split_across_groups: bool = False,
+    **composed: Any,
 ) -> float:  # fmt: skip
     """The least noise of one question of slices that keeps (epsilon, delta), the sampler's reserves set aside.
 
-    ``mu_elsewhere``: mu of the Gaussian questions of the same run. Errors: ValueError where these alone take it all.
+    ``composed``: what else ``delta`` takes. Errors: ValueError where ``mu_elsewhere`` alone takes it all.
 
     Privacy: public only.
 
@@ -271,15 +234,7 @@ def slice_sigma(
     (3.85, 1.45)
     """
     target = epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY), delta * (1 - DELTA_SLACK)
-    shift = Shift(dim, num_slices, directions)
-    sigma = sigma_at(
-        *target,
-        shift,
-        sensitivity=sensitivity,
-        mu_elsewhere=mu_elsewhere,
-        rate=rate,
-        rows_split_across_groups=rows_split_across_groups,
-    )
+    sigma = sigma_at(*target, Shift(dim, num_slices, directions), sensitivity=sensitivity, **composed)
     if not isfinite(sigma):
         raise ValueError("no noise is enough: other questions take the whole budget")
     return sigma * (1 + SAFETY)
