@@ -60,7 +60,7 @@ def postgres() -> Iterator[Engine]:
                         "--locale=C", f"--pwfile={folder / 'pw'}"], **quiet)  # fmt: skip
         subprocess.run([*run, home / "pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start"], **quiet)
         try:
-            yield Engine(f"postgres://steward:{QUOTED}@127.0.0.1:{port}/postgres")
+            yield Engine(f"postgres://steward:{QUOTED}@127.0.0.1:{port}/postgres", writing=True)
         finally:
             subprocess.run([*run, home / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **quiet)
     finally:

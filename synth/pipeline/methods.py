@@ -47,11 +47,11 @@ def generator_named(method: str, relation: Relation, options: Mapping[str, Any] 
     return with_options(generator, options or {})
 
 
-def granted(epsilon: float, delta: float, near: Adjacency, *, learning: bool) -> Grant:
+def granted(epsilon: float, delta: float, adjacency: Adjacency, *, learning: bool) -> Grant:
     """The noise budget of a guarantee; where categories are to be learnt, part of delta goes to their thresholds."""
-    failure = min(0.1 * delta, 0.1 * epsilon * composition.EPSILON_RESERVE) if learning else 0.0
+    failure = min(0.1 * delta, 0.1 * epsilon * composition.EPSILON_SLACK) if learning else 0.0
     mu = composition.calibrate(epsilon, delta - failure)
-    return Grant(epsilon=epsilon, delta=delta, near=near, mu=mu, failure_delta=failure)
+    return Grant(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, failure_delta=failure)
 
 
 def check_schema(questions: Questions, schema: Schema) -> None:

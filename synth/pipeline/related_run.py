@@ -83,13 +83,13 @@ class RelatedRun(ChargedRun):
     schema: Related  # type: ignore[assignment]
 
     def measure(self) -> tuple[list[LinkedRelease], Setting]:  # type: ignore[override]
-        """All questions of the generator, asked and answered; the door is closed afterwards."""
-        door = self._session(1.0, self._rows, failures=False)
-        door.open()
-        told = setting(self.schema.learnt(self.schema.root), door.grant, public_rows=None)
+        """All questions of the generator, asked and answered; the session is closed afterwards."""
+        session = self._session(1.0, self._rows, failures=False)
+        session.open()
+        told = setting(self.schema.learnt(self.schema.root), session.grant, public_rows=None)
         self.reporter.stage("measure")
-        releases = self.plan.questions.measure(door.ask, self.schema, told, progress=self.reporter.progress)
-        door.close()
+        releases = self.plan.questions.measure(session.ask, self.schema, told, progress=self.reporter.progress)
+        session.close()
         return releases, told
 
     def card(self, *, num_rows: int) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class RelatedRun(ChargedRun):
             schema=Schema.model_construct(columns=columns),
             dataset=self.plan.request.dataset or self.schema.dataset,
             method=self.plan.questions.name,
-            near=self.plan.grant.near,
+            adjacency=self.plan.grant.adjacency,
             epsilon=self.plan.grant.epsilon,
             delta=self.plan.grant.delta,
             failure_delta=0.0,
@@ -186,7 +186,7 @@ def carry_out(
             texts = {n: drawn.whole(n) for n in plan.schema.tables} if request.out is None else {}
     return RelatedResult(
         method=plan.questions.name,
-        relation=str(plan.grant.near.relation),
+        relation=str(plan.grant.adjacency.relation),
         dataset=plan.dataset,
         epsilon_spent=request.epsilon,
         epsilon_derived=paid.epsilon_derived,

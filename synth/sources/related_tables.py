@@ -91,9 +91,9 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
                 held[name].append(Text(column.values, column.codes))
     place.feed(digest, names)
     opened = Opened(
-        positions=encoder.spool,
+        positions=encoder.spill,
         texts={n: _joined(parts) for n, parts in held.items()},
-        num_rows=encoder.spool.num_rows,
+        num_rows=encoder.spill.num_rows,
     )
     return Read(rows=opened, encoded=encoder.encoded, digest=digest.mark())
 

@@ -18,7 +18,7 @@ from synth.questions import (
     CountsRelease,
     EmbeddingRelease,
     ExternalRelease,
-    PathRelease,
+    FunctionalRelease,
     SearchRelease,
     SlicesRelease,
     StepRelease,
@@ -46,7 +46,7 @@ def ratio(release: Any, one: Positions, other: Positions) -> float:
             return _normal(release.values, means[0], means[1], release.question.sigma)
         case SlicesRelease():
             return _slices(release, one, other)
-        case PathRelease():
+        case FunctionalRelease():
             return _path(release, one, other)
         case StepRelease():
             return _step(release, one, other)
@@ -107,7 +107,7 @@ def _slices(release: SlicesRelease, one: Positions, other: Positions) -> float:
     return float(np.logaddexp.reduce(each) - np.log(len(sums)))
 
 
-def _path(release: PathRelease, one: Positions, other: Positions) -> float:
+def _path(release: FunctionalRelease, one: Positions, other: Positions) -> float:
     asked = release.question
     points, unique = np.unique(asked.points, axis=0, return_index=True)
     if asked.gradients:

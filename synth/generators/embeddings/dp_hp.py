@@ -21,7 +21,7 @@ from synth.questions import Bins, Block, CountsRelease, EmbeddingRelease, Tensor
 
 special = Lazy("scipy.special")
 
-LEAST = 1.5  # a bin of a category holds this many times the noise of the cells that it adds to a table
+BIN_NOISE = 1.5  # a bin of a category holds this many times the noise of the cells that it adds to a table
 NUMBER_BINS = 200.0  # a number has at most this many bins; the polynomials make it smooth
 POWER = 2 / 3
 
@@ -37,7 +37,7 @@ class DPHP(OneEmbedding):
     """
 
     name: str = "dp_hp"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "Hermite polynomial features, sum and product kernels, noised once"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
@@ -74,7 +74,7 @@ class DPHP(OneEmbedding):
         names = [n for n, h in found.items() if len(h.mass) > 1]
         tables = min(len(names) * (len(names) - 1) / 2, self.pairs) or 1.0
         noise = setting.sigma(left, signed=True) * sqrt(tables / (1 - self.sum_share))
-        made = embedding.balanced(total, found, setting, noise=noise, least=LEAST)
+        made = embedding.balanced(total, found, setting, noise=noise, least=BIN_NOISE)
         fine = embedding.columns(total, found, setting, least=total / NUMBER_BINS)
         groups = {n: fine.groups[n] if made.is_number(n) and n != setting.schema.target else g
                   for n, g in made.groups.items()}  # fmt: skip

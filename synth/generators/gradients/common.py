@@ -37,12 +37,12 @@ PUBLIC_SEED = 20180714  # initial weights and generated rows while training: any
 class Ground:
     """What is known before training: one-way releases, and columns in groups.
 
-    ``beside``: mu they took, exactly. ``alone``: one column took all of it.
+    ``mu``: mu they took, exactly. ``alone``: one column took all of it.
     """
 
     counts: tuple[CountsRelease, ...]
     columns: embedding.Columns
-    beside: float
+    mu: float
     alone: bool
 
     @cached_property
@@ -83,7 +83,7 @@ def begin(ask: Ask, setting: Setting, *, share: float, groups: int) -> Ground:
         counts.append(ask(Counts(purpose=REST, marginals=(Marginal(bins=(one,), sigma=setting.sigma(left)),))))
     total, found = estimate(counts, setting)
     columns = embedding.columns(total, found, setting, least=total / groups)
-    return Ground(counts=tuple(counts), columns=columns, beside=setting.mu * sqrt(goal), alone=alone)
+    return Ground(counts=tuple(counts), columns=columns, mu=setting.mu * sqrt(goal), alone=alone)
 
 
 def again(releases: Sequence[Release], setting: Setting, bins: Sequence[Bins]) -> embedding.Columns:

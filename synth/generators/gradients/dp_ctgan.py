@@ -45,7 +45,7 @@ class DPCtgan(Descending):
     """
 
     name: str = "dp_ctgan"
-    barrier: str = "B3"
+    barrier: str = "during training"
     summary: str = "generative adversarial network; the critic is trained by DP-SGD"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, DescentRelease)

@@ -41,7 +41,7 @@ class DPVae(Descending):
     """
 
     name: str = "dp_vae"
-    barrier: str = "B3"
+    barrier: str = "during training"
     summary: str = "variational autoencoder; encoder and decoder are trained by DP-SGD"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, DescentRelease)

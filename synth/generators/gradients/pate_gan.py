@@ -49,7 +49,7 @@ class PateGan(Trained):
     """
 
     name: str = "pate_gan"
-    barrier: str = "B3"
+    barrier: str = "during training"
     summary: str = "generative adversarial network; a student learns from noisy votes of teachers on separate rows"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, TaughtRelease)

@@ -105,7 +105,7 @@ class Descending(Trained):
         """The descent with what the one-ways leave of the budget."""
         assert setting.step_sigma is not None
         rate = whole_rate(self.rate)
-        noise = setting.step_sigma(rate=rate, steps=self.steps, beside=ground.beside)
+        noise = setting.step_sigma(rate=rate, steps=self.steps, mu_elsewhere=ground.mu)
         plan = Descent(purpose=self.purpose, network=self.network, bins=ground.bins, hidden=self.hidden,
                        latent=getattr(self, "latent", 0), clip=self.clip, sigma=noise * self.clip, rate=rate,
                        steps=self.steps)  # fmt: skip

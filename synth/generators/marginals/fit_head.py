@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from synth.generators.marginals.denoise import nearest
-from synth.generators.product_mixture.logit_head import BASE, LEAST, Head
+from synth.generators.product_mixture.logit_head import BASE, LEAST_PROBABILITY, Head
 from synth.lazy import Lazy
 
 optimize = Lazy("scipy.optimize")
@@ -63,7 +63,7 @@ def fit(
     )
     mass = np.bincount(places.ravel(), minlength=starts[-1]) / rows
     cell = _cells(tables)  # (bins of all tables, C): which of the pulls
-    prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST))).T.copy()
+    prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST_PROBABILITY))).T.copy()
     goal = np.concatenate(
         [_goal(t, mass[at : at + len(t.values)], prior) for t, at in zip(tables, starts[:-1], strict=True)]
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
-LEAST = 1e-12
+LEAST_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +141,7 @@ def across(
     whole = gathered.reshape(len(high.weights), -1, low.probs.shape[1]).sum(1)
     plain = whole.T @ high.probs
     assert mid.by_number is not None
-    each = gathered / mid.weights.clamp_min(LEAST)[:, None]
+    each = gathered / mid.weights.clamp_min(LEAST_WEIGHT)[:, None]
     numbers = (mid.by_number @ each).T  # (G, most)
     where = columns[above].slices[number_of(branch)]
     none = torch.zeros_like(numbers[:, :1])

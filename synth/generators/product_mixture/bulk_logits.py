@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
-BLOCK = 1 << 15  # rows at a time: what is made of them stays in the processor's cache
+ROWS_AT_A_TIME = 1 << 15  # rows at a time: what is made of them stays in the processor's cache
 FLOAT = np.float32  # a probability is then off by a millionth of itself
 TAME = 60.0  # sums of tables that stay below it in size: their exponentials neither overflow nor vanish
 JOINED = 1 << 16  # numbers in a table of several axes: what stays in the cache
@@ -63,7 +63,7 @@ def draw_many(
         for axis, law in laid:
             codes[part, axis] = law.draw(component[part], codes[part], own)
 
-    parts = [slice(at, at + BLOCK) for at in range(0, len(codes), BLOCK)]
+    parts = [slice(at, at + ROWS_AT_A_TIME) for at in range(0, len(codes), ROWS_AT_A_TIME)]
     side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True))
 
 

@@ -15,7 +15,7 @@ from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.mlp import Network
 from synth.lazy import Lazy
 from synth.questions import SlicesRelease
-from synth.questions.numeric.disk_array import HELD, pieces
+from synth.questions.numeric.disk_array import HELD, chunks
 
 if TYPE_CHECKING:
     import torch
@@ -66,7 +66,7 @@ class Values:
     def wave(self, points: torch.Tensor) -> torch.Tensor:
         """Mean over all rows of exp(i x'w) for each of ``points`` (m, n), (n,) complex."""
         total = torch.zeros(points.shape[1], dtype=torch.complex128, device=self.device)
-        for piece in pieces(self._values):
+        for piece in chunks(self._values):
             for start in range(0, len(piece), AT_A_TIME):
                 angles = self._real(piece[start : start + AT_A_TIME]) @ points
                 total += torch.complex(torch.cos(angles).sum(0), torch.sin(angles).sum(0))

@@ -93,18 +93,18 @@ def _masses(steps: np.ndarray, deltas: np.ndarray) -> pld_pmf.PLDPmf:
     return pld_pmf.create_pmf_pessimistic_connect_dots(INTERVAL, steps, np.minimum.accumulate(deltas))
 
 
-def epsilon(laws: Sequence[Law], delta: float, *, beside: float = 0.0) -> float:
-    """Epsilon at ``delta`` of slices, each given as (shift, ratio, rate, count), and of Gaussians of mu ``beside``.
+def epsilon(laws: Sequence[Law], delta: float, *, mu_elsewhere: float = 0.0) -> float:
+    """Epsilon at ``delta`` of slices, each given as (shift, ratio, rate, count), and of Gaussians (``mu_elsewhere``).
 
     Privacy: public only.
 
     >>> twice = [(Shift(9, 9), 0.3, 1.0, 2)]
-    >>> round(epsilon(twice, 1e-5), 4), round(epsilon(twice, 1e-5, beside=0.2), 4)
+    >>> round(epsilon(twice, 1e-5), 4), round(epsilon(twice, 1e-5, mu_elsewhere=0.2), 4)
     (1.9592, 2.1063)
     """
     whole = pld.identity(value_discretization_interval=INTERVAL)
-    if beside > 0:
-        whole = pld.from_gaussian_mechanism(1 / beside, value_discretization_interval=INTERVAL)
+    if mu_elsewhere > 0:
+        whole = pld.from_gaussian_mechanism(1 / mu_elsewhere, value_discretization_interval=INTERVAL)
     for shift, ratio, rate, count in laws:
         one = distribution(shift, ratio=ratio, rate=rate)
         whole = whole.compose(one if count == 1 else one.self_compose(count))
