@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TABLE = "table"
-MOST = 60  # columns scored; pairs grow with their square
+MAX_COLUMNS = 60  # columns scored; pairs grow with their square
 FEW = 500  # categories of a column; with more, tables of pairs no longer fit in a reasonable time
 
 
@@ -49,7 +49,7 @@ def measure(
 
     **Source**: ``sdmetrics.reports.QualityReport``.
     """
-    kept = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:MOST])
+    kept = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:MAX_COLUMNS])
     if not kept or unscored() is not None:
         return None
     frames = [_frame(t, kept, rows=rows, rng=rng) for t in (real, synthetic)]

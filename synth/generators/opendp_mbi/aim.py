@@ -19,7 +19,7 @@ class Aim(External):
     """
 
     name: str = "aim"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "OpenDP's AIM: tables chosen one after another where the model is worst"
     reads: tuple[type, ...] = (CountsRelease, ExternalRelease)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
