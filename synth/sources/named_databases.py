@@ -123,7 +123,7 @@ def whole(
     if isinstance(at, WarehousePlace):
         names = list(at.expression.schema().names)
         at.check_form([*names, *(c for c in columns or () if c not in names)])
-        parts = (pa.Table.from_batches([b]) for b in at.source.batches(at._plainly(names)))
+        parts = (pa.Table.from_batches([b]) for b in at.asked.batches(at._plainly(names)))
     elif isinstance(at, ParquetPlace):
         names = files.header(at.paths[0])
         at.check_form([*names, *(c for c in columns or () if c not in names)])

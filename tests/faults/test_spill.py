@@ -13,17 +13,18 @@ from synth.sources.engines import scratch
 
 SPILLS = """
     import time
+    from synth.sources.engines import duckdb, duckdb_closed
     from synth.sources.engines.{module} import {name} as connect
+    duckdb.MEMORY = "40MB"  # before it connects: afterwards nothing can be set
+    duckdb_closed.NOTHING_FETCHED |= {{"memory_limit": "40MB", "threads": 1}}
     con = connect({arguments})
     con = getattr(getattr(con, "backend", con), "con", con)
-    con.execute("SET memory_limit = '40MB'")
-    con.execute("SET threads = 1")
     con.execute("CREATE TEMP TABLE t AS SELECT uuid()::varchar u FROM range(1000000)")
     print("spilt", flush=True)
     time.sleep(600)
 """
 DOORS = {
-    "Parquet files": {"module": "duckdb", "name": "connect", "arguments": ""},
+    "Parquet files": {"module": "duckdb", "name": "connect", "arguments": "[]"},
     "a database": {"module": "engine", "name": "Engine", "arguments": "'duckdb://'"},
 }
 

@@ -27,7 +27,7 @@ def placed(canary: Canary, table: pd.DataFrame, place: Path) -> Iterator[tuple[A
     if canary.kind == "postgres":
         assert canary.source is not None
         name = f"facsimile_audit_{secrets.token_hex(6)}"
-        engine = Engine(canary.source)
+        engine = Engine(canary.source, writing=True)
         _store(engine, name, table)
         try:
             yield name, canary.source

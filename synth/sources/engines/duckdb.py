@@ -4,8 +4,6 @@ Whole numbers, double precision, dates, times and categories written as the sche
 every other cell is handed over as it is and read by the codec.
 """
 
-import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,8 @@ import pyarrow.types as pt
 from synth.errors import InputError
 from synth.schema import codec
 from synth.schema.table import CATEGORICAL, Column, Schema
-from synth.sources.engines import scratch
+from synth.sources.engines import duckdb_closed
+from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql import Kind, position
 from synth.sources.engines.sql_branches import LOST
 from synth.sources.engines.sql_dialects import DUCKDB
@@ -31,19 +30,13 @@ BATCH = 1 << 18  # rows handed over at a time
 MEMORY = "1GB"  # of DuckDB's own buffers
 OTHER = -4  # a text that is not written as the schema writes it
 DAMAGED = "its Parquet data are damaged or not UTF-8; save it again as Parquet or CSV"
-# a Parquet file's minimum and maximum leave out NaN: by them the optimizer would take isnan() for false
-TRUSTING = "SET disabled_optimizers = 'statistics_propagation'"
 MOST_LISTED = 60_000  # categories that an enumeration lists
 
 
-def connect() -> duckdb.DuckDBPyConnection:
-    """A database in memory that loads and fetches nothing and spills to a folder of this process alone (scratch.py)."""
-    con = duckdb.connect(config={"threads": len(os.sched_getaffinity(0)), "memory_limit": MEMORY,
-                                 "temp_directory": str(scratch.folder()), "autoinstall_known_extensions": False,
-                                 "autoload_known_extensions": False, "python_enable_replacements": False,
-                                 "arrow_large_buffer_size": True})  # fmt: skip  # the last: texts beyond 2 GiB
-    con.execute("SET enable_progress_bar = false")
-    con.execute(TRUSTING)
+def connect(files: Sequence[Path]) -> duckdb.DuckDBPyConnection:
+    """A database in memory that reads these files and nothing else (duckdb_closed.py)."""
+    con = duckdb_closed.connected(memory_limit=MEMORY, arrow_large_buffer_size=True)  # the last: texts beyond 2 GiB
+    duckdb_closed.close_off(con, files)
     return con
 
 
@@ -56,15 +49,6 @@ def parquet_files(path: Path) -> list[Path]:
     if not found:
         raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")
     return found
-
-
-def literal(path: Path) -> str:
-    """The path as a pattern that only it matches: DuckDB takes every path for a pattern.
-
-    >>> literal(Path("data[1]*.parquet"))
-    'data[[]1][*].parquet'
-    """
-    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def kind_of(kind: pa.DataType) -> Kind | None:
@@ -93,9 +77,9 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
     chosen += [f"{_other(n, t)} AS o{i}" for i, (n, t) in enumerate(lists.items())]
     chosen += [f"{DUCKDB.identifier(n)} AS r{i}" for i, n in enumerate(raw)]
     where = paths[0].parent if len(paths) > 1 else paths[0]
-    con = connect()
+    con = connect(paths)
     try:
-        con.read_parquet([literal(p) for p in paths]).create_view("synth_files")
+        con.read_parquet([literal(p.absolute()) for p in paths]).create_view("synth_files")
         with con.sql(f"SELECT {', '.join(chosen)} FROM synth_files").to_arrow_reader(BATCH) as reader:
             for part in reader:
                 yield _batch(part, schema, told, lists, raw)

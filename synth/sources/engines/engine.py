@@ -7,22 +7,25 @@ Better leave it out: PostgreSQL's ~/.pgpass and PGPASSWORD are read by the drive
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import pyarrow as pa
 
-from synth.errors import InputError, UsageError
-from synth.sources.engines import scratch
-from synth.sources.engines.duckdb import literal, parquet_files
+from synth.errors import InputError, UsageError, need
+from synth.sources.engines import duckdb_closed
+from synth.sources.engines.duckdb import parquet_files
+from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql_dialects import DIALECTS, Dialect
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, or spark"
+EXTRAS = {"databases": ("ibis", "psycopg"), "spark": ("pyspark",)}  # what each brings
+REMEDY = {"duckdb": "it must be a file of DuckDB that nobody writes to meanwhile, nor reads where rows are put there"}
 FETCH = 1 << 16  # rows fetched at a time
 
 
@@ -30,11 +33,15 @@ FETCH = 1 << 16  # rows fetched at a time
 class Engine:
     """An engine named by its address. Nothing is connected to before it is asked.
 
+    Without ``writing`` the connection refuses to write. ``files``: those that DuckDB may read beside its database.
+
     >>> Engine("postgres://ann:secret@db.example:5433/census?sslmode=require").shown
     'postgres://db.example:5433/census'
     """
 
     address: str = field(repr=False)
+    writing: bool = False
+    files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         """Errors: UsageError for an address of no known engine."""
@@ -71,18 +78,18 @@ class Engine:
 
     @cached_property
     def backend(self) -> Any:
-        """Ibis' connection. Errors: InputError when there is none, or the packages are not installed."""
+        """Ibis' connection. Errors: InputError when there is none; UsageError without the extra that it needs."""
+        for extra, modules in EXTRAS.items():
+            if extra == "databases" or self.dialect.name == extra:
+                need(f"source {self.shown}", extra, *modules)
         try:
             import ibis
 
             return getattr(self, f"_{self.dialect.name}")(ibis)
-        except ImportError:
-            lacking = "Ibis or the engine's driver is not installed; pip install 'facsimile-synth[warehouse]'"
-            raise InputError(f"source {self.shown}: {lacking}") from None
         except (InputError, UsageError):
             raise
         except Exception:  # drivers raise many kinds, and their texts may repeat the address
-            remedy = "check its address, user and password (~/.pgpass or PGPASSWORD)"
+            remedy = REMEDY.get(self.dialect.name, "check its address, user and password (~/.pgpass or PGPASSWORD)")
             raise InputError(f"source {self.shown}: cannot be connected to; {remedy}") from None
 
     def _postgres(self, ibis: Any) -> Any:
@@ -93,6 +100,8 @@ class Engine:
         found = ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
         with found.con.cursor() as cursor:  # dates as text are those of ISO 8601, whatever the server's manners
             cursor.execute("SET datestyle TO ISO, YMD")
+            if not self.writing:
+                cursor.execute("SET default_transaction_read_only = on")
         found.con.commit()
         return found
 
@@ -100,12 +109,11 @@ class Engine:
         path = unquote(self._parts.path)
         if path and not os.path.exists(path):
             raise InputError(f"source {self.shown}: no such file; check the name")
-        found = ibis.duckdb.connect(
-            path or ":memory:", threads=len(os.sched_getaffinity(0)), temp_directory=str(scratch.folder())
-        )
-        found.con.execute("SET disabled_optimizers = 'statistics_propagation'")  # as duck.py says
-        for setting in ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions"):
-            found.con.execute(f"SET {setting} = false")  # a table is never a variable of Python or something fetched
+        con = duckdb_closed.connected()
+        if path:
+            duckdb_closed.attach(con, Path(path), writing=self.writing)
+        found = ibis.duckdb.from_connection(con)  # it sets the time zone: before settings are locked
+        duckdb_closed.close_off(con, self.files)
         return found
 
     def _spark(self, ibis: Any) -> Any:
@@ -123,10 +131,14 @@ class Engine:
         found.conf.set("spark.sql.session.timeZone", "UTC")
         return ibis.pyspark.connect(found)
 
+    def beside(self, path: Path) -> Self:
+        """This engine with leave to read a Parquet file, or those of a folder."""
+        return replace(self, files=tuple(parquet_files(path)))
+
     def parquet(self, path: Path, *, view: str) -> Any:
         """A Parquet file, or those of a folder, as an Ibis table; signs in the name stand for themselves."""
         if self.dialect.name == "duckdb":
-            return self.backend.read_parquet([literal(p) for p in parquet_files(path)], table_name=view)
+            return self.backend.read_parquet([literal(p.absolute()) for p in parquet_files(path)], table_name=view)
         read = self.backend._session.read.option("__globPaths__", "false").parquet(str(path))
         read.createOrReplaceTempView(view)
         return self.backend.table(view)
@@ -189,8 +201,22 @@ class Engine:
     def store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
         """A new table with the parts' rows, each part sent as it comes. Errors: InputError, also where there is one.
 
-        ``name``: as it is for a run, ``people`` or ``public.people``.
+        ``name``: as it is for a run, ``people`` or ``public.people``. The connection that reads is closed before, since
+        DuckDB opens a file for writing once.
         """
+        self.close()
+        writer = replace(self, writing=True)
+        try:
+            writer._store(name, parts)
+        finally:
+            writer.close()
+
+    def close(self) -> None:
+        """Ends the connection; the next question makes a new one. Spark's session stays: it is the whole process's."""
+        if self.dialect.name != "spark" and (backend := self.__dict__.pop("backend", None)) is not None:
+            backend.con.close()
+
+    def _store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
         with self._asked():
             schema, table = self.split(name)
             there = {"database": schema} if schema else {}

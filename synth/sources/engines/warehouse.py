@@ -62,7 +62,13 @@ class WarehousePlace(Place):
             return None
         if not path.exists() or (self.engine == "spark" and "/" in self.table):
             return path if path.exists() else None  # Spark has no table of such a name
-        return None if self.table in self.source.tables() else path
+        schema, table = self.source.split(self.table)
+        return None if table in self.source.tables(schema) else path
+
+    @cached_property
+    def asked(self) -> Engine:
+        """The engine that answers about this table; DuckDB has leave to read the file, where it is one."""
+        return self.source if self._file is None or self.engine != "duckdb" else self.source.beside(self._file)
 
     @property
     def expression(self) -> Any:
@@ -74,7 +80,7 @@ class WarehousePlace(Place):
         """The table, and the schema (namespace) that its name tells: ``people``, or ``public.people``."""
         try:
             if self._file is not None:
-                return self.source.parquet(self._file, view=self._view), None
+                return self.asked.parquet(self._file, view=self._view), None
             schema, table = self.source.split(self.table)
             if self.engine == "duckdb" and table not in self.source.tables(schema):
                 raise LookupError  # DuckDB would look for a file of this name
@@ -112,19 +118,19 @@ class WarehousePlace(Place):
         """The columns as text, in memory."""
         import pyarrow as pa
 
-        parts = list(self.source.batches(self._plainly(columns)))
+        parts = list(self.asked.batches(self._plainly(columns)))
         none = pa.schema([(n, pa.string()) for n in columns])
         whole = pa.Table.from_batches(parts) if parts else none.empty_table()
         return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """Rows as they are, for the codec."""
-        parts = tables(self.source.batches(self._plainly([*schema.measured(), *raw])))
+        parts = tables(self.asked.batches(self._plainly([*schema.measured(), *raw])))
         return plain(part.read_by(self.reading) for part in parts)
 
     def rows_there(self) -> int:
         """How many rows the table has: private."""
-        return int(next(iter(self.source.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
+        return int(next(iter(self.asked.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
 
     def _plainly(self, columns: Sequence[str]) -> Any:
         """The columns with types that come over unchanged; others as the engine writes them.

@@ -12,7 +12,7 @@ from synth.sources.engines.sql_branches import LOST, binned, settled
 from synth.sources.rows.encoded import EncodedRows, Grouping, Tables
 from synth.sources.rows.encoding import Encoder
 from synth.sources.rows.marginals import Binner, cover, distinct, holders
-from synth.sources.rows.spill import Spool
+from synth.sources.rows.spill import Spill
 
 if TYPE_CHECKING:
     from synth.sources.engines.warehouse import WarehousePlace
@@ -27,7 +27,7 @@ class WarehouseRows(EncodedRows):
         self, place: "WarehousePlace", schema: Schema, draws: codec.Draws, positions: Mapping[str, str]
     ) -> None:
         self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
-        self._fetched: Spool | None = None
+        self._fetched: Spill | None = None
         self._known: codec.Encoded | None = None
         self._rows = 0
 
@@ -54,7 +54,7 @@ class WarehouseRows(EncodedRows):
         if self._known is None:
             marks = [f"SUM(CASE WHEN p{i} {m} THEN 1 ELSE 0 END)" for i in range(len(self)) for m in ("< -1", "= -1")]
             query = f"SELECT COUNT(*), {', '.join(marks)} FROM {self._marked(list(self))}"
-            told = [int(v or 0) for v in next(iter(self._place.source.rows(query)))[0]]
+            told = [int(v or 0) for v in next(iter(self._place.asked.rows(query)))[0]]
             self._rows = told[0]
             clamped, lost = dict(zip(self, told[1::2], strict=True)), dict(zip(self, told[2::2], strict=True))
             self._known = codec.Encoded(self, clamped, lost)
@@ -64,12 +64,12 @@ class WarehouseRows(EncodedRows):
         """Fetched rows, some at a time."""
         return self._local().batches(columns, step)
 
-    def _local(self) -> Spool:
+    def _local(self) -> Spill:
         if self._fetched is None:
             encoder = Encoder(self._schema, self._draws)
             for batch in self._place.batches(self._schema, []):
                 encoder.add(batch)
-            self._fetched = encoder.spool
+            self._fetched = encoder.spill
         return self._fetched
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
@@ -101,7 +101,7 @@ class WarehouseRows(EncodedRows):
         rows = f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
         query = f"SELECT k, COUNT(*) FROM (SELECT {flat} AS k FROM {rows}) AS keyed_rows GROUP BY k"
         joint = np.zeros(prod(shape), dtype=np.int64)
-        for part in self._place.source.rows(query):
+        for part in self._place.asked.rows(query):
             keys, times = zip(*part, strict=True)
             joint[np.array(keys, dtype=np.int64)] = times
         return joint.reshape(shape)
