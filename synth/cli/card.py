@@ -20,11 +20,12 @@ def verify(
 ) -> None:
     """Derive epsilon again from the card's mechanisms; fails on any mismatch."""
     from synth.release.card import verify
-    from synth.report import chosen_release
 
     about = verify.load(card)
     found = verify.check(about)
     if ledger is not None:
+        from synth.report import chosen_release
+
         chosen_release.check_lines(about, ledger=ledger)
     if as_json:
         say(found.plain())

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from math import sqrt
 
 import numpy as np
-from scipy.linalg import cholesky
-from scipy.linalg.lapack import dtrtri
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.mechanisms.embeddings import coarsened
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
@@ -15,6 +14,9 @@ from synth.privacy.relation import Adjacency
 from synth.questions import FunctionalQuery, FunctionalRelease
 from synth.questions.functional import INVERSE, MAX_POINTS, PITCH, TRUNCATED
 from synth.sources.rows.encoded import parts
+
+linalg = Lazy("scipy.linalg")
+lapack = Lazy("scipy.linalg.lapack")
 
 ROWS, POINTS = 1 << 9, 1 << 9  # rows and points evaluated at a time
 LIMBS, LIMB = 6, 12  # a sum of 63 bits as six numbers of 12
@@ -115,8 +117,8 @@ class _Told:
         side = np.zeros((new, 0))
         if self.points is not None:
             side = kernel.gram(fresh, self.points, gradients=gradients) @ (self.whiten * INVERSE).T
-        corner = cholesky(corner - side @ side.T, lower=True, overwrite_a=True, check_finite=False)
-        inverse = np.tril(dtrtri(corner, lower=1)[0])
+        corner = linalg.cholesky(corner - side @ side.T, lower=True, overwrite_a=True, check_finite=False)
+        inverse = np.tril(lapack.dtrtri(corner, lower=1)[0])
         factor, whiten = np.zeros((old + new, old + new)), np.zeros((old + new, old + new))
         factor[:old, :old], whiten[:old, :old] = self.factor, self.whiten
         factor[old:, :old], factor[old:, old:] = side, corner

@@ -1,19 +1,28 @@
 """Clipped gradients of a public network, summed over Poisson samples and noised. Proof note: gradients.md beside."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from math import floor
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.errors import BudgetError, UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Step, StepRelease
 from synth.questions.features import codes
 from synth.questions.gradients import RATES
-from synth.questions.numeric import networks
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 CHUNK = (
     128  # rows differentiated at a time, always: shapes are public, and a row's arithmetic does not depend on others
@@ -128,7 +137,7 @@ class Gradients:
     """
 
     def __init__(self, plan: Descent) -> None:
-        from opacus import GradSampleModule  # the extra [sgd]
+        from opacus import GradSampleModule
 
         self.sizes = plan.sizes
         made = networks.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)

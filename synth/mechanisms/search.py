@@ -54,7 +54,7 @@ def answer(question: Search, rows: Mapping[str, np.ndarray], noise: SystemNoise)
     left = scores(question, rows)
     chosen: list[int] = []
     for _ in range(question.picks):
-        open_ = np.setdiff1d(np.arange(len(left)), chosen)
+        open_ = np.delete(np.arange(len(left)), chosen)
         logs = (left[open_] - left[open_].max()) / question.scale
         chosen.append(int(open_[noise.choice(np.exp(np.maximum(logs, -FAR)))]))
     return SearchRelease(question=question, chosen=tuple(chosen))

@@ -5,13 +5,15 @@ from math import nextafter
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
+from synth.lazy import Lazy
 from synth.mechanisms.counts import changed, sensitivity
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Values, ValuesRelease
+
+special = Lazy("scipy.special")
 
 __all__ = ["answer", "changed_cells", "events", "failure", "threshold"]
 
@@ -26,7 +28,7 @@ def threshold(adjacency: Adjacency, *, sigma: float, failure_delta: float) -> fl
     49.0
     """
     worst = adjacency.max_rows
-    bound = worst + 0.5 - sigma * float(ndtri(failure_delta / worst))
+    bound = worst + 0.5 - sigma * float(special.ndtri(failure_delta / worst))
     while failure(adjacency, sigma=sigma, threshold=bound) > failure_delta:
         bound = nextafter(bound * (1 + 1e-9), np.inf)
     return bound

@@ -1,17 +1,26 @@
 """Noisy counts of the votes of teachers, each trained on rows of its own. Proof note: votes.md beside this file."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.errors import BudgetError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
 from synth.questions.features import codes
-from synth.questions.numeric.networks import one_thread
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 RATE, DECAY = 0.5, 0.02  # of the teachers' gradient descent
 KEYS = 2**62
@@ -61,7 +70,7 @@ class Classes:
         teachers learn. Memory: teachers * most_rows features.
         """
         plan = question.teachers
-        with one_thread():
+        with networks.one_thread():
             if id(plan) not in self._open:
                 self._open[id(plan)] = _Class(plan, rows, noise)
             found = self._open[id(plan)]

@@ -60,10 +60,12 @@ def is_gaussian(questions: Questions) -> bool:
 
 def resolve_device(device: str) -> str:
     """The torch device that a name means. Errors: UsageError when it is not there."""
-    import torch  # costs a second, so only where it is needed
+    if device == "cpu":
+        return device
+    import torch  # costs seconds, so only where it is needed
 
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu" or (device.split(":")[0] == "cuda" and torch.cuda.is_available()):
+    if device.split(":")[0] == "cuda" and torch.cuda.is_available():
         return device
     raise UsageError(f"device {device!r} is not available here; use auto, cpu or cuda")

@@ -15,6 +15,7 @@ import numpy as np
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.base import Enough, Questions
+from synth.lazy import Lazy
 from synth.mechanisms import external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
@@ -36,8 +37,9 @@ from synth.questions import (
     ValuesRelease,
     Votes,
 )
-from synth.questions.numeric import networks
 from synth.schema.table import Column, Schema
+
+networks = Lazy("synth.questions.numeric.networks")
 
 ROWS = 20_000  # of the made-up table, as far as counts tell
 FEW = 500  # of which other questions see so many

@@ -25,7 +25,7 @@ from synth.pipeline.related_sample import roots_of
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Outcome
-from synth.pipeline.same_rows import MaySpend, anybody
+from synth.pipeline.same_rows import MaySpend, anybody, unlike
 from synth.privacy.noise import SystemNoise
 from synth.questions import LinkedRelease
 from synth.questions.numeric.networks import one_thread
@@ -113,9 +113,9 @@ class RelatedRun(ChargedRun):
             own = read(rows.place, self.schema.tables[name], text_columns(self.schema, name), self.noise,
                        key=self.plan.book.row_key())  # fmt: skip
             opened[name], found[name] = own.rows, own.encoded
-            if own.digest is not None:
-                apart = self.plan.request.separate
-                self.plan.book.fingerprint(self.line.run, dataset=self.plan.dataset, digest=own.digest, apart=apart)
+            digest = unlike(rows) if own.digest is None else own.digest  # a line for each table, whatever is in it
+            apart = self.plan.request.separate
+            self.plan.book.fingerprint(self.line.run, dataset=self.plan.dataset, digest=digest, apart=apart)
         if self.log is not None:
             self._tell_steward(found)
         return link(self.schema, opened, self.noise)

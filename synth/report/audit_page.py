@@ -2,13 +2,14 @@
 
 from math import exp, log10
 
-from scipy.special import ndtr, ndtri
-
 from synth.evaluate.audit.capacity import Capacity
 from synth.evaluate.audit.methods import SKIPPED, Audit
 from synth.evaluate.audit.statistics import DELTA, Finding
+from synth.lazy import Lazy
 from synth.report import html, svg
 from synth.report.svg import Shape
+
+special = Lazy("scipy.special")
 
 WIDE, TALL, LEFT, LOW = 340.0, 230.0, 46.0, 1e-3
 Point = tuple[float, float]
@@ -41,7 +42,7 @@ def _allowed(found: Finding, false: float) -> float:
     claim = found.claim
     most = min(min(1.0, d + exp(min(e, 500.0)) * false) for d, e in claim.pairs)
     most = min([most, *(1 - exp(-min(e, 500.0)) * max(1 - d - false, 0.0) for d, e in claim.pairs)])
-    return most if claim.mu is None or false <= 0 else min(most, float(ndtr(claim.mu + ndtri(false))))
+    return most if claim.mu is None or false <= 0 else min(most, float(special.ndtr(claim.mu + special.ndtri(false))))
 
 
 def _place(x: float, y: float, log: bool) -> Point:

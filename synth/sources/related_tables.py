@@ -23,7 +23,7 @@ ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx", "")  # of a table's file; not
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """One table's rows, the steward's counts of its unknown cells, and a mark of its rows (None: too long)."""
+    """One table's rows, the steward's counts of its unknown cells, and a mark of its rows (None: too long, or none)."""
 
     rows: Opened
     encoded: Encoded
@@ -95,7 +95,7 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
         texts={n: _joined(parts) for n, parts in held.items()},
         num_rows=encoder.spill.num_rows,
     )
-    return Read(rows=opened, encoded=encoder.encoded, digest=None if digest.full else digest.value())
+    return Read(rows=opened, encoded=encoder.encoded, digest=digest.mark())
 
 
 def _joined(parts: Sequence[Text]) -> Text:

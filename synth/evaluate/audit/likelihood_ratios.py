@@ -8,9 +8,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from synth.evaluate.audit.neighbours import Positions
+from synth.lazy import Lazy
 from synth.mechanisms import search, selection
 from synth.questions import (
     Bins,
@@ -24,6 +24,8 @@ from synth.questions import (
     StepRelease,
 )
 from synth.questions.features import codes, looked_up
+
+special = Lazy("scipy.special")
 
 
 def ratio(release: Any, one: Positions, other: Positions) -> float:
@@ -62,7 +64,7 @@ def _picks(release: SearchRelease, rows: Positions) -> float:
     """The logarithm of the chance of these picks, one after the other."""
     left, total = search.scores(release.question, rows) / release.question.scale, 0.0
     for index in release.chosen:
-        total += float(left[index] - logsumexp(left))
+        total += float(left[index] - special.logsumexp(left))
         left[index] = -np.inf
     return total
 

@@ -1,10 +1,11 @@
 """The functional release: one sample path of a Gaussian process around the rows' kernel sum, told at chosen points."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from scipy.linalg import solve_triangular
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress
@@ -12,7 +13,14 @@ from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import Columns, public_rng
 from synth.generators.embeddings.fit import Distance, Loss, Movable, OneWays, Options, Parts, Sum, descend, real
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import FunctionalQuery, FunctionalRelease, ProductKernel
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+linalg = Lazy("scipy.linalg")
 
 NAME = "kernel sum"
 NUGGET = 1e-3
@@ -111,7 +119,8 @@ class FunctionalLoss(Distance):
         points = np.concatenate([r.question.points for r in releases])
         values = np.concatenate([r.values for r in releases])
         gram = asks.gram(points, points) + question.nugget * np.eye(len(points))
-        inverse = solve_triangular(np.linalg.cholesky(gram), np.eye(len(points)), lower=True) / question.deviation
+        root = np.linalg.cholesky(gram)
+        inverse = linalg.solve_triangular(root, np.eye(len(points)), lower=True) / question.deviation
         self.places = [made.at(b.column) for b in asks.bins]
         self.tables = [real(t[:, w], device) for t, w in zip(asks.tables, points.T, strict=True)]
         self.whiten = real(made.total * inverse, device)

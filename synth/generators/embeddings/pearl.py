@@ -1,10 +1,10 @@
 """`pearl`: the rows' characteristic function at public random frequencies, released once; an adversary weighs them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
+from typing import TYPE_CHECKING, ClassVar
 
 from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
@@ -14,7 +14,13 @@ from synth.generators.embeddings.loss import FourierLoss
 from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, Between, OneOf, Range
+from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, EmbeddingRelease, Fourier
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 BIN_NOISE = 25.0  # a bin holds at least this many deviations of the embedding's noise
 MAX_WEIGHT = 4.0  # no frequency weighs more than this many times the mean

@@ -1,14 +1,21 @@
 """Classes of many rows from sums of tables: what a model's heads are drawn with where rows are many."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
 from synth.generators.product_mixture.bulk_sampling import side_by_side
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 ROWS_AT_A_TIME = 1 << 15  # rows at a time: what is made of them stays in the processor's cache
 FLOAT = np.float32  # a probability is then off by a millionth of itself
@@ -60,7 +67,7 @@ def draw_many(
     side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True))
 
 
-def lay(head: Logit, own: np.ndarray, *, least: float) -> "Listed | Odds | Sums":
+def lay(head: Logit, own: np.ndarray, *, least: float) -> Listed | Odds | Sums:
     """The head's law, tables of a few axes joined into one: the fewer are left, the less a row costs.
 
     ``own`` (B, C): the components' probabilities, taken to be at least ``least``.
@@ -74,7 +81,7 @@ def lay(head: Logit, own: np.ndarray, *, least: float) -> "Listed | Odds | Sums"
     return Listed.of(parts[0], joined[0]) if len(parts) == 1 else Sums(parts, joined)
 
 
-def _joined(tables: Mapping[int, np.ndarray], most: int) -> tuple[list["_Part"], list[np.ndarray]]:
+def _joined(tables: Mapping[int, np.ndarray], most: int) -> tuple[list[_Part], list[np.ndarray]]:
     """Tables (G,) or (G, C) of axes, summed into as few as have at most ``most`` combinations of groups each."""
     bins: list[list[int]] = []
     for axis in sorted(tables, key=lambda axis: (-len(tables[axis]), axis)):  # first fit, the largest first
@@ -123,7 +130,7 @@ class Listed:
     beyond: np.ndarray
 
     @staticmethod
-    def of(part: _Part, logits: np.ndarray) -> "Listed":
+    def of(part: _Part, logits: np.ndarray) -> Listed:
         """From the ``logits`` (combinations, C)."""
         grown = np.exp(logits - logits.max(1, keepdims=True))
         beyond = np.cumsum(grown[:, :0:-1], axis=1)[:, ::-1] / grown.sum(1, keepdims=True)

@@ -1,8 +1,17 @@
 """Distances between two sets of slices, batched over all slices: f-divergences by density ratio, and Wasserstein's."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
-import torch
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+
 
 WIDEST = 2.0  # of the kernels' widths, against the median distance of noisy slices; the others are 1 and 0.5
 LEAST_RATIO = 1e-6

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 
 from synth.generators.marginals.histogram import Histogram
+from synth.lazy import Lazy
 from synth.questions import Bins, SlicesRelease
 from synth.questions.numeric.disk_array import chunks
 from synth.schema.table import Schema
+
+optimize = Lazy("scipy.optimize")
 
 # variance of a bin's log share before anything is seen; a public guess (3 to 30 did alike on ACSIncome, Colorado)
 SURPRISE = 10.0
@@ -89,7 +91,7 @@ def _likeliest(
         value = height - price @ seen + noise / 2 * price @ price
         return value, flat.T @ np.concatenate(shares) - seen + noise * price
 
-    found = minimize(dual, np.zeros(len(seen)), jac=True, method="L-BFGS-B", options=DUAL)
+    found = optimize.minimize(dual, np.zeros(len(seen)), jac=True, method="L-BFGS-B", options=DUAL)
     return _exponential(flat @ found.x, ends, stiff)[1]
 
 

@@ -13,10 +13,13 @@ from math import asin, inf, isfinite, log1p, pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
 
+from synth.lazy import Lazy
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY
 from synth.questions.slices import DIRECTION_BITS
+
+special = Lazy("scipy.special")
+stats = Lazy("scipy.stats")
 
 NODES = 400  # Gauss-Legendre nodes; the integrand is smooth
 TAIL = 1e-30  # probability left out at either end of the law of r, and added to delta

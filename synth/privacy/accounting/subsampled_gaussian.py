@@ -7,19 +7,27 @@ the sum from one place to another: what bounds that pair is below. Proof: mechan
 Proof note: synth/mechanisms/gradients.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import lru_cache, singledispatch
 from math import exp, inf, isfinite, log
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots
-from scipy.optimize import brentq
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY
 from synth.privacy.accounting.slice_profile import gaussian_delta
+
+if TYPE_CHECKING:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+else:
+    pld = Lazy("dp_accounting.pld.privacy_loss_distribution")
+pld_pmf = Lazy("dp_accounting.pld.pld_pmf")
+optimize = Lazy("scipy.optimize")
 
 INTERVAL, COARSE = 4e-4, 1e-3  # step of the losses, of many steps and of few: connecting the dots errs by its square
 MANY, ROUGH = 100, 4e-3  # how many steps are many; step of the losses of a first search
@@ -83,7 +91,7 @@ def _replaced(ratio: float, rate: float, interval: float) -> pld.PrivacyLossDist
     negative = 1 - shrunk + shrunk * positive[1:]
     deltas = np.concatenate([negative[::-1], positive])
     steps = np.arange(-most, most + 1)
-    return pld.PrivacyLossDistribution(create_pmf_pessimistic_connect_dots(interval, steps, deltas))
+    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(interval, steps, deltas))
 
 
 def replaced_delta(epsilon_: np.ndarray, *, ratio: float, rate: float) -> np.ndarray:
@@ -121,7 +129,7 @@ def least_sigma(reached: Callable[[float], float], goal: float, *, near: float =
         found = reached(exp(point))
         return log(found / goal) if isfinite(found) else 10.0
 
-    sigma = exp(brentq(off, log(low), log(high), xtol=close))
+    sigma = exp(optimize.brentq(off, log(low), log(high), xtol=close))
     while reached(sigma) > goal:
         sigma *= 1 + close
     return sigma

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
 
 from synth.errors import InputError, SynthError, reading
+from synth.lazy import Lazy
 from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
 from synth.release.card import choice
@@ -23,6 +22,9 @@ from synth.release.card.card import meaning
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema import regular_files
+
+optimize = Lazy("scipy.optimize")
+special = Lazy("scipy.special")
 
 TOLERANCE = 1e-6  # relative; inversions of the profile differ by less
 LEARNING = "schema learning"
@@ -172,13 +174,13 @@ def _gaussian(mu: float, delta: float) -> float:
     """The smallest epsilon at which a mu-GDP mechanism has at most this delta."""
 
     def over(epsilon: float) -> float:
-        first, second = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        first, second = special.log_ndtr(mu / 2 - epsilon / mu), epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)
         return exp(first) - exp(second) - delta
 
     if over(0.0) <= 0:
         return 0.0
     high = mu * mu / 2 + mu * sqrt(2 * log(1 / delta)) + 1
-    return float(brentq(over, 0.0, high, xtol=1e-12, rtol=1e-12))
+    return float(optimize.brentq(over, 0.0, high, xtol=1e-12, rtol=1e-12))
 
 
 def _with_laplace(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> float:

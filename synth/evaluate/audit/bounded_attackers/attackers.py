@@ -10,7 +10,10 @@ from itertools import combinations_with_replacement
 from math import log, sqrt
 
 import numpy as np
-from scipy.optimize import minimize
+
+from synth.lazy import Lazy
+
+optimize = Lazy("scipy.optimize")
 
 Judge = Callable[[np.ndarray], np.ndarray]  # draws (n, k) -> the attacker's function (n,)
 DEGREE, WAVES, HIDDEN, STEPS, BATCH = 3, 100, 32, 1500, 4096
@@ -183,4 +186,4 @@ def _fitted(a: np.ndarray, b: np.ndarray, order: float | None) -> np.ndarray:
         down = b.T @ (np.abs(h) ** (power - 1) * np.sign(h)) / size.sum()
         return float(np.log(size.mean()) / power - log(mean)) + penalty(w), down - means / mean + 2 * RIDGE * w * held
 
-    return minimize(lost, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+    return optimize.minimize(lost, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
