@@ -184,7 +184,7 @@ def _pairs(found: Any) -> None:
 def _scores(found: Any) -> None:
     quality = found.quality
     if quality is None:
-        st.info("No column could be scored.")
+        st.info(f"Not scored: {found.unscored}.")
         return
     st.markdown("Scores of SDMetrics' quality report, 100 % is best.")
     with st.container(horizontal=True):

@@ -64,7 +64,7 @@ def _expected(w: Wizard) -> str:
             lines = curve(w, plan) if plan is not None and plan.error_one_way > 0 else []
     except synth.SynthError as error:
         frame.tell(error)
-        return "First mend what the red box says."
+        return "First correct what the red box says."
     if plan is None:
         st.info("This method takes too long to forecast here. It can be run all the same; nothing was spent.",
                 icon=":material/hourglass_empty:")  # fmt: skip

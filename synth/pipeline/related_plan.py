@@ -80,8 +80,8 @@ class RelatedPlan:
             dataset=self.dataset,
             epsilon=self.grant.epsilon,
             delta=self.grant.delta,
-            relation=str(self.grant.near.relation),
-            unit=self.grant.near.unit,
+            relation=str(self.grant.adjacency.relation),
+            unit=self.grant.adjacency.unit,
             engine=self.engine,
             noise_source=noise_source,
             question=question,
@@ -139,13 +139,13 @@ def planned(
     if tables is None:
         raise UsageError("TABLE is missing; name a folder with a file for each table")
     found = places(tables, schema)
-    near = Adjacency(relation=relation, unit=schema.root)
+    adjacency = Adjacency(relation=relation, unit=schema.root)
     return RelatedPlan(
         request=request,
         schema=schema,
         rows={n: _rows(schema, n, place) for n, place in found.items()},
         questions=Nested(),
-        grant=granted(request.epsilon, request.delta, near, learning=False),
+        grant=granted(request.epsilon, request.delta, adjacency, learning=False),
         dataset=_dataset(tables, request.dataset or schema.dataset),
         device=resolve_device(request.device),
         book=Ledger(request.ledger),

@@ -25,7 +25,7 @@ from synth.pipeline.related_plan import RelatedPlan, prepare
 from synth.pipeline.related_sample import roots_of
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
-from synth.pipeline.same_rows import MaySpend, anybody
+from synth.pipeline.same_rows import MaySpend, anybody, unlike
 from synth.privacy.noise import SystemNoise
 from synth.questions import LinkedRelease
 from synth.release import folder, related_folder
@@ -83,13 +83,13 @@ class RelatedRun(ChargedRun):
     schema: Related  # type: ignore[assignment]
 
     def measure(self) -> tuple[list[LinkedRelease], Setting]:  # type: ignore[override]
-        """All questions of the generator, asked and answered; the door is closed afterwards."""
-        door = self._session(1.0, self._rows, failures=False)
-        door.open()
-        told = setting(self.schema.learnt(self.schema.root), door.grant, public_rows=None)
+        """All questions of the generator, asked and answered; the session is closed afterwards."""
+        session = self._session(1.0, self._rows, failures=False)
+        session.open()
+        told = setting(self.schema.learnt(self.schema.root), session.grant, public_rows=None)
         self.reporter.stage("measure")
-        releases = self.plan.questions.measure(door.ask, self.schema, told, progress=self.reporter.progress)
-        door.close()
+        releases = self.plan.questions.measure(session.ask, self.schema, told, progress=self.reporter.progress)
+        session.close()
         return releases, told
 
     def card(self, *, num_rows: int) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class RelatedRun(ChargedRun):
             schema=Schema.model_construct(columns=columns),
             dataset=self.plan.request.dataset or self.schema.dataset,
             method=self.plan.questions.name,
-            near=self.plan.grant.near,
+            adjacency=self.plan.grant.adjacency,
             epsilon=self.plan.grant.epsilon,
             delta=self.plan.grant.delta,
             failure_delta=0.0,
@@ -130,9 +130,9 @@ class RelatedRun(ChargedRun):
             own = read(rows.place, self.schema.tables[name], text_columns(self.schema, name), self.noise,
                        key=self.plan.book.row_key())  # fmt: skip
             opened[name], found[name] = own.rows, own.encoded
-            if own.digest is not None:
-                apart = self.plan.request.separate
-                self.plan.book.fingerprint(self.line.run, dataset=self.plan.dataset, digest=own.digest, apart=apart)
+            digest = unlike(rows) if own.digest is None else own.digest  # a line for each table, whatever is in it
+            apart = self.plan.request.separate
+            self.plan.book.fingerprint(self.line.run, dataset=self.plan.dataset, digest=digest, apart=apart)
         if self.log is not None:
             self._tell_steward(found)
         return link(self.schema, opened, self.noise)
@@ -186,7 +186,7 @@ def carry_out(
             texts = {n: drawn.whole(n) for n in plan.schema.tables} if request.out is None else {}
     return RelatedResult(
         method=plan.questions.name,
-        relation=str(plan.grant.near.relation),
+        relation=str(plan.grant.adjacency.relation),
         dataset=plan.dataset,
         epsilon_spent=request.epsilon,
         epsilon_derived=paid.epsilon_derived,

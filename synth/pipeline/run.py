@@ -123,7 +123,7 @@ def carry_out(
 def _told(plan: RunPlan, made: Made) -> dict[str, Any]:
     """What a result says of its plan and of the table."""
     return {
-        "method": plan.questions.name, "relation": str(plan.grant.near.relation), "dataset": plan.dataset,
+        "method": plan.questions.name, "relation": str(plan.grant.adjacency.relation), "dataset": plan.dataset,
         "epsilon_spent": plan.request.epsilon, "delta": plan.request.delta, "device": plan.device,
         "num_rows": made.num_rows, "seed": made.seed, "model": made.model, "texts": made.texts,
     }  # fmt: skip

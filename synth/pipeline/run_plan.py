@@ -51,16 +51,16 @@ class RunPlan:
             "target": self.schema.target,
             **({"learns": True} if self.learn_share == 1 else {}),
             **({"mu": self.grant.mu} if is_gaussian(self.questions) else {}),
-            "sensitivity": counts.sensitivity(self.grant.near),
-            "max_rows": self.grant.near.max_rows,
+            "sensitivity": counts.sensitivity(self.grant.adjacency),
+            "max_rows": self.grant.adjacency.max_rows,
         }
         named = {"actor": self.request.actor} if self.request.actor else {}
         return Spend(
             dataset=self.dataset,
             epsilon=self.grant.epsilon,
             delta=self.grant.delta,
-            relation=str(self.grant.near.relation),
-            unit=self.grant.near.unit,
+            relation=str(self.grant.adjacency.relation),
+            unit=self.grant.adjacency.unit,
             engine=self.rows.place.engine,
             noise_source=noise_source,
             question=question,

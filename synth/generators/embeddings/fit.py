@@ -4,23 +4,30 @@ A feature map of these methods has a closed-form expectation under a product dis
 of them: the loss and its gradient are exact, no row is ever drawn for them.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import cos, pi
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
 from synth.generators.base import Progress, Share
 from synth.generators.micro_batches import BOUNDLESS, Pieces
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 CHECK = 10  # steps between looks at the stopping rule
 FLOOR = 1e-6  # least starting probability of a group
 
-Parts = list[torch.Tensor]  # for each column the group probabilities of every component, (E, B, G_j)
+Parts = list["torch.Tensor"]  # for each column the group probabilities of every component, (E, B, G_j)
 
 
 class Loss(Protocol):

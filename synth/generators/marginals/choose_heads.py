@@ -15,7 +15,7 @@ CHILDREN = 48  # most groups of another column that is drawn again
 LEARNT = 12_000  # rows that a logit is fitted on
 SURE = 5.0  # standard deviations by which a table's mean square error must pass its noise's
 ROUNDS = 2  # in which a target's logit learns how much each column tells
-MOST = 8  # columns drawn again besides the target
+MOST_CHILDREN = 8  # columns drawn again besides the target
 
 Groups = Mapping[str, np.ndarray]
 Answer = tuple[Marginal, np.ndarray]
@@ -144,7 +144,7 @@ def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str
     partners: dict[str, list[str]] = {}
     for miss in missed:
         parent, child = sorted(miss.columns, key=turn.__getitem__)
-        if child == goal or size[child] > CHILDREN or (child not in partners and len(partners) == MOST):
+        if child == goal or size[child] > CHILDREN or (child not in partners and len(partners) == MOST_CHILDREN):
             continue
         partners.setdefault(child, []).append(parent)
     return {n: partners[n] for n in order if n in partners}
