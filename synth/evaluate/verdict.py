@@ -112,7 +112,8 @@ def _triples(found: Comparison, seed: int) -> Use | None:
     if len(found.columns) < 3:
         return None
     every = list(combinations(found.columns, 3))
-    chosen = np.random.default_rng(seed).permutation(len(every))[:TRIPLES]
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(every))[:TRIPLES]
     few = {n: _few(found, n) for n in found.columns}
     tables = [_three(few, every[k]) for k in chosen]
     spread = sqrt(2 / pi * (1 / found.real_rows_used + 1 / found.synthetic_rows_used))
