@@ -137,7 +137,7 @@ class Gradients:
     """
 
     def __init__(self, plan: Descent) -> None:
-        from opacus import GradSampleModule  # the extra [sgd]
+        from opacus import GradSampleModule
 
         self.sizes = plan.sizes
         made = networks.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)

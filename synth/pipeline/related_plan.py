@@ -17,6 +17,7 @@ from synth.pipeline.prepare import NO_POLICY
 from synth.pipeline.rehearsal import MARGIN
 from synth.pipeline.private_rows import Rows
 from synth.pipeline.request import Note, RunRequest
+from synth.pipeline.run_plan import spend_line
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import confirmed
 from synth.privacy.curator import Curator, Grant
@@ -80,20 +81,7 @@ class RelatedPlan:
             "sensitivity": setting(self.schema.learnt(self.schema.root), self.grant, public_rows=None).sensitivity,
             "max_rows": 1,
         }
-        named = {"actor": self.request.actor} if self.request.actor else {}
-        return Spend(
-            dataset=self.dataset,
-            epsilon=self.grant.epsilon,
-            delta=self.grant.delta,
-            relation=str(self.grant.adjacency.relation),
-            unit=self.grant.adjacency.unit,
-            engine=self.engine,
-            noise_source=noise_source,
-            question=question,
-            approved_by=self.request.approved_by,
-            run=self.request.run,
-            **named,
-        )
+        return spend_line(self, question, engine=self.engine, noise_source=noise_source)
 
 
 def prepare(

@@ -197,7 +197,7 @@ def test_postgres_counts_what_frames_count(cluster, cells, schema, seed):
 @settings(LAW, max_examples=15, phases=[Phase.explicit, Phase.generate])
 @given(rows, schemas, st.integers(0, 99))
 def test_duckdb_through_ibis_counts_what_frames_count(tmp_path_factory, cells, schema, seed):
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     path = tmp_path_factory.mktemp("duck") / "t.parquet"
     pq.write_table(arrow(cells), path)
     schema = compiled(schema)
@@ -215,7 +215,7 @@ def test_a_parquet_file_whose_statistics_hide_nan_is_read_as_the_codec_does(tmp_
     here = in_frames(table, schema)["x"].tolist()
     assert here[-2:] == [11, 11]
     assert at(ParquetPlace(tmp_path / "t.parquet"), schema)["x"].tolist() == here
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     found = at(WarehousePlace(Engine("duckdb"), str(tmp_path / "t.parquet")), schema)
     assert found.counts([[Bins.each("x", 12)]])[0].tolist() == np.bincount(here, minlength=12).tolist()
 

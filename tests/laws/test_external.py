@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("mbi", reason="the extra [peers] is not installed")
-pytest.importorskip("polars", reason="the extra [peers] is not installed")
+pytest.importorskip("mbi", reason="the extra [mbi] is not installed")
+pytest.importorskip("polars", reason="the extra [mbi] is not installed")
 
 from synth.mechanisms import external
 from synth.privacy.accounting.composition import calibrate_rho, epsilon_of

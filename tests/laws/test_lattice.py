@@ -201,7 +201,7 @@ def test_a_search_tells_numbers_of_the_public_candidates():
 
 @pytest.mark.slow
 def test_opendps_tables_are_whole_numbers():
-    pytest.importorskip("mbi", reason="the extra [peers] is not installed")
+    pytest.importorskip("mbi", reason="the extra [mbi] is not installed")
     asked = External(purpose="t", algorithm="mst", bins=(A, B), rho=0.1)
     for table in (LARGE, SMALL):
         release = mechanisms()[External].answer(asked, table, SystemNoise())

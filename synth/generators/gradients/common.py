@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.errors import UsageError
 from synth.generators.base import Ask, Setting
 from synth.generators.embeddings import embedding
 from synth.generators.marginals import oneway_queries
@@ -127,12 +125,6 @@ def network_product(
     """The generator's distributions at ``KEPT`` hidden draws of ``rng``, as a mixture."""
     drawn = rebuilt(weights, [b.size for b in bins], rng=rng)
     return product(made, bins, components(drawn, KEPT, rng=rng))
-
-
-def check_opacus() -> None:
-    """Errors: UsageError when the library of per-example gradients is not installed."""
-    if find_spec("opacus") is None:
-        raise UsageError("opacus is not installed; run: pip install 'facsimile-synth[sgd]'")
 
 
 class Average:

@@ -69,7 +69,7 @@ class DPCtgan(Descending):
     purpose = PURPOSE
 
     def check_together(self) -> None:
-        """Errors: UsageError where the decay would overshoot zero, or without the extra [sgd]."""
+        """Errors: UsageError where the decay would overshoot zero."""
         super().check_together()
         check_range("decay", self.decay, Between(0.0, 1 / self.critic_rate), method=self.name)
 

@@ -97,10 +97,6 @@ class Descending(Trained):
         """Whether all questions are Gaussian, so that the run has a mu."""
         return False
 
-    def check_together(self) -> None:
-        """Errors: UsageError without the extra [sgd]."""
-        common.check_opacus()
-
     def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
         """The descent with what the one-ways leave of the budget."""
         assert setting.step_sigma is not None

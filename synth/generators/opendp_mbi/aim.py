@@ -1,4 +1,4 @@
-"""`aim`: AIM as OpenDP and mbi run it (arXiv 2201.12677); the extra `peers`."""
+"""`aim`: AIM as OpenDP and mbi run it (arXiv 2201.12677); the extra `mbi`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

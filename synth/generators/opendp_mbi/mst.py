@@ -1,4 +1,4 @@
-"""`mst`: MST as OpenDP and mbi run it (arXiv 2108.04978); the extra `peers`."""
+"""`mst`: MST as OpenDP and mbi run it (arXiv 2108.04978); the extra `mbi`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

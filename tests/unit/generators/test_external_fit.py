@@ -8,7 +8,6 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Setting
-from synth.generators.opendp_mbi import external_fit
 from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
 from synth.questions import Counts, ExternalRelease
@@ -95,12 +94,6 @@ def test_one_column_alone_is_counted_with_the_whole_budget():
     assert session.spent == pytest.approx(1.0, rel=1e-6)
     model = Aim().fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     assert model.sample(10, rng=np.random.default_rng(0))["age"].max() < 20
-
-
-def test_a_missing_extra_is_named_with_its_remedy(monkeypatch):
-    monkeypatch.setattr(external_fit, "find_spec", lambda name: None if name == "mbi" else object())
-    with pytest.raises(UsageError, match=r"mbi not installed; run: pip install 'facsimile-synth\[peers\]'"):
-        Mst().check_schema(SCHEMA)
 
 
 @pytest.mark.parametrize("wrong", [Mst(bins=1), Mst(numbers=0.0), Aim(rounds=-1), Aim(max_size=0.0)])

@@ -104,7 +104,7 @@ def test_a_run_on_a_database_names_the_engine_and_never_the_password(cluster, co
     ],
 )
 def test_faults_of_a_source_are_one_line_without_the_password(address, table, error, said, tmp_path):
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     with pytest.raises(error, match=said) as caught:
         run(table, tmp_path / "out", source=address)
     assert "u:hush" not in str(caught.value)
@@ -184,7 +184,7 @@ def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
 
 def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
     duckdb = pytest.importorskip("duckdb")
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as con:
         con.execute("CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS a, 'x' AS b FROM range(50)")
