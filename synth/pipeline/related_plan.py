@@ -14,8 +14,8 @@ from synth.pipeline import same_rows
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.methods import granted, resolve_device
 from synth.pipeline.prepare import NO_POLICY
-from synth.pipeline.rehearsal import MARGIN
 from synth.pipeline.private_rows import Rows
+from synth.pipeline.rehearsal import MARGIN
 from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.run_plan import spend_line
 from synth.pipeline.same_rows import MaySpend, anybody
