@@ -99,8 +99,8 @@ def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) 
 
 
 def compared(table: str, synthetic: str, schema: str) -> Any:
-    """``synth.compare`` on files."""
-    return synth.compare(table, synthetic, synth.load(schema))
+    """``synth.appraise`` on files."""
+    return synth.appraise(table, synthetic, synth.load(schema))
 
 
 def sampled(model: str, **asked: Any) -> tuple[int, float]:

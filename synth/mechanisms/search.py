@@ -9,7 +9,7 @@ from synth.mechanisms import counts
 from synth.mechanisms.selection import FAR, FLOAT
 from synth.privacy.accounting.events import BoundedRangeDpEvent, Event
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import Search, SearchRelease
 
 GAUSSIAN_RANGE = sqrt(pi / 8) * (1 + FLOAT)  # mu of the Gaussian that a choice of range 1 is never worse than
@@ -23,7 +23,7 @@ def sensitivity(adjacency: Adjacency) -> float:
 
     Privacy: public only.
     """
-    return float((2 if adjacency.relation is Relation.REPLACE_ONE else 1) * adjacency.max_rows)
+    return adjacency.moves(replaced=2.0)
 
 
 def events(question: Search, adjacency: Adjacency) -> list[Event]:

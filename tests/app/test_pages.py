@@ -64,6 +64,15 @@ def test_slider_and_number_show_the_same_epsilon(start):
     assert at.number_input(key="epsilon_number").value == 0.1
     at.number_input(key="epsilon_number").set_value(2.0).run()
     assert at.select_slider(key="epsilon_slider").value == 2.0
+    for typed in (0.37, 25.0):  # neither is a stop of the slider
+        at.number_input(key="epsilon_number").set_value(typed).run()
+        assert at.select_slider(key="epsilon_slider").value == typed
+    at.number_input(key="epsilon_number").set_value(5000.0).run()
+    assert at.error
+    assert not at.exception
+    at.switch_page(view("describe")).run()
+    at.switch_page(view("budget")).run()
+    assert not at.exception
 
 
 CAUTIONS = [(0.1, "info", ""), (2.0, "info", "weaker"), (8.0, "warning", "Careful"), (20.0, "error", "Strong")]
