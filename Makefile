@@ -128,7 +128,7 @@ lock: .venv-tools/ready  ## requirements.txt, the one lock, from pyproject.toml
 	.venv-tools/bin/python container/lock.py
 
 dist: sbom licences  ## dist/: wheel and sdist of HEAD, SBOM, licences, checksums; SIGN=KEY signs these
-	$(BIN)/python container/dist.py $(SIGN)
+	.venv-tools/bin/python container/dist.py $(SIGN)
 
 TAG ?= facsimile
 image:  ## the image, by buildah; EXTRAS, BASE as the Dockerfile has them (docs/container.md)

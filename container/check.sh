@@ -19,10 +19,13 @@ synth="$target/bin/synth"
 if [ -n "${CHECK_SOURCE:-}" ]; then
     "$synth" schema init people --source "$CHECK_SOURCE" --out "$work/people.json" >/dev/null
     "$synth" run people --source "$CHECK_SOURCE" --schema "$data/town_survey.schema.json" --epsilon 1 \
-        --method independent --dataset people --num-rows 100 --out "$work/people"
+        --method independent --dataset check --num-rows 100 --out "$work/people"
 fi
 "$synth" ledger verify
 "$synth" ledger backup "$work/copy.sqlite"
+mv "$work/ledger.sqlite" "$work/lost.sqlite"
+"$synth" ledger restore "$work/copy.sqlite"
+"$synth" ledger verify
 "$target/bin/python" - "$synth" <<'END'
 import logging, socket, subprocess, sys, time, urllib.request
 from pathlib import Path
