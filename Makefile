@@ -31,7 +31,7 @@ test: setup  ## the whole suite
 
 QUICK := tests/test_architecture.py tests/laws tests/conformance/test_generators.py tests/unit/privacy tests/unit/pipeline
 test-quick: setup  ## the laws, every method on a tiny table, the door, the ledger; no browser
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not long' $(QUICK)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow and not long' $(QUICK)
 
 test-slowest: setup  ## the suite, and the twenty tests that take longest
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20

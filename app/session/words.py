@@ -216,6 +216,15 @@ def runs(count: int) -> str:
     return f"{count} run{'' if count == 1 else 's'}"
 
 
+def at_most(error: float | None) -> str:
+    """A share of rows that are misplaced at most, for a narrow place.
+
+    >>> at_most(0.0141), at_most(None)
+    ('≤ 1.4 %', '-')
+    """
+    return f"≤ {100 * error:.2g} %" if error else "-"
+
+
 def count(number: float) -> str:
     """A scale of noise for a narrow place.
 

@@ -24,13 +24,7 @@ def sensitivity(adjacency: Adjacency) -> float:
     Errors: ValueError for a relation without a proof.
     Privacy: public only.
     """
-    match adjacency.relation:
-        case Relation.ADD_REMOVE | Relation.ZERO_OUT:
-            return float(adjacency.max_rows)
-        case Relation.REPLACE_ONE:
-            return adjacency.max_rows * sqrt(2.0)
-        case _:
-            raise ValueError(f"no sensitivity is proved for relation {adjacency.relation!r}")
+    return adjacency.moves(replaced=sqrt(2.0))
 
 
 def signed_sensitivity(adjacency: Adjacency) -> float:
@@ -38,7 +32,7 @@ def signed_sensitivity(adjacency: Adjacency) -> float:
 
     Privacy: public only.
     """
-    return adjacency.max_rows * (2.0 if adjacency.relation is Relation.REPLACE_ONE else 1.0)
+    return adjacency.moves(replaced=2.0)
 
 
 def events(question: Counts, adjacency: Adjacency) -> list[Event]:

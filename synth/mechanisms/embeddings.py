@@ -30,13 +30,7 @@ def sensitivity(question: Embedding, adjacency: Adjacency) -> float:
     Errors: ValueError for a relation without a proof.
     Privacy: public only.
     """
-    match adjacency.relation:
-        case Relation.ADD_REMOVE | Relation.ZERO_OUT:
-            return float(adjacency.max_rows)
-        case Relation.REPLACE_ONE:
-            return adjacency.max_rows * (sqrt(2.0) if question.features.non_negative_inner else 2.0)
-        case _:
-            raise ValueError(f"no sensitivity is proved for relation {adjacency.relation!r}")
+    return adjacency.moves(replaced=sqrt(2.0) if question.features.non_negative_inner else 2.0)
 
 
 def events(question: Embedding, adjacency: Adjacency) -> list[Event]:

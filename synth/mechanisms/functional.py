@@ -10,7 +10,7 @@ from synth.lazy import Lazy
 from synth.mechanisms.embeddings import coarsened
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import FunctionalQuery, FunctionalRelease
 from synth.questions.functional import INVERSE, MAX_POINTS, PITCH, TRUNCATED
 from synth.sources.rows.encoded import parts
@@ -32,13 +32,7 @@ def sensitivity(adjacency: Adjacency) -> float:
     Errors: ValueError for a relation without a proof.
     Privacy: public only.
     """
-    match adjacency.relation:
-        case Relation.ADD_REMOVE | Relation.ZERO_OUT:
-            return float(adjacency.max_rows)
-        case Relation.REPLACE_ONE:
-            return adjacency.max_rows * sqrt(2.0)
-        case _:
-            raise ValueError(f"no sensitivity is proved for relation {adjacency.relation!r}")
+    return adjacency.moves(replaced=sqrt(2.0))
 
 
 class Functional:

@@ -9,7 +9,7 @@ from synth.mechanisms import counts
 from synth.mechanisms.selection import FAR, FLOAT
 from synth.privacy.accounting.events import BoundedRangeDpEvent, Event
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import Search, SearchRelease
 
 GAUSSIAN_RANGE = sqrt(pi / 8) * (1 + FLOAT)  # mu of the Gaussian that a choice of range 1 is never worse than
@@ -23,7 +23,7 @@ def sensitivity(adjacency: Adjacency) -> float:
 
     Privacy: public only.
     """
-    return float((2 if adjacency.relation is Relation.REPLACE_ONE else 1) * adjacency.max_rows)
+    return adjacency.moves(replaced=2.0)
 
 
 def events(question: Search, adjacency: Adjacency) -> list[Event]:
@@ -54,7 +54,7 @@ def answer(question: Search, rows: Mapping[str, np.ndarray], noise: SystemNoise)
     left = scores(question, rows)
     chosen: list[int] = []
     for _ in range(question.picks):
-        open_ = np.setdiff1d(np.arange(len(left)), chosen)
+        open_ = np.delete(np.arange(len(left)), chosen)
         logs = (left[open_] - left[open_].max()) / question.scale
         chosen.append(int(open_[noise.choice(np.exp(np.maximum(logs, -FAR)))]))
     return SearchRelease(question=question, chosen=tuple(chosen))

@@ -8,7 +8,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.privacy.accounting.events import Event, ExponentialMechanismDpEvent
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import Bins, Choice, ChoiceRelease
 
 FLOAT = 2.0**-20  # by how much arithmetic may raise the sensitivity of log odds (selection.md, steps 4 and 5)
@@ -25,8 +25,7 @@ def sensitivity(question: Choice, adjacency: Adjacency) -> float:
 
     Privacy: public only.
     """
-    moves = 2 if adjacency.relation is Relation.REPLACE_ONE and question.goal == "worst" else 1
-    return float(moves * adjacency.max_rows)
+    return adjacency.moves(replaced=2.0 if question.goal == "worst" else 1.0)
 
 
 def events(question: Choice, adjacency: Adjacency) -> list[Event]:

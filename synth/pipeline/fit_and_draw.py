@@ -1,8 +1,7 @@
 """From releases to a model, rows and files: pure post-processing."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from synth.pipeline.draw_rows import ROWS_AT_A_TIME, Drawn, chunks
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
+from synth.questions.numeric.networks import one_thread
 from synth.release import folder
 
 
@@ -33,19 +33,6 @@ class Made:
     num_rows: int
     seed: int
     kept: list[dict[str, Any]]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch on one processor: its matrices here are so small that more threads only wait for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def fit_and_sample(

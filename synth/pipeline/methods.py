@@ -1,6 +1,6 @@
 """The methods by name: their options, what they ask of a schema, and the noise that a guarantee grants them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from synth.errors import UsageError
@@ -10,6 +10,7 @@ from synth.generators.options import options_of, with_options
 from synth.privacy.accounting import composition
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
+from synth.questions.kinds import kinds_of
 from synth.schema.table import Schema
 
 
@@ -24,16 +25,6 @@ def methods() -> list[dict[str, Any]]:
          "options": options_of(g), "ranges": {n: str(r) for n, r in g.ranges.items()}, "reads": kinds_of(g.reads)}
         for g in GENERATORS.values()
     ]  # fmt: skip
-
-
-def kinds_of(releases: Iterable[type]) -> list[str]:
-    """Words for kinds of release, sorted.
-
-    >>> from synth.questions import CountsRelease
-    >>> kinds_of([CountsRelease])
-    ['counts']
-    """
-    return sorted({r.__name__.removesuffix("Release").lower() for r in releases})
 
 
 def generator_named(method: str, relation: Relation, options: Mapping[str, Any] | None = None) -> Generator:

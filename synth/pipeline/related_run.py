@@ -19,15 +19,16 @@ from synth.generators.nested_mixture.model import NestedMixture
 from synth.jobs import PeakMemory, give_back
 from synth.pipeline.budget import setting
 from synth.pipeline.charged_run import ChargedRun
-from synth.pipeline.fit_and_draw import one_thread
 from synth.pipeline.related_draw import DrawnTables
 from synth.pipeline.related_plan import RelatedPlan, prepare
 from synth.pipeline.related_sample import roots_of
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
+from synth.pipeline.result import Outcome
 from synth.pipeline.same_rows import MaySpend, anybody, unlike
 from synth.privacy.noise import SystemNoise
 from synth.questions import LinkedRelease
+from synth.questions.numeric.networks import one_thread
 from synth.release import folder, related_folder
 from synth.release.card.card import card
 from synth.schema import codec
@@ -41,23 +42,10 @@ LINKAGE = "rows of different tables belong together by fresh keys, which stand f
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelatedResult:
+class RelatedResult(Outcome):
     """What a run of related tables made. Everything in it derives from releases and is as private as the card says."""
 
-    method: str
-    relation: str
-    dataset: str
-    epsilon_spent: float
-    epsilon_derived: float
-    delta: float
     num_rows: Mapping[str, int]
-    seconds: float
-    seconds_total: float
-    peak_mib: float
-    seed: int
-    device: str
-    paths: dict[str, str] = field(default_factory=dict)
-    card: dict[str, Any] = field(repr=False)
     model: NestedMixture = field(repr=False)
     schema: Related = field(repr=False)
     texts: Mapping[str, Mapping[str, pa.Array]] = field(repr=False)
@@ -66,11 +54,6 @@ class RelatedResult:
     def frames(self) -> dict[str, pd.DataFrame]:
         """The synthetic tables, one text column for each column of their schemas; none where a folder was written."""
         return {t: pd.DataFrame({n: a.to_pandas() for n, a in texts.items()}) for t, texts in self.texts.items()}
-
-    def plain(self) -> dict[str, Any]:
-        """The result as JSON data, without the rows."""
-        left_out = ("card", "model", "schema", "texts")
-        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
 
 
 class RelatedRun(ChargedRun):

@@ -1,5 +1,7 @@
 """Methods that are quick enough for laws, and the paid half of a run on random positions."""
 
+from functools import cache
+
 import numpy as np
 
 import synth
@@ -42,3 +44,9 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
     releases = quick(name).measure(curator.ask, setting, progress=lambda _: None)
     curator.close()
     return releases, setting, curator
+
+
+@cache
+def paid(name, relation="add_remove"):
+    """``measured`` on the small schema, once for all tests that only look."""
+    return measured(name, relation=Relation(relation))
