@@ -21,7 +21,7 @@ WAIT = 120.0  # seconds to wait for other writers
 def create(path: Path) -> None:
     """Makes the file (and its folder) unless it is there.
 
-    Errors: InputError when it is no ledger, or on a network file system (ledger_place.py).
+    Errors: InputError when it is no ledger, or on a network file system (filesystem.py).
     """
     filesystem.check(path)
     filesystem.check_links(path)

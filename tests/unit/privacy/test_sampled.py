@@ -41,6 +41,7 @@ def test_epsilon_is_dp_accountings_and_below_renyis(sigma, rate, steps):
 
 
 @pytest.mark.parametrize(("sigma", "rate", "steps"), CASES)
+@pytest.mark.long
 def test_opacus_agrees(sigma, rate, steps):
     """Opacus' accountant, written by others on another principle, states an error of 0.01 and keeps it."""
     prv = pytest.importorskip("opacus.accountants").PRVAccountant()
