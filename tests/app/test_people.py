@@ -14,10 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from container.trial.provider import client, provider
 from synth import jobs
 from tests.app.browser import CHROMIUM, IDLE, PATIENCE, environment
 from tests.app.ports import free_port
-from tests.app.provider import client, provider
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [

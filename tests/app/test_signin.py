@@ -8,9 +8,9 @@ import urllib.request
 
 import pytest
 
+from container.trial.provider import client, provider
 from tests.app.browser import CHROMIUM, IDLE, PATIENCE, environment, keep
 from tests.app.ports import free_port
-from tests.app.provider import client, provider
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
