@@ -68,7 +68,9 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
     except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError):
         pass  # SQLite names these
     except OSError as error:
-        raise LedgerLostError(f"ledger {path}: {error.strerror or 'cannot be read'}; name another file") from None
+        lost = LedgerLostError(f"ledger {path}: {error.strerror or 'cannot be read'}; name another file")
+        lost.exit_code = InputError.exit_code  # a pipe or a folder was named: the request is at fault
+        raise lost from None
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=WAIT)) as db:
             db.isolation_level = None
