@@ -57,16 +57,20 @@ def _hiding(asked: CountsRelease, found: Mapping[str, Histogram], total: float, 
 
 
 def _determined(asked: CountsRelease, found: Mapping[str, Histogram], plan: Plan) -> Sequence[Pair]:
-    """The pair that nearly determines each other and hides most, if it hides much."""
-    best, pair = plan.hidden, None
+    """The pairs that nearly determine each other and hide much, those that hide most; each column once."""
+    scores: dict[Pair, float] = {}
     for marginal, values in zip(asked.question.marginals, asked.values, strict=True):
         hidden = merged(marginal, found)
-        if len(marginal.bins) != 2 or hidden <= best:
+        if len(marginal.bins) != 2 or hidden <= plan.hidden:
             continue
         depends = denoised_dependence(values)
-        if depends >= max(plan.sure * most_dependence(values), plan.plain) and depends * hidden > best:
-            best, pair = depends * hidden, marginal.columns
-    return [] if pair is None else [pair]
+        if depends >= max(plan.sure * most_dependence(values), plan.plain) and depends * hidden > plan.hidden:
+            scores[marginal.columns] = depends * hidden
+    chosen: list[Pair] = []
+    for pair in sorted(scores, key=lambda p: -scores[p]):
+        if len(chosen) < plan.determined and not any(set(pair) & set(p) for p in chosen):
+            chosen.append(pair)
+    return chosen
 
 
 def again(question: Counts, setting: Setting, share: float) -> Counts:
