@@ -5,18 +5,17 @@
 ARG BASE=python:3.11.13-slim-bookworm
 
 FROM ${BASE} AS build
-# cpu or gpu; with --build-arg REPORT=no nothing under a licence that restricts use goes in.
-ARG TORCH=cpu
-ARG TORCH_INDEX=""
-ARG REPORT=yes
+# Of databases, spark, mbi, report, fetch, gpu; "" for none. report brings copulas, under a licence that restricts use.
+ARG EXTRAS="databases,report"
+# Where the build of torch for CPUs is, if not where pip finds it by itself.
+ARG TORCH_INDEX="https://download.pytorch.org/whl/cpu"
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
-COPY container/install.sh container/requirements.lock container/report.lock container/torch-cpu.lock container/torch-gpu.lock container/
+COPY pyproject.toml setup.py requirements.txt README.md LICENSE ./
+COPY container/install.sh container/pick.py container/
 COPY app app
 COPY synth synth
 COPY data data
-RUN PYTHON=/usr/local/bin/python3.11 TORCH_INDEX="${TORCH_INDEX}" \
-    sh container/install.sh /opt/facsimile --torch "${TORCH}" $([ "${REPORT}" = yes ] || echo --without-report)
+RUN TORCH_INDEX="${TORCH_INDEX}" sh container/install.sh /opt/facsimile --extras "${EXTRAS}"
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="Facsimile" \

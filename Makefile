@@ -3,17 +3,27 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
+.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
 
-setup: .venv/ready
+NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py
+INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
 
-.venv/ready: requirements.txt pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+setup: .venv/ready  ## everything: the application, all extras, the tools of the tests
+
+.venv/ready: $(NEEDS)
+	$(INSTALL) --extras all
+	touch .venv/ready-app $@
+
+.venv/ready-app: $(NEEDS)
+	$(INSTALL)
 	touch $@
 
-run: setup  ## the application, with the sample table ready
+extras: .venv/ready-app  ## EXTRAS=databases,spark,mbi,report,fetch,gpu or some of them, beside the application
+	$(INSTALL) --extras $(EXTRAS)
+
+NAMED := 'Without the extra `report`: SDMetrics quality scores, by way of copulas (BUSL-1.1). make extras EXTRAS=report'
+run: .venv/ready-app  ## the application, with the sample table ready
+	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("copulas"))' || echo $(NAMED)
 	$(BIN)/synth app --port $(PORT)
 
 test: setup  ## the whole suite

@@ -13,13 +13,14 @@ if ROOT not in sys.path:
 
 from app.session import access, frame  # noqa: E402
 from app.session.aside import planner  # noqa: E402
-from app.session.state import RESUMED, STEPS, TITLES, ready, view, wizard  # noqa: E402
+from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
 from app.table import owning, stored  # noqa: E402
 from synth.jobs.roles import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
 TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
-OPEN, LOCKED = ":material/radio_button_unchecked:", ":material/lock:"
+STYLE = Path(__file__).with_name("style.css")
+OPEN, PASSED, LOCKED = ":material/radio_button_unchecked:", ":material/check_circle:", ":material/lock:"
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
 
@@ -27,6 +28,7 @@ ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", 
 def main() -> None:
     """One run of the script: shows the page that was asked for, to somebody who may see it."""
     st.set_page_config(page_title="Facsimile", page_icon=ICON, layout="wide")
+    st.html(STYLE)
     st.logo(str(Path(__file__).with_name("logo.svg")), icon_image=ICON, size="large")
     try:
         who = access.visitor()
@@ -49,10 +51,10 @@ def _prepare() -> None:
 def _page(who: Visitor) -> None:
     w, open_pages = wizard(), pages(who.role)
     owning.forget_others(w)
-    reached = ready(w)
+    reached, behind = ready(w), passed(w)
     steps = [
-        st.Page(view(s), title=f"{i}. {TITLES[s]}", icon=OPEN if reached[s] else LOCKED, url_path=s,
-                default=s == "data")
+        st.Page(view(s), title=f"{i}. {TITLES[s]}", url_path=s, default=s == "data",
+                icon=PASSED if s in behind else OPEN if reached[s] else LOCKED)
         for i, s in enumerate(STEPS, 1)
         if s in open_pages
     ]  # fmt: skip

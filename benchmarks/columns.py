@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from clock import Clock
 
 HERE = Path(__file__).resolve().parent
-BLOCK = 100_000
+ROWS_AT_A_TIME = 100_000
 HIDDEN = 4  # hidden numbers that columns share: no single order explains them all
 TOLD = ("read", "measure", "fit", "sample", "write")
 
@@ -38,8 +38,8 @@ def schema_of(columns: int, categories: int) -> dict[str, Any]:
 def draw(path: Path, rows: int, columns: int, categories: int) -> None:
     """Columns that follow one of a few hidden numbers, each with a noise of its own."""
     rng, writer = np.random.default_rng(0), None
-    for start in range(0, rows, BLOCK):
-        size = min(BLOCK, rows - start)
+    for start in range(0, rows, ROWS_AT_A_TIME):
+        size = min(ROWS_AT_A_TIME, rows - start)
         hidden = rng.random((HIDDEN, size))
         part = {}
         for j in range(columns):

@@ -50,17 +50,17 @@ def drawn(folder: Path, what: str, rows: int, cores: int) -> dict[str, Any]:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     import numpy as np
 
-    from synth.pipeline.draw_rows import BLOCK, Drawn
+    from synth.pipeline.draw_rows import ROWS_AT_A_TIME, Drawn
     from synth.release import folder as bundle
 
     stored = bundle.load_model(folder / "out")
     table = Drawn(stored.model, stored.schema, rows, rng=np.random.default_rng(0))
-    stored.model.sample(BLOCK // 4, rng=np.random.default_rng(1))
+    stored.model.sample(ROWS_AT_A_TIME // 4, rng=np.random.default_rng(1))
     started, busy = time.perf_counter(), time.process_time()
     if what == "positions":
         rng = np.random.default_rng(0)
-        for start in range(0, rows, BLOCK):
-            stored.model.sample(min(BLOCK, rows - start), rng=rng)
+        for start in range(0, rows, ROWS_AT_A_TIME):
+            stored.model.sample(min(ROWS_AT_A_TIME, rows - start), rng=rng)
     elif what == "text":
         for _ in table.blocks():
             pass

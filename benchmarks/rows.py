@@ -121,7 +121,7 @@ def counted(folder: Path) -> dict[str, Any]:
     for batch in place_of(folder).batches(facts, []):
         encoder.add(batch)
     encoded = time.perf_counter()
-    tables = encoder.spool.counts(list(combinations(bins.values(), 2)))
+    tables = encoder.spill.counts(list(combinations(bins.values(), 2)))
     done = time.perf_counter()
     return {"seconds": done - started, "encode": encoded - started, "count": done - encoded, "pairs": len(tables),
             "rows": int(tables[0].sum())}  # fmt: skip

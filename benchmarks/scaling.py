@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "scaling.json"
 PLAIN = {"rows": 100_000, "columns": 10, "categories": 20}
 CELL = ("method", "vary", "rows", "columns", "categories")
-BLOCK = 100_000
+ROWS_AT_A_TIME = 100_000
 REDRAWN = 0.1
 STAGES = ("read", "measure", "fit", "sample", "write")
 
@@ -43,10 +43,10 @@ def schema_of(columns: int, categories: int) -> dict:
 
 def block(columns: int, categories: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Rows whose columns all follow one hidden number."""
-    hidden = rng.random(BLOCK)
+    hidden = rng.random(ROWS_AT_A_TIME)
     out = {}
     for j in range(columns):
-        mixed = np.clip(0.7 * hidden + 0.3 * rng.random(BLOCK), 0, 1 - 1e-9)
+        mixed = np.clip(0.7 * hidden + 0.3 * rng.random(ROWS_AT_A_TIME), 0, 1 - 1e-9)
         out[f"n{j}" if j % 2 else f"c{j}"] = (mixed * (1000 if j % 2 else 20 if j else categories)).astype(np.int64)
     return out
 
@@ -55,11 +55,11 @@ def write(path: Path, rows: int, columns: int, categories: int) -> None:
     """The table as Parquet, a block at a time."""
     rng = np.random.default_rng(0)
     first, writer = block(columns, categories, rng), None
-    for start in range(0, rows, BLOCK):
-        size, part = min(BLOCK, rows - start), {}
+    for start in range(0, rows, ROWS_AT_A_TIME):
+        size, part = min(ROWS_AT_A_TIME, rows - start), {}
         for name, values in first.items():
-            again = rng.random(BLOCK) < REDRAWN if start else np.zeros(BLOCK, dtype=bool)
-            values = np.where(again, values[rng.permutation(BLOCK)], values)[:size]
+            again = rng.random(ROWS_AT_A_TIME) < REDRAWN if start else np.zeros(ROWS_AT_A_TIME, dtype=bool)
+            values = np.where(again, values[rng.permutation(ROWS_AT_A_TIME)], values)[:size]
             part[name] = pa.array(values) if name[0] == "n" else pa.array(np.char.add("v", values.astype(str)))
         table = pa.table(part)
         writer = writer or pq.ParquetWriter(path, table.schema)

@@ -1,18 +1,16 @@
-"""Known vulnerabilities of what the image holds: ``make pip-audit``. Skips, saying so, where nothing can be asked."""
+"""Known vulnerabilities of what the lock holds: ``make pip-audit``. Skips, saying so, where nothing can be asked."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-LOCKS = ("requirements.lock", "report.lock", "torch-cpu.lock")
+LOCK = Path(__file__).resolve().parent.parent / "requirements.txt"
 
 
 def main() -> int:
-    named = [part for lock in LOCKS for part in ("--requirement", str(HERE / lock))]
     options = ["--disable-pip", "--no-deps", "--format", "json", "--progress-spinner", "off"]
-    command = [sys.executable, "-m", "pip_audit", *options, *named]
+    command = [sys.executable, "-m", "pip_audit", *options, "--requirement", str(LOCK)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
         found = json.loads(done.stdout)["dependencies"]

@@ -1,54 +1,70 @@
 #!/bin/sh
-# Installs Facsimile into a new virtual environment: the steps of the image, and of any machine without one.
+# Installs Facsimile into a virtual environment: the steps of the image, of `make run`, and of any machine.
 #
-#   container/install.sh TARGET [--torch cpu|gpu] [--without-report]
+#   container/install.sh TARGET [--extras databases,spark,mbi,report,fetch,gpu,dev | all] [--editable] [--wheel FILE]
 #
-# Only archives whose SHA-256 stands in a lock file are installed, and nothing is built but this project.
-# For CPU builds of torch name PyTorch's own index of them in TORCH_INDEX, or let pip find the wheel by its settings.
+# Only archives whose SHA-256 stands in requirements.txt are installed, and nothing is built but this project, or given
+# as its wheel. --editable leaves the project where it is, and pip in the environment; without it nothing can be
+# installed there afterwards. The build of torch for CPUs is taken from where pip's own settings find it, else from
+# PyTorch's index of them, or another in TORCH_INDEX.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 target=${1:?"name a folder for the virtual environment"}
 shift
-torch=cpu
-report=yes
+extras=
+editable=no
+wheel=
 while [ $# -gt 0 ]; do
     case $1 in
-        --torch) torch=${2:?"--torch: cpu or gpu"}; shift 2 ;;
-        --without-report) report=no; shift ;;
+        --extras) extras=$(echo "${2?"--extras: name some, with commas between"}" | tr ',' ' '); shift 2 ;;
+        --editable) editable=yes; shift ;;
+        --wheel) wheel=${2:?"--wheel: name the file"}; shift 2 ;;
         *) echo "install.sh: unknown option $1" >&2; exit 2 ;;
     esac
 done
-case $torch in cpu | gpu) ;; *) echo "install.sh: --torch $torch: must be cpu or gpu" >&2; exit 2 ;; esac
 
 python=${PYTHON:-python3.11}
 "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || {
-    echo "install.sh: the lock files are for Python 3.11; name one in PYTHON" >&2
+    echo "install.sh: the lock is for Python 3.11; name one in PYTHON" >&2
     exit 2
 }
-"$python" -m venv "$target"
+[ -e "$target/bin/python" ] || "$python" -m venv "$target"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# shellcheck disable=SC2086 # words apart are meant
+"$python" "$here/pick.py" $extras >"$work/whole.txt"
+# torch alone, whose build for CPUs the package index does not have
+sed -n '/^torch==/,/[^\\]$/p' "$work/whole.txt" >"$work/torch.txt"
+sed '/^torch==/,/[^\\]$/d' "$work/whole.txt" >"$work/others.txt"
+
 pip="$target/bin/python -m pip --disable-pip-version-check --no-input"
-install="$pip install --quiet --no-cache-dir"
+install="$pip install --quiet --quiet --no-compile"
 locked="$install --require-hashes --no-deps --only-binary :all:"
+torch() {
+    $locked -r "$work/torch.txt" 2>"$work/torch.log" ||
+        $locked --index-url "${TORCH_INDEX:-https://download.pytorch.org/whl/cpu}" -r "$work/torch.txt" ||
+        { cat "$work/torch.log" >&2; return 1; }
+}
+torch & # half of all there is to unpack: beside the rest
+waited=$!
+$locked -r "$work/others.txt"
+wait $waited
+# headers, C++ tests and compilers of its own tests: 195 MB that nothing here ever opens
+lib=$("$target/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+rm -rf "$lib/torch/include" "$lib/torch/test" "$lib"/torch/bin/test_* "$lib"/torch/bin/protoc*
 
-$locked -r "$here/requirements.lock"
-if [ "$torch" = cpu ] && [ -n "${TORCH_INDEX:-}" ]; then
-    $locked --index-url "$TORCH_INDEX" -r "$here/torch-cpu.lock"
-else
-    $locked -r "$here/torch-$torch.lock"
+if [ "$editable" = yes ]; then
+    $install --no-deps --no-build-isolation --no-index -e "$here/.."
+    exit
 fi
-[ "$report" = no ] || $locked -r "$here/report.lock"
-
-# The application wants its files beside it: the project lies in the environment and is installed from there.
-home="$target/share/facsimile"
-mkdir -p "$home"
-for part in app synth data pyproject.toml README.md LICENSE; do cp -R "$here/../$part" "$home/"; done
-$install --no-deps --no-build-isolation --no-index -e "$home"
-
-if [ "$report" = yes ]; then
-    $pip check
-else
-    "$target/bin/python" -c 'import importlib.util as u, sys; sys.exit(any(map(u.find_spec, ("copulas", "sdmetrics"))))'
+if [ -z "$wheel" ]; then
+    mkdir "$work/project"
+    for part in app synth data setup.py pyproject.toml README.md LICENSE; do cp -R "$here/../$part" "$work/project/"; done
+    $pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir "$work" "$work/project"
+    wheel=$(echo "$work"/facsimile_synth-*.whl)
 fi
+$install --no-deps --no-index "$wheel"
+$pip check
 "$target/bin/synth" methods >/dev/null
 $pip uninstall --quiet --yes pip # nothing is installed at run time

@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+ROOT = Path(__file__).resolve().parent.parent
 # Words of licences that allow use, change and passing on; weak copyleft is of files that are not changed here.
 FREE = re.compile(
     r"MIT|BSD|Apache|PSF|Python Software Foundation|ISC|Unlicense|HPND|Zlib|MPL|Mozilla|LGPL|CC0|Public Domain|"
@@ -21,14 +20,14 @@ LOOKED_AT = {
 PROPRIETARY = re.compile(r"^(nvidia-|cuda-)")  # NVIDIA's own terms; GPU images alone
 
 
-def locked(*names: str) -> set[str]:
-    """Packages of lock files."""
-    text = "".join((HERE / name).read_text(encoding="utf-8") for name in names)
+def locked() -> set[str]:
+    """Packages of the lock but those that only a GPU needs."""
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     return {m.lower().replace("_", "-") for m in re.findall(r"^([A-Za-z0-9._-]+)==", text, re.MULTILINE)}
 
 
 def main() -> int:
-    wanted = locked("requirements.lock", "report.lock", "torch-cpu.lock")
+    wanted = locked()
     command = [sys.executable, "-m", "piplicenses", "--python", str(ROOT / ".venv/bin/python"), "--format=json",
                "--from=mixed"]  # fmt: skip
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -1,11 +1,13 @@
-"""Writes the image's lock files: every archive that may be installed, by its SHA-256.
+"""Writes requirements.txt, the one lock: every archive that may be installed, by its SHA-256.
 
     make lock
 
-The versions are those of requirements.txt. ``requirements.lock`` holds all but two parts that an image chooses:
-``report.lock`` (the extra `report`, whose copulas is under BUSL-1.1) and torch, of which there are two builds under one
-version: ``torch-gpu.lock`` (as the Python package index has it, with NVIDIA's libraries) and ``torch-cpu.lock``
-(PyTorch's own index of CPU builds; its hash stands here, since a resolver sees one index at a time).
+Each package stands under the parts that need it: ``app`` is what the application and the command line need, the others
+are pyproject.toml's extras. Versions are kept where they fit; strike a line out to have it renewed.
+
+torch has two builds under one version: the Python package index's, which on Linux needs NVIDIA's libraries, and
+PyTorch's own for CPUs. The lock's torch is the latter. The other, with those libraries, stands in lines that begin
+with ``#gpu``, which pip passes over: pick.py takes them where they are asked for.
 """
 
 import re
@@ -15,48 +17,52 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-EXTRAS = ("ui", "peers", "sgd")  # of those that pyproject.toml has
+LOCK = HERE.parent / "requirements.txt"
 GPU = re.compile(r"^(torch|triton|nvidia-|cuda-)")
 TORCH_CPU = {
     "2.13.0": ["6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"],  # cp311, manylinux_2_28, x86_64
 }
-HEAD = "# Made by `make lock` from pyproject.toml and requirements.txt; not to be edited.\n"
+HEAD = """\
+# Every archive that may be installed, by its SHA-256. Made by `make lock`, from pyproject.toml; not to be edited.
+# `# for:` says which parts need a package; container/pick.py prints a choice. torch is the build for CPUs, which
+# container/install.sh finds where PyTorch keeps it; lines with #gpu are those of the build with NVIDIA's libraries.
+"""
 Locked = dict[str, str]
 
 
-def resolved(extras: list[str]) -> Locked:
+def resolved(extra: str | None) -> Locked:
     """By package its lines of the lock: version and hashes of all its archives."""
-    command = [sys.executable, "-m", "uv", "pip", "compile", str(ROOT / "pyproject.toml"), "--generate-hashes",
-               "--constraint", str(ROOT / "requirements.txt"), "--python-version", "3.11", "--python-platform",
+    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--generate-hashes",
+               "--constraint", str(LOCK), "--python-version", "3.11", "--python-platform",
                "x86_64-manylinux_2_28", "--no-annotate", "--no-header", "--quiet"]  # fmt: skip
-    for extra in extras:
-        command += ["--extra", extra]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    parts = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)
+    command += ["--extra", extra] if extra else []
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=HERE.parent)
+    parts = re.split(r"^(?=[A-Za-z0-9])", done.stdout, flags=re.MULTILINE)
     return {part.split("==")[0].strip(): part for part in parts if "==" in part}
 
 
-def written(name: str, parts: Locked, note: str) -> None:
-    """One lock file."""
-    text = HEAD + f"# {note}\n" + "".join(parts[package] for package in sorted(parts))
-    (HERE / name).write_text(text, encoding="utf-8")
-
-
 def main() -> None:
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    extras = [e for e in EXTRAS if e in known]
-    plain, whole = resolved(extras), resolved([*extras, "report"])
-    gpu = {n: p for n, p in whole.items() if GPU.match(n)}
-    version = gpu["torch"].split("==")[1].split()[0]
+    extras = [e for e in tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"] if e != "gpu"]  # fmt: skip
+    app = resolved(None)
+    found, needed = dict(app), {name: ["app"] for name in app}
+    for extra in extras:
+        for name, lines in resolved(extra).items():
+            if name not in app:
+                found[name] = lines
+                needed.setdefault(name, []).append(extra)
+    version = found["torch"].split("==")[1].split()[0]
     if version not in TORCH_CPU:
         sys.exit(f"torch {version}: write the SHA-256 of its CPU wheel into TORCH_CPU of {__file__}")
-    hashes = " ".join(f"\\\n    --hash=sha256:{h}" for h in TORCH_CPU[version])
-    written("requirements.lock", {n: p for n, p in plain.items() if n not in gpu}, "Everything but report and torch.")
-    more = {n: p for n, p in whole.items() if n not in plain}
-    written("report.lock", more, "The extra `report`; copulas is under BUSL-1.1 (docs/container.md).")
-    written("torch-gpu.lock", gpu, "torch with NVIDIA's libraries.")
-    written("torch-cpu.lock", {"torch": f"torch=={version}+cpu {hashes}\n"}, "torch for CPUs alone.")
+    text = HEAD
+    for name in sorted(found):
+        lines = f"# for: {' '.join(needed[name])}\n{found[name]}"
+        if GPU.match(name):
+            text += re.sub("^", "#gpu ", f"# for: gpu\n{found[name]}".rstrip(), flags=re.MULTILINE) + "\n"
+            hashes = "".join(f" \\\n    --hash=sha256:{h}" for h in TORCH_CPU[version])
+            lines = f"# for: app\ntorch=={version}{hashes}\n" if name == "torch" else ""
+        text += lines
+    LOCK.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

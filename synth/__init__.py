@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from synth import jobs
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
+    from synth.evaluate.examination import appraise
     from synth.evaluate.fidelity import compare
     from synth.jobs import roles
     from synth.pipeline.methods import methods
@@ -61,6 +62,7 @@ _HOME = {
     "SynthError": "errors",
     "UsageError": "errors",
     "alone": "pipeline.schema_approval",
+    "appraise": "evaluate.examination",
     "card_html": "report.card_page:render_html",
     "charged_before": "pipeline.same_rows",
     "check_card": "release.card.verify:check",

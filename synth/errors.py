@@ -6,6 +6,7 @@ columns, files, schema facts and options; never a value that stands only in the 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 COMMITTED: list[str] = []  # what this process has charged since its command began: exit codes must not deny it
 LONGEST = 2000  # characters of a message: a name taken from a foreign file may be of any length
@@ -109,3 +110,22 @@ def reading(thing: object, what: str) -> Iterator[None]:
         raise InputError(
             f"{thing}: the {what} is damaged, or was made by another version ({type(error).__name__}); use another copy"
         ) from None
+
+
+def need(what: str, extra: str, *modules: str) -> None:
+    """Whether the modules of an extra of pyproject.toml are there, which ``what`` cannot do without.
+
+    >>> need("adding", "report", "math")
+
+    Errors: UsageError that names the extra and the command. Privacy: public only.
+    """
+    if any(find_spec(name) is None for name in modules):
+        raise UsageError(f"{what} needs the extra `{extra}`; {remedy(extra)}")
+
+
+def remedy(extra: str) -> str:
+    """How an extra is installed.
+
+    Privacy: public only.
+    """
+    return f"run: pip install 'facsimile-synth[{extra}]', or in a checkout: make extras EXTRAS={extra}"

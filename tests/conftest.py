@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,9 @@ from synth.errors import COMMITTED
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests start some hundred processes: where bytecode is not kept, each compiles the same files again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture(autouse=True)

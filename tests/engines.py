@@ -41,7 +41,7 @@ def user() -> list[str]:
 @contextmanager
 def postgres() -> Iterator[Engine]:
     """A cluster of its own on a free port, asked for a password; gone at the end."""
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     home, run = programs(), user()
     folder = Path("/tmp") / f"facsimile-pg-{os.getpid()}"  # the user postgres may not enter pytest's folders
     folder.mkdir()
@@ -81,8 +81,8 @@ def fill(engine: Engine, name: str, table: pa.Table, types: dict[str, str]) -> N
 
 def spark() -> Engine:
     """Spark in one process with two cores. Skips the test where it cannot be."""
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
-    sql = pytest.importorskip("pyspark.sql", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
+    sql = pytest.importorskip("pyspark.sql", reason="the extra `spark` is not installed")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless")
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import standing
+from app.result import standing, verdict
 from app.session import access, charts, frame
 from app.session.aside import TooLongError, worker
 from app.table import real, work
@@ -36,6 +36,8 @@ def section(job: jobs.Job, release: Path) -> None:
         _outside(job)
         found = _compared(job, release)
         if found is not None:
+            if said := st.session_state.get("verdicts", {}).get(str(job.path)):
+                verdict.section(said)
             _parts(found)
             standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         _whole(job, release)
@@ -55,12 +57,13 @@ def make(job: jobs.Job, release: Path) -> Any:
                 release
             )  # beside the ledger, as the command line does: what it cannot note it does not show
             paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
-            found = worker.ask("compared", *paths, seconds=PATIENCE)
+            found, said = worker.ask("compared", *paths, seconds=PATIENCE)
             rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError("the comparison takes too long here; use `synth report`") from None
     jobs.looks.look(job, by=who.name)
     st.session_state.setdefault("comparisons", {})[str(job.path)] = found
+    st.session_state.setdefault("verdicts", {})[str(job.path)] = said
     st.session_state.setdefault("rare", {})[str(job.path)] = rare
     return found
 
@@ -125,7 +128,7 @@ def _outside(job: jobs.Job) -> None:
 def _parts(found: Any) -> None:
     used = f"{found.real_rows_used:,} of {found.real_rows:,} real and {found.synthetic_rows_used:,} synthetic rows"
     st.caption(f"Uses {used}, drawn with a fixed seed where not all are used.")
-    columns, pairs, scores = st.tabs(["Columns", "Pairs of columns", "Scores"])
+    columns, pairs, scores = st.tabs(verdict.PARTS, key="compared_part", on_change="rerun")
     with columns:
         _columns(found)
     with pairs:
@@ -181,7 +184,7 @@ def _pairs(found: Any) -> None:
 def _scores(found: Any) -> None:
     quality = found.quality
     if quality is None:
-        st.info("No column could be scored.")
+        st.info(f"Not scored: {found.unscored}.")
         return
     st.markdown("Scores of SDMetrics' quality report, 100 % is best.")
     with st.container(horizontal=True):

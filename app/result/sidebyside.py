@@ -14,12 +14,12 @@ from app.session.access import mine
 from app.table import work
 from synth import jobs
 
-MOST = 12
+MOST_RUNS = 12
 
 
 def section(job: jobs.Job) -> None:
     """A table of the chosen runs; scores appear where the comparison with the real rows was opened."""
-    others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST]
+    others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST_RUNS]
     st.header("Runs side by side", anchor=False)
     if not others:
         st.info("This is the only finished run on its dataset. Another epsilon, method or fit will stand beside it "

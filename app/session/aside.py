@@ -30,7 +30,6 @@ class Aside:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
-        self._told: dict[str, str] = {}
 
     def ask(self, task: str, *arguments: Any, seconds: float, keep: bool = True, **named: Any) -> Any:
         """The answer of a task of ``TASKS``. ``keep``: whether the process stays for the next.
@@ -40,7 +39,7 @@ class Aside:
         with self._lock:
             child = self._started()
             try:
-                pickle.dump((task, arguments, named), child.stdin)  # type: ignore[arg-type]
+                pickle.dump((_settings(), task, arguments, named), child.stdin)  # type: ignore[arg-type]
                 child.stdin.flush()  # type: ignore[union-attr]
                 if not select.select([child.stdout.fileno()], [], [], seconds)[0]:  # type: ignore[union-attr]
                     raise TooLongError
@@ -70,11 +69,7 @@ class Aside:
             self._lock.release()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        told = {k: v for k, v in os.environ.items() if k.startswith("SYNTH_")}
-        if told != self._told:  # it looks into the home and the ledger that it was started with
-            self._stop()
         if self._child is None or self._child.poll() is not None:
-            self._told = told
             path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
             env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
             self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside"], stdin=subprocess.PIPE,
@@ -88,6 +83,11 @@ class Aside:
             self._child = None
 
 
+def _settings() -> dict[str, str]:
+    """What the environment says of the home, the ledger and the rights: told with each task, followed for it."""
+    return {k: v for k, v in os.environ.items() if k.startswith("SYNTH_")}
+
+
 def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) -> list[Any]:
     """``synth.plan`` for each epsilon, in order; those begun ``within`` so many seconds, at least the first."""
     schema, began = synth.parse(json.loads(text)), time.monotonic()
@@ -99,8 +99,8 @@ def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) 
 
 
 def compared(table: str, synthetic: str, schema: str) -> Any:
-    """``synth.compare`` on files."""
-    return synth.compare(table, synthetic, synth.load(schema))
+    """``synth.appraise`` on files."""
+    return synth.appraise(table, synthetic, synth.load(schema))
 
 
 def sampled(model: str, **asked: Any) -> tuple[int, float]:
@@ -161,9 +161,12 @@ def serve() -> None:
     synth.plan  # noqa: B018 - loads what every forecast needs
     while True:
         try:
-            task, arguments, named = pickle.load(sys.stdin.buffer)
+            settings, task, arguments, named = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
+        for name in _settings().keys() - settings.keys():
+            del os.environ[name]
+        os.environ.update(settings)
         try:
             answer = (True, TASKS[task](*arguments, **named))
         except synth.SynthError as error:

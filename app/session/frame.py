@@ -10,25 +10,18 @@ from app.session.state import STEPS, TITLES, ready, view, wizard
 
 
 def head(name: str, lead: str) -> None:
-    """Title, the steps with where one is, and one sentence on what the page is for.
+    """Title, and one sentence on what the page is for.
 
     Every page begins here, so that none is drawn for somebody who may not open it. Errors: UsageError.
     """
     access.allow(f"open_{name}")
     st.title(TITLES[name], anchor=False)
-    if name in STEPS:
-        st.caption(_steps(name))
     st.markdown(lead)
     tour.hint(name)
     w = wizard()
     if w.notice:
         st.success(w.notice, icon=":material/check_circle:")
         w.notice = ""
-
-
-def _steps(name: str) -> str:
-    parts = [f"**{i}\u00a0{TITLES[s]}**" if s == name else f"{i}\u00a0{TITLES[s]}" for i, s in enumerate(STEPS, 1)]
-    return "\u2002›\u2002".join(parts)
 
 
 def needs(name: str, what: str, back: str) -> bool:
@@ -55,6 +48,7 @@ def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[],
                                                    key="onward", icon=":material/arrow_forward:"):  # fmt: skip
             if first is not None:
                 first()
+            wizard().furthest = max(wizard().furthest, place + 1)
             st.switch_page(view(following))
 
 

@@ -56,6 +56,7 @@ class Wizard:
     edition: int = 0  # raised to build the description's table anew
     page: str = ""
     left_at: str = "describe"  # the last of ``RESUMED`` that was open
+    furthest: int = 0  # place among ``STEPS`` of the last step that was opened by going on
     touring: bool = True  # whether hints are shown on the sample table
     editing: str | None = None  # the column whose values are being edited
     notice: str = ""  # said once on the next page
@@ -82,7 +83,7 @@ def take_table(
     w.uploaded = place is not None and table.parent == place
     w.plain, w.left_out, w.suggestions = plain, [], suggestions
     w.editing, w.job, w.learning, w.left_at = None, None, None, "describe"
-    w.twins, w.separate, w.written = [], "", "same"
+    w.twins, w.separate, w.written, w.furthest = [], "", "same", 0
     w.edition += 1
 
 
@@ -154,6 +155,14 @@ def ready(w: Wizard) -> dict[str, bool]:
         "review": _done(w),
         "release": _done(w),
     }
+
+
+def passed(w: Wizard) -> set[str]:
+    """The steps that are behind one: their needs are met, and one has gone on from them."""
+    reached, ran = ready(w), _done(w)
+    done = {"data": reached["describe"], "describe": reached["budget"], "run": ran}
+    gone = STEPS[: w.furthest] if reached["run"] else ()
+    return {s for s in STEPS if done.get(s, s in gone)}
 
 
 def _done(w: Wizard) -> bool:

@@ -6,7 +6,10 @@ import streamlit as st
 
 from app.session.state import STEPS, wizard
 
-DATA = Path(__file__).resolve().parents[2] / "data"
+APP = Path(__file__).resolve().parents[1]
+DATA = next(
+    (p for p in (APP.parent / "data", APP / "sample") if (p / "town_survey.schema.json").exists()), APP / "sample"
+)
 SAMPLE, SAMPLE_SCHEMA, SAMPLE_ROWS = DATA / "town_survey.csv.gz", DATA / "town_survey.schema.json", 20_000
 HINTS = {
     "describe": "What anyone may know without looking at the rows. The sample comes with its description, so there is "

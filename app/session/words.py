@@ -98,6 +98,7 @@ STAGES = {
 ASKS = {
     "one-way": "single columns",
     "one-way, calendar": "weekdays and months",
+    "one-way, round numbers": "how round numbers are",
     "one-way, again": "single columns, finer",
     "tables": "pairs of columns",
     "slices": "random blends of all columns",
@@ -214,6 +215,15 @@ def runs(count: int) -> str:
     ('1 run', '2 runs')
     """
     return f"{count} run{'' if count == 1 else 's'}"
+
+
+def at_most(error: float | None) -> str:
+    """A share of rows that are misplaced at most, for a narrow place.
+
+    >>> at_most(0.0141), at_most(None)
+    ('≤ 1.4 %', '-')
+    """
+    return f"≤ {100 * error:.2g} %" if error else "-"
 
 
 def count(number: float) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 from app.table.facts import WORDED
 
 Plain = dict[str, Any]
-MOST = 1000  # values offered in a menu
+MOST_VALUES = 1000  # values offered in a menu
 
 
 def ask(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> dict[str, str]:
@@ -23,7 +23,7 @@ def ask(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> d
 
 
 def _one(name: str, column: Plain, key: str) -> str:
-    if column["type"] in WORDED and len(column.get("categories") or ()) <= MOST:
+    if column["type"] in WORDED and len(column.get("categories") or ()) <= MOST_VALUES:
         values = st.multiselect(f"{name} is one of", column.get("categories") or [], key=key,
                                 help="Any of these values.", placeholder="Choose values")  # fmt: skip
         return "|".join(values)

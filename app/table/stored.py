@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app.session import access, frame
-from app.session.state import Wizard, ready, take_table, view, wizard
+from app.session.state import STEPS, Wizard, ready, take_table, view, wizard
 from app.table import owning, work
 from app.table.stowing import NOTE
 from synth.jobs.roles import Visitor
@@ -37,6 +37,7 @@ def resume(w: Wizard, place: Path, table: Path, told: dict[str, Any]) -> str:
     for name in CHOICES:
         if name in told:
             setattr(w, name, told[name])
+    w.furthest = STEPS.index(w.left_at)
     return w.left_at if ready(w).get(w.left_at) else "describe"
 
 

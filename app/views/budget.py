@@ -10,7 +10,7 @@ from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
 from app.session.state import dataset, wizard
 
-LOW, HIGH, STOPS = 0.05, 10.0, 54
+LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
 
 
@@ -40,7 +40,7 @@ def page() -> None:
 
 def _blocked() -> str:
     w = wizard()
-    if not 0 < w.epsilon < 1000:
+    if not 0 < w.epsilon < MOST:
         return "First choose an epsilon above 0."
     return delta_note(w) or short_by(w)
 
@@ -49,9 +49,9 @@ def _epsilon() -> None:
     w = wizard()
     if "epsilon_number" not in st.session_state:
         st.session_state["epsilon_number"] = w.epsilon
-        st.session_state["epsilon_slider"] = _nearest(w.epsilon)
+        st.session_state["epsilon_slider"] = w.epsilon
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.select_slider("Privacy loss (epsilon)", GRID, key="epsilon_slider", format_func=lambda e: f"{e:g}",
+    left.select_slider("Privacy loss (epsilon)", _stops(), key="epsilon_slider", format_func=lambda e: f"{e:g}",
                        on_change=_from_slider, help=words.EPSILON_HELP)  # fmt: skip
     right.number_input("Exact epsilon", step=0.1, format="%.4g", key="epsilon_number", on_change=_from_number,
                        help="The same figure, to be typed in. Usual values lie between 0.1 and 10.")  # fmt: skip
@@ -60,8 +60,9 @@ def _epsilon() -> None:
         st.caption("more accurate ▶", width="content")
 
 
-def _nearest(epsilon: float) -> float:
-    return min(GRID, key=lambda e: abs(log(e / max(epsilon, LOW))))
+def _stops() -> list[float]:
+    """The slider's stops, with the epsilon that was typed among them: beyond an end too."""
+    return sorted({*GRID, float(st.session_state["epsilon_slider"])})
 
 
 def _from_slider() -> None:
@@ -69,13 +70,14 @@ def _from_slider() -> None:
 
 
 def _from_number() -> None:
-    wizard().epsilon = float(st.session_state["epsilon_number"])
-    st.session_state["epsilon_slider"] = _nearest(wizard().epsilon)
+    wizard().epsilon = typed = float(st.session_state["epsilon_number"])
+    if 0 < typed < MOST:
+        st.session_state["epsilon_slider"] = typed
 
 
 def _meaning() -> None:
     w = wizard()
-    if not 0 < w.epsilon < 1000:
+    if not 0 < w.epsilon < MOST:
         st.error("Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual.",
                  icon=":material/error:")  # fmt: skip
         return

@@ -153,7 +153,7 @@ def _lines(name: str, column: dict) -> None:
 def _blocked() -> str:
     w = wizard()
     if schema(w)[0] is None:
-        return "First mend what the red box says."
+        return "First correct what the red box says."
     if not is_read(w):
         return "First confirm on the page Data how the file is read."
     if _open(w):

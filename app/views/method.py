@@ -64,16 +64,17 @@ def _expected(w: Wizard) -> str:
             lines = curve(w, plan) if plan is not None and plan.error_one_way > 0 else []
     except synth.SynthError as error:
         frame.tell(error)
-        return "First mend what the red box says."
+        return "First correct what the red box says."
     if plan is None:
         st.info("This method takes too long to forecast here. It can be run all the same; nothing was spent.",
                 icon=":material/hourglass_empty:")  # fmt: skip
         return ""
-    _figures(plan)
+    alike = pairs_alike(lines)
+    pairs = alike[0] if alike else []
+    _figures(plan, pairs[lines.index(plan)] if pairs else None)
     if len(lines) > 1:
-        alike = pairs_alike(lines)
-        st.altair_chart(charts.curve(lines, alike[0] if alike else [], w.epsilon), key="curve")
-        st.caption(_in_words(lines, plan, alike))
+        st.altair_chart(charts.curve(lines, pairs, w.epsilon), key="curve")
+        st.caption(_in_words(lines, plan, pairs))
     st.caption(
         "From a made-up table of the size you gave, without looking at yours: what noise alone does to the counts. The "
         "synthetic table usually does better, since a model fitted to all counts averages most of the noise out: "
@@ -82,47 +83,34 @@ def _expected(w: Wizard) -> str:
     return ""
 
 
-def _figures(plan: Any) -> None:
+def _figures(plan: Any, pairs: float | None) -> None:
+    """Cards; ``pairs``: the error of pairs that the curve shows at this epsilon, None where it shows none."""
     many = [s for s in plan.steps if s.cells > 1] or plan.steps  # the row count alone may be noisier, and harmlessly so
-    noise = words.count(max(s.sigma_most for s in many))
-    one = f"{100 * plan.error_one_way:.2g} %" if plan.error_one_way else "-"
-    two = f"{100 * plan.error_two_way:.2g} %" if plan.error_two_way is not None else "-"
+    two = plan.error_two_way if pairs is None else pairs
+    held = f"{'' if timed(plan.method) else '> '}{words.short_seconds(plan.seconds)}"
     with st.container(horizontal=True):
         for label, value, explained in (
-            (
-                "Columns, at most",
-                one,
-                "Share of rows that noise alone misplaces in a column's counts, on average, at most.",
-            ),
-            (
-                "Pairs, at most",
-                two,
-                "The same for the tables of two columns that this run counts, before a model averages it out. They are "
-                "finer the larger epsilon is, so this figure need not fall; the curve is for tables of one size.",
-            ),
-            ("Noise, up to", noise, "Each count of rows (or sum) is first changed by about this much."),
-            (
-                "Time",
-                f"{'' if timed(plan.method) else '> '}{words.short_seconds(plan.seconds)}",
-                "On this computer. A forecast, no promise. “>”: reading and counting alone; the training is not in it.",
-            ),
+            ("Columns", words.at_most(plan.error_one_way), "Share of rows that noise alone puts into the wrong "
+             "group of a column's counts, on average, at most."),
+            ("Pairs", words.at_most(two), "The same for tables of two columns, at most, before a model averages "
+             "noise out. It is the curve's figure at this epsilon."),
+            ("Noise in a count", f"± {words.count(max(s.sigma_most for s in many))}",
+             "The typical change of a count of rows (or of a sum), at most. Groups of people much larger than that "
+             "come out well."),
+            ("Time", held, "On this computer. A forecast, no promise. “>”: reading and counting alone; the training "
+             "is not in it."),
             ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
-        ):
+        ):  # fmt: skip
             st.metric(label, value, border=True, width=150, help=explained)
 
 
-def _in_words(lines: list[Any], plan: Any, alike: tuple[list[float], float] | None) -> str:
+def _in_words(lines: list[Any], plan: Any, pairs: list[float]) -> str:
     """The curve for whoever cannot see it."""
     first, last = lines[0], lines[-1]
     return (
         f"Expected error of single columns: {100 * first.error_one_way:.2g} % at epsilon {first.epsilon:g}, "
-        f"{100 * plan.error_one_way:.2g} % at {plan.epsilon:g}, {100 * last.error_one_way:.2g} % at {last.epsilon:g}. "
-    ) + (
-        "" if alike is None else
-        f"Pairs, told in tables of about {alike[1]:.0f} cells throughout: {100 * alike[0][0]:.2g} % to "
-        f"{100 * alike[0][-1]:.2g} %. A larger epsilon counts them in finer tables: this run in about "
-        f"{plan.cells_two_way or 0:.0f} cells each, whose own error is the figure above."
-    )  # fmt: skip
+        f"{100 * plan.error_one_way:.2g} % at {plan.epsilon:g}, {100 * last.error_one_way:.2g} % at {last.epsilon:g}."
+    ) + (f" Pairs: {100 * pairs[0]:.2g} % to {100 * pairs[-1]:.2g} %." if pairs else "")
 
 
 page()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
-from synth.cli.options import BesideOpt, JsonOpt, LedgerOpt, PaidOpt
+from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt
 
 
 def bundle(
@@ -18,7 +18,7 @@ def bundle(
             "--choice", "--selection", help="How it was chosen: only, before, releases, all, private, scores."
         ),
     ] = None,
-    beside: BesideOpt = None,
+    candidates: CandidatesOpt = None,
     paid: PaidOpt = None,
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
@@ -27,7 +27,7 @@ def bundle(
     from synth.report import bundle as release_bundle
     from synth.report import last_look
 
-    made = release_bundle.make(release, out, how=choice, beside=beside or (), paid=paid, ledger=ledger)
+    made = release_bundle.make(release, out, how=choice, candidates=candidates or (), paid=paid, ledger=ledger)
     vouched = last_look.standing(release)
     if as_json:
         say({**made.plain(), "standing": vouched})

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
-from synth.cli.options import BesideOpt, JsonOpt, LedgerOpt, PaidOpt
+from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt
 
 card_app = typer.Typer(no_args_is_help=True, help="Check a release card, or write it for people.")
 FolderArg = Annotated[Path, typer.Argument(help="Folder that a run wrote.")]
@@ -20,11 +20,12 @@ def verify(
 ) -> None:
     """Derive epsilon again from the card's mechanisms; fails on any mismatch."""
     from synth.release.card import verify
-    from synth.report import chosen_release
 
     about = verify.load(card)
     found = verify.check(about)
     if ledger is not None:
+        from synth.report import chosen_release
+
         chosen_release.check_lines(about, ledger=ledger)
     if as_json:
         say(found.plain())
@@ -59,7 +60,7 @@ def card_write(
 def card_selection(
     release: FolderArg,
     how: Annotated[str, typer.Option("--how", help="only, before, releases, all, private or scores.")],
-    beside: BesideOpt = None,
+    candidates: CandidatesOpt = None,
     paid: PaidOpt = None,
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
@@ -67,7 +68,7 @@ def card_selection(
     """State how this release was chosen among candidates; one chosen by scores on real rows cannot be bundled."""
     from synth.report import card_page, chosen_release
 
-    card = chosen_release.settle(release, how, beside=beside or (), paid=paid, ledger=ledger)
+    card = chosen_release.settle(release, how, candidates=candidates or (), paid=paid, ledger=ledger)
     paths, told = card_page.write(release, chosen=card), card["selection"]
     if as_json:
         say({"selection": told, "epsilon": card["epsilon"], "delta": card["delta"], "paths": paths})

@@ -47,7 +47,7 @@ SOURCE_HELP = (
 )
 NamedSourceOpt = Annotated[str | None, typer.Option("--source", help=SOURCE_HELP)]  # as it is written: it is stored
 SourceOpt = Annotated[str | None, typer.Option("--source", callback=_address, help=SOURCE_HELP)]
-BesideOpt = Annotated[
+CandidatesOpt = Annotated[
     list[Path] | None,
     typer.Option("--with", help="Folder of another candidate; repeatable. With --choice all, private."),
 ]

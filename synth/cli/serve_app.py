@@ -39,7 +39,7 @@ def start(
         raise UsageError(f"--port {port}: choose a port from 1 to 65535")
     entry = Path(__file__).resolve().parent.parent.parent / "app" / "server.py"
     if find_spec("streamlit") is None:
-        raise InputError("the application needs the extra `ui`: pip install 'facsimile-synth[ui]'")
+        raise InputError("the application needs Streamlit, which is not installed: pip install facsimile-synth")
     if not entry.exists():
         raise InputError("the application's files are not installed; run it from the project's folder")
     settle({"--address": address, "--tables": tables, "--sources": sources, "--roles": roles, "--secrets": secrets})
@@ -89,7 +89,7 @@ def check_roles() -> None:
         return
     roles_file.load(place)
     if find_spec("authlib") is None or not (find_spec("httpx") or find_spec("httpx2")):
-        raise InputError("signing in needs the packages Authlib and httpx: pip install 'facsimile-synth[ui]'")
+        raise InputError("signing in needs the packages Authlib and httpx: pip install facsimile-synth")
 
 
 def upload_limit(stated: str | None) -> int:

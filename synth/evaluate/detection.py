@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from synth.evaluate.features import boosted, for_trees, needs_sklearn
+from synth.evaluate.features import boosted, for_trees
 from synth.evaluate.read_sample import Sample
 
 FOLDS = 5
@@ -23,7 +23,6 @@ class TwoSample:
 
 def two_sample(real: Sample, synthetic: Sample, *, rows: int, rng: np.random.Generator) -> TwoSample:
     """Boosted trees, five folds, equally many rows of each table, at most ``rows``."""
-    needs_sklearn()
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 

@@ -15,6 +15,7 @@ from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.similarity import Similarity, similarity
 from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
+from synth.evaluate.verdict import Verdict, judge
 from synth.schema.table import Schema
 
 MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
@@ -89,6 +90,42 @@ class Examination:
     limits: Limits
     test_rows: int | None = field(repr=False)
     marking: str = STEWARD_ONLY
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the table is good for, in words."""
+        return judge(self.comparison, utility=self.utility, told=self.two_sample, groups=self.subgroups)
+
+
+def appraise(
+    real: str | Path, synthetic: str | Path, schema: Schema, *, limits: Limits | None = None
+) -> tuple[Comparison, Verdict]:
+    """A comparison and what the table is good for: the part of ``examine`` that is done in seconds.
+
+    Arguments as there. Errors: InputError for an unusable file, UsageError for a schema of identifiers.
+    **Guarantee**: none; for the steward alone.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    limits = limits or Limits(models=10_000, classifier=5_000)
+    if not schema.measured():
+        raise UsageError("every column is an identifier; there is nothing to compare")
+    rng = np.random.default_rng(limits.seed)
+    ours = read(real, schema, limit=limits.rows, rng=rng)
+    theirs = read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
+    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng)
+    few = (ours.at_most(limits.models, rng), theirs.at_most(limits.models, rng))
+    used = _trained(*few, schema, target=None, test=None, rng=rng)
+    told = _told_apart(ours, theirs, rows=limits.classifier, rng=rng)
+    return found, judge(found, utility=used, told=told, groups=subgroups(found, _dividers(ours, ())))
+
+
+def _told_apart(ours: Sample, theirs: Sample, *, rows: int, rng: np.random.Generator) -> TwoSample | None:
+    """``two_sample``, or None where its library is not installed."""
+    try:
+        return two_sample(ours, theirs, rows=rows, rng=rng)
+    except UsageError:
+        return None
 
 
 def examine(
@@ -217,6 +254,7 @@ def plain(found: Examination) -> dict[str, Any]:
                  "synthetic_used": c.synthetic_rows_used, "held_out": found.test_rows},
         "limits": vars(found.limits),
         "figures": [{**vars(f), "parts": f.parts, "reading": f.reading} for f in found.figures],
+        "verdict": [vars(u) for u in found.verdict.uses],
         "columns": {n: o.distance for n, o in c.one_way.items()},
         "pairs": {"columns": list(c.columns), "distance": c.pairs.tolist(), "by_chance": c.pairs_by_chance,
                   "worst": c.worst_pair},

@@ -5,18 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from synth.errors import UsageError
 from synth.evaluate.read_sample import Sample
 
 LEVELS = 254  # categories that a boosted tree can tell apart; rarer ones are pooled
-
-
-def needs_sklearn() -> None:
-    """Errors: UsageError when scikit-learn is not installed."""
-    try:
-        import sklearn  # noqa: F401
-    except ImportError:
-        raise UsageError("the report needs the extra `report`: pip install 'facsimile-synth[report]'") from None
 
 
 def for_trees(samples: Sequence[Sample], names: Sequence[str], *, base: Sample) -> tuple[list[np.ndarray], list[bool]]:

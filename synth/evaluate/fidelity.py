@@ -11,7 +11,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.evaluate import chart_data
 from synth.evaluate.chart_data import Matrix, Shares
-from synth.evaluate.quality import Quality, measure
+from synth.evaluate.quality import Quality, measure, unscored
 from synth.evaluate.read_sample import Sample, read
 from synth.schema import grouping
 from synth.schema.grouping import Groups
@@ -101,6 +101,11 @@ class Comparison:
             return None
         i, j = np.unravel_index(np.argmax(np.triu(self.pairs, 1)), self.pairs.shape)
         return self.columns[int(i)], self.columns[max(int(j), 1)]
+
+    @property
+    def unscored(self) -> str:
+        """Why ``quality`` is None, where it is."""
+        return unscored() or "no column could be scored"
 
     def chart(self) -> tuple[Matrix, np.ndarray]:
         """What a chart of all pairs shows, and the positions of the columns in it."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.errors import UsageError
+from synth.errors import UsageError, need
 from synth.evaluate.read_sample import values
 from synth.schema.table import Column
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TABLE = "table"
-MOST = 60  # columns scored; pairs grow with their square
+MAX_COLUMNS = 60  # columns scored; pairs grow with their square
 FEW = 500  # categories of a column; with more, tables of pairs no longer fit in a reasonable time
 
 
@@ -44,12 +44,13 @@ def measure(
     rows: int,
     rng: np.random.Generator,
 ) -> Quality | None:
-    """The report's scores on at most ``rows`` rows of each table, given as positions; None without columns.
+    """The report's scores on at most ``rows`` rows of each table, given as positions; None without columns, or without
+    SDMetrics.
 
-    Errors: UsageError when SDMetrics is not installed. **Source**: ``sdmetrics.reports.QualityReport``.
+    **Source**: ``sdmetrics.reports.QualityReport``.
     """
-    kept = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:MOST])
-    if not kept:
+    kept = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:MAX_COLUMNS])
+    if not kept or unscored() is not None:
         return None
     frames = [_frame(t, kept, rows=rows, rng=rng) for t in (real, synthetic)]
     report, diagnostic = (_report(kind, frames[0], frames[1], kept) for kind in ("QualityReport", "DiagnosticReport"))
@@ -67,11 +68,21 @@ def measure(
     )
 
 
-def _report(kind: str, real: "pd.DataFrame", synthetic: "pd.DataFrame", columns: Mapping[str, Column]) -> Any:
+def unscored() -> str | None:
+    """Why nothing is scored here, where SDMetrics is not installed.
+
+    Privacy: public only.
+    """
     try:
-        from sdmetrics import reports
-    except ImportError:
-        raise UsageError("the quality scores need the extra `report`: pip install 'facsimile-synth[report]'") from None
+        need("SDMetrics' quality score", "report", "sdmetrics", "copulas")
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def _report(kind: str, real: "pd.DataFrame", synthetic: "pd.DataFrame", columns: Mapping[str, Column]) -> Any:
+    from sdmetrics import reports
+
     kinds = {n: {"sdtype": "numerical" if c.is_numeric else "categorical"} for n, c in columns.items()}
     report = getattr(reports, kind)()
     report.num_rows_subsample = None  # the subsample was drawn before, with a seed

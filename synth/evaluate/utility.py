@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.evaluate.features import boosted, for_linear, for_trees, needs_sklearn
+from synth.evaluate.features import boosted, for_linear, for_trees
 from synth.evaluate.read_sample import Sample
 from synth.schema.table import Schema, canonical
 
@@ -45,7 +45,6 @@ def utility(
 
     Errors: UsageError for a target that is not measured or does not vary.
     """
-    needs_sklearn()
     if target not in real.columns:
         raise UsageError(f"--target {target}: is not a measured column; choose one of {', '.join(real.columns)}")
     train, held = (real, test) if test is not None else _split(real, rng)

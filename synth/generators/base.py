@@ -1,8 +1,8 @@
 """What a generator is given and what it must hand back.
 
-A one-shot generator (barrier B1 of arXiv 2309.15696) works in two phases. ``measure`` asks noisy questions
-through ``ask``, the curator's door, and returns the releases. ``fit`` turns releases into a model: pure
-post-processing, free, repeatable. Neither ever sees a row.
+A one-shot generator (its noise comes in before the fit: barrier B1 of arXiv 2309.15696) works in two phases.
+``measure`` asks noisy questions through the curator's ``ask`` and returns the releases. ``fit`` turns releases into a
+model: pure post-processing, free, repeatable. Neither ever sees a row.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from synth.schema.table import Schema
 
 Ask = Callable[[Any], Any]  # a question of synth.questions; the answer is its release
 Positions = dict[str, np.ndarray]
-Mend = Callable[[Positions, Callable[..., np.ndarray]], None]  # changes rows in place (constraints.Redraw)
+Repair = Callable[[Positions, Callable[..., np.ndarray]], None]  # changes rows in place (constraints.Redraw)
 Progress = Callable[[float], None]  # share of the phase that is done, 0 to 1 (maybe a Share); may raise to cancel
 
 
@@ -117,11 +117,11 @@ class Model(Protocol):
         *,
         rng: np.random.Generator,
         where: Mapping[str, np.ndarray] | None = None,
-        mend: Mend | None = None,
+        repair: Repair | None = None,
     ) -> Positions:
         """Draws rows in random order: one int64 array (num_rows,) of positions for each measured column.
 
-        ``where`` restricts columns to the given positions, exactly (components reweighted, no rejection). ``mend``
+        ``where`` restricts columns to the given positions, exactly (components reweighted, no rejection). ``repair``
         is handed the rows and a way to draw a column again for some of them, before they are returned.
         """
         ...
@@ -174,7 +174,7 @@ class Generator(Questions, Protocol):
 
     @property
     def barrier(self) -> str:
-        """Where the private rows stop, B1 to B4."""
+        """Where noise comes between the private rows and the model: "before the fit" or "during training"."""
         ...
 
     @property

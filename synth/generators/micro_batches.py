@@ -1,12 +1,18 @@
 """A step's work in as large pieces as the device's memory holds, the size found once and kept."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
-
-import torch
+from typing import TYPE_CHECKING, TypeVar
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 Made = TypeVar("Made")
 BOUNDLESS = {"cpu"}  # kinds of device that never raise torch.OutOfMemoryError: gradients are taken there the plain way

@@ -1,14 +1,22 @@
 """A neural generator of rows: hidden draws through layers into a distribution for each column."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import cos, pi, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.generators.base import Progress, Share
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 HIDDEN = 64  # length of the hidden draw z
 WIDTHS = (256, 256)  # of the layers between

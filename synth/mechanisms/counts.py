@@ -12,10 +12,10 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease
 from synth.sources.rows.encoded import EncodedRows, Tables, parts
-from synth.sources.rows.marginals import Tally, count
+from synth.sources.rows.marginals import MarginalCounter, count
 
 
-def sensitivity(near: Adjacency) -> float:
+def sensitivity(adjacency: Adjacency) -> float:
     """L2 distance by which one unit can move one table of counts.
 
     **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes, sqrt(2) where it moves from one
@@ -24,58 +24,52 @@ def sensitivity(near: Adjacency) -> float:
     Errors: ValueError for a relation without a proof.
     Privacy: public only.
     """
-    match near.relation:
-        case Relation.ADD_REMOVE | Relation.ZERO_OUT:
-            return float(near.max_rows)
-        case Relation.REPLACE_ONE:
-            return near.max_rows * sqrt(2.0)
-        case _:
-            raise ValueError(f"no sensitivity is proved for relation {near.relation!r}")
+    return adjacency.moves(replaced=sqrt(2.0))
 
 
-def signed_sensitivity(near: Adjacency) -> float:
+def signed_sensitivity(adjacency: Adjacency) -> float:
     """L2 distance by which one unit can move a sum of vectors of norm at most one and of any sign.
 
     Privacy: public only.
     """
-    return near.max_rows * (2.0 if near.relation is Relation.REPLACE_ONE else 1.0)
+    return adjacency.moves(replaced=2.0)
 
 
-def events(question: Counts, near: Adjacency) -> list[Event]:
+def events(question: Counts, adjacency: Adjacency) -> list[Event]:
     """What the accountant must count for this question; equal noise is one event with a count.
 
     Errors: as ``sensitivity``.
     Privacy: public only.
     """
     sigmas = sorted(m.sigma for m in question.marginals)
-    size = sensitivity(near)
+    size = sensitivity(adjacency)
     return [
         GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
         for sigma, same in groupby(sigmas)
     ]
 
 
-def changed_cells(_: Any, near: Adjacency) -> int:
+def changed_cells(_: Any, adjacency: Adjacency) -> int:
     """In how many cells of one table of the question neighbouring tables can differ; the same for every question.
 
     Privacy: public only.
     """
-    return changed(near)
+    return changed(adjacency)
 
 
-def changed(near: Adjacency) -> int:
+def changed(adjacency: Adjacency) -> int:
     """In how many cells of one table neighbouring tables can differ.
 
     Privacy: public only.
     """
-    return near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
+    return adjacency.max_rows * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
 
 
 def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> CountsRelease:
     """The question's tables, counted over ``rows`` (positions by column, wherever they are) and noised.
 
     **Guarantee**: each table is a Gaussian mechanism of mu = sensitivity / sigma, rounded; together they compose
-    exactly (counts.md). Memory: the tables, and ``tally.HELD`` bin codes at a time.
+    exactly (counts.md). Memory: the tables, and ``marginals.HELD`` bin codes at a time.
 
     Privacy: reads rows, under noise.
     """
@@ -90,9 +84,9 @@ def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 def exact(tables: Tables, rows: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """Counts without noise, as private as the rows: for each table int64 (cells,).
 
-    Privacy: reads rows, exact: they stay behind the door.
+    Privacy: reads rows, exact: they stay with the curator.
     """
     if isinstance(rows, EncodedRows):
         return rows.counts(tables)
-    tally = Tally(tables)
-    return count(parts(rows, tally.columns, tally.step), tally)
+    counter = MarginalCounter(tables)
+    return count(parts(rows, counter.columns, counter.step), counter)

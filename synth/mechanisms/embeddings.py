@@ -21,7 +21,7 @@ SHRUNK = 1 - 2.0**-28  # makes room for what float arithmetic may add to a norm
 ALLOWED = 1 - 2.0**-29
 
 
-def sensitivity(question: Embedding, near: Adjacency) -> float:
+def sensitivity(question: Embedding, adjacency: Adjacency) -> float:
     """L2 distance by which one unit can move the sum of features.
 
     **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes; where it is replaced 2, or
@@ -30,31 +30,25 @@ def sensitivity(question: Embedding, near: Adjacency) -> float:
     Errors: ValueError for a relation without a proof.
     Privacy: public only.
     """
-    match near.relation:
-        case Relation.ADD_REMOVE | Relation.ZERO_OUT:
-            return float(near.max_rows)
-        case Relation.REPLACE_ONE:
-            return near.max_rows * (sqrt(2.0) if question.features.non_negative_inner else 2.0)
-        case _:
-            raise ValueError(f"no sensitivity is proved for relation {near.relation!r}")
+    return adjacency.moves(replaced=sqrt(2.0) if question.features.non_negative_inner else 2.0)
 
 
-def events(question: Embedding, near: Adjacency) -> list[Event]:
+def events(question: Embedding, adjacency: Adjacency) -> list[Event]:
     """What the accountant must count: one Gaussian, however many features.
 
     Errors: as ``sensitivity``.
     Privacy: public only.
     """
-    size = sensitivity(question, near)
+    size = sensitivity(question, adjacency)
     return [GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)]
 
 
-def changed_cells(question: Embedding, near: Adjacency) -> int:
+def changed_cells(question: Embedding, adjacency: Adjacency) -> int:
     """In how many features neighbouring tables can differ.
 
     Privacy: public only.
     """
-    rows = near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
+    rows = adjacency.max_rows * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
     return min(question.features.dim, rows * question.features.nonzero)
 
 
@@ -85,7 +79,7 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
 
     Whole numbers: the order of rows does not matter. A row's numbers have a squared sum of at most 1 / pitch**2.
 
-    Privacy: reads rows, exact: they stay behind the door.
+    Privacy: reads rows, exact: they stay with the curator.
     """
     features, pitch = question.features, question.pitch
     total = np.zeros(features.dim, dtype=np.int64)
@@ -102,7 +96,7 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
 def on_lattice(features: np.ndarray, pitch: float, *, most: int) -> np.ndarray:
     """Each row's features truncated towards zero, in units of the pitch, int64; a row beyond ``most`` becomes zero.
 
-    Privacy: reads rows, exact: it stays behind the door.
+    Privacy: reads rows, exact: it stays with the curator.
     """
     whole = np.trunc(features * (SHRUNK / pitch)).astype(np.int64)
     whole[np.einsum("ij,ij->i", whole, whole) > most] = 0

@@ -12,7 +12,7 @@ from synth.privacy.accounting.events import Event, ZCDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External, ExternalRelease
-from synth.questions.numeric.markov_field import Field, Table
+from synth.questions.numeric.markov_field import MarkovRandomField, Table
 
 SHADE, TRIES = 1e-11, 100  # steps down from rho until OpenDP accepts it, see `workable`
 ONE_WAY, MEASURED = 0.5, 0.9  # shares of one-way tables, and of what is left, of measuring what was selected
@@ -20,25 +20,25 @@ EXHAUSTED = "filter is now exhausted"  # OpenDP's words when a question would ex
 ITERATIONS = 500  # most, of the fit between two of AIM's rounds, which starts from the fit before
 
 
-def contributions(near: Adjacency) -> int:
+def contributions(adjacency: Adjacency) -> int:
     """Rows by which neighbouring tables differ, in OpenDP's symmetric distance: a replaced row goes and comes.
 
     Privacy: public only.
     """
-    return near.max_rows * (2 if near.relation is Relation.REPLACE_ONE else 1)
+    return adjacency.max_rows * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
 
 
-def events(question: External, near: Adjacency) -> list[Event]:
+def events(question: External, adjacency: Adjacency) -> list[Event]:
     """One event of zero-concentrated privacy rho. Errors: ValueError when the question assumes closer neighbours.
 
     Privacy: public only.
     """
-    if question.contributions < contributions(near):
+    if question.contributions < contributions(adjacency):
         raise ValueError("the question's contributions are fewer than this relation's")
     return [ZCDpEvent(name=question.purpose, sensitivity=question.contributions, sigma=question.sigma)]
 
 
-def changed_cells(question: External, near: Adjacency) -> int:  # noqa: ARG001
+def changed_cells(question: External, adjacency: Adjacency) -> int:  # noqa: ARG001
     """No cell carries our noise: OpenDP's is exact.
 
     Privacy: public only.
@@ -169,25 +169,27 @@ class _Told:
     def __init__(self, question: External) -> None:
         self.sizes = [b.size for b in question.bins]
         self.measured: list[Any] = []
-        self.field: Field | None = None
+        self.field: MarkovRandomField | None = None
 
     def estimate(self, domain: Any, measured: list[Any], *, potentials: Any = None) -> Any:  # noqa: ARG002
         """OpenDP's model of what was measured: mbi's class, our tables (mbi would compile each model anew).
 
         MST chooses all pairs by the model of the one-way tables and never looks at the last one.
         """
-        from mbi import MarkovRandomField
+        from mbi import MarkovRandomField as Marginals
 
         self.measured = list(measured)
         start = self.field.potentials if self.field else None
-        self.field = field = Field.fit(self.sizes, tables(self.sizes, measured), start=start, iterations=ITERATIONS)
+        self.field = field = MarkovRandomField.fit(
+            self.sizes, tables(self.sizes, measured), start=start, iterations=ITERATIONS
+        )
         known = SimpleNamespace(
             supports=lambda _: True,
             project=lambda names: SimpleNamespace(values=field.table(_numbers(names))),
         )
         cliques = [tuple(f"c{i}" for i in c) for c in field.potentials]
         shell = SimpleNamespace(domain=domain, cliques=cliques)
-        return MarkovRandomField(potentials=shell, marginals=known, total=field.total)
+        return Marginals(potentials=shell, marginals=known, total=field.total)
 
 
 def _numbers(names: Sequence[str]) -> tuple[int, ...]:

@@ -4,24 +4,26 @@ from collections.abc import Mapping
 from math import sqrt
 
 import numpy as np
-from scipy.linalg import cholesky
-from scipy.linalg.lapack import dtrtri
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.mechanisms.embeddings import coarsened
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Path, PathRelease
-from synth.questions.paths import INVERSE, MAX_POINTS, PITCH, TRUNCATED
+from synth.privacy.relation import Adjacency
+from synth.questions import FunctionalQuery, FunctionalRelease
+from synth.questions.functional import INVERSE, MAX_POINTS, PITCH, TRUNCATED
 from synth.sources.rows.encoded import parts
+
+linalg = Lazy("scipy.linalg")
+lapack = Lazy("scipy.linalg.lapack")
 
 ROWS, POINTS = 1 << 9, 1 << 9  # rows and points evaluated at a time
 LIMBS, LIMB = 6, 12  # a sum of 63 bits as six numbers of 12
 HALF = 2.0**20
 
 
-def sensitivity(near: Adjacency) -> float:
+def sensitivity(adjacency: Adjacency) -> float:
     """How far one unit can move the whitened sum, whatever is asked: the distance of two sums in the kernel's space.
 
     **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes, sqrt(2) where it is replaced,
@@ -30,20 +32,14 @@ def sensitivity(near: Adjacency) -> float:
     Errors: ValueError for a relation without a proof.
     Privacy: public only.
     """
-    match near.relation:
-        case Relation.ADD_REMOVE | Relation.ZERO_OUT:
-            return float(near.max_rows)
-        case Relation.REPLACE_ONE:
-            return near.max_rows * sqrt(2.0)
-        case _:
-            raise ValueError(f"no sensitivity is proved for relation {near.relation!r}")
+    return adjacency.moves(replaced=sqrt(2.0))
 
 
 class Functional:
     """The paths of one run. The first question of a path pays for all that is ever told of it.
 
     State: for each path the points told, their values, the whitening, and the exact sums, which are as private as rows:
-    an object of this class stays behind the run's door and goes with it.
+    an object of this class stays with the run's curator and goes with it.
 
     Errors: UsageError beyond ``MAX_POINTS`` numbers of a path.
     Privacy: reads rows, under noise.
@@ -52,7 +48,7 @@ class Functional:
     def __init__(self) -> None:
         self._paths: dict[tuple, _Told] = {}
 
-    def events(self, question: Path, near: Adjacency) -> list[Event]:
+    def events(self, question: FunctionalQuery, adjacency: Adjacency) -> list[Event]:
         """One Gaussian for a path that is new, nothing for one that is open. Errors: UsageError for too many points."""
         told = self._paths.get(question.key)
         fresh = len(_fresh(question, told)) * question.each
@@ -60,14 +56,16 @@ class Functional:
             raise UsageError(f"path {question.name!r} would tell more than {MAX_POINTS} numbers; ask fewer points")
         if told:
             return []
-        size = sensitivity(near)
+        size = sensitivity(adjacency)
         return [GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)]
 
-    def changed_cells(self, question: Path, near: Adjacency) -> int:  # noqa: ARG002
+    def changed_cells(self, question: FunctionalQuery, adjacency: Adjacency) -> int:  # noqa: ARG002
         """In how many numbers neighbouring tables can differ, by the end of the path."""
         return MAX_POINTS
 
-    def answer(self, question: Path, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> PathRelease:
+    def answer(
+        self, question: FunctionalQuery, rows: Mapping[str, np.ndarray], noise: SystemNoise
+    ) -> FunctionalRelease:
         """The path's values at the question's points over ``rows`` (positions by column).
 
         **Guarantee**: all answers about one path together are post-processing of one Gaussian mechanism of
@@ -79,9 +77,9 @@ class Functional:
             told.extend(question, fresh, sums(question, fresh, rows), noise)
         values = told.values[[told.index[p.tobytes()] for p in question.points]].reshape(-1, question.each)
         if not question.gradients:
-            return PathRelease(question=question, values=values[:, 0].copy())
+            return FunctionalRelease(question=question, values=values[:, 0].copy())
         values[:, 1:] /= question.kernel.lengthscale  # type: ignore[union-attr]
-        return PathRelease(question=question, values=values)
+        return FunctionalRelease(question=question, values=values)
 
 
 class _Told:
@@ -95,7 +93,7 @@ class _Told:
         self.noisy = np.zeros(0)
         self.values = np.zeros((0, each))
 
-    def extend(self, question: Path, fresh: np.ndarray, exact: np.ndarray, noise: SystemNoise) -> None:
+    def extend(self, question: FunctionalQuery, fresh: np.ndarray, exact: np.ndarray, noise: SystemNoise) -> None:
         """Draws the path at points that were never asked, given all that was told before."""
         old = len(self.noisy)
         factor, whiten = self._factors(question, fresh)
@@ -110,7 +108,7 @@ class _Told:
             self.index[point.tobytes()] = len(self.index)
         self.points = fresh if self.points is None else np.vstack([self.points, fresh])
 
-    def _factors(self, question: Path, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _factors(self, question: FunctionalQuery, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """L and W with the rows of new points: L L^T the covariance of all points, W L the identity."""
         kernel, gradients = question.kernel, question.gradients
         corner = kernel.gram(fresh, fresh, gradients=gradients)
@@ -119,8 +117,8 @@ class _Told:
         side = np.zeros((new, 0))
         if self.points is not None:
             side = kernel.gram(fresh, self.points, gradients=gradients) @ (self.whiten * INVERSE).T
-        corner = cholesky(corner - side @ side.T, lower=True, overwrite_a=True, check_finite=False)
-        inverse = np.tril(dtrtri(corner, lower=1)[0])
+        corner = linalg.cholesky(corner - side @ side.T, lower=True, overwrite_a=True, check_finite=False)
+        inverse = np.tril(lapack.dtrtri(corner, lower=1)[0])
         factor, whiten = np.zeros((old + new, old + new)), np.zeros((old + new, old + new))
         factor[:old, :old], whiten[:old, :old] = self.factor, self.whiten
         factor[old:, :old], factor[old:, old:] = side, corner
@@ -129,20 +127,20 @@ class _Told:
         return factor, whiten
 
 
-def _fresh(question: Path, told: "_Told | None") -> np.ndarray:
+def _fresh(question: FunctionalQuery, told: "_Told | None") -> np.ndarray:
     """The question's points that the path has not told yet, each once, in order."""
     known = told.index if told else {}
     new = {p.tobytes(): i for i, p in reversed(list(enumerate(question.points))) if p.tobytes() not in known}
     return question.points[sorted(new.values())]
 
 
-def sums(question: Path, points: np.ndarray, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+def sums(question: FunctionalQuery, points: np.ndarray, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     """The exact sum over rows of what each adds at the points, int64 (numbers,), in units of ``TRUNCATED``.
 
     Each row's numbers are truncated towards zero onto the lattice; sums of whole numbers below 2**53 are exact in
     float64, so neither the order of rows nor the chunks matter.
 
-    Privacy: reads rows, exact: they stay behind the door.
+    Privacy: reads rows, exact: they stay with the curator.
     """
     kernel, each = question.kernel, question.each
     total = np.zeros(len(points) * each, dtype=np.int64)
@@ -161,7 +159,7 @@ def whitened(whiten: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
     Both are whole numbers of more bits than a float holds. They are split so that every partial sum stays below 2**53.
 
-    Privacy: reads rows, exact: it stays behind the door.
+    Privacy: reads rows, exact: it stays with the curator.
     """
     high = np.floor(whiten / HALF)
     low = whiten - high * HALF

@@ -1,19 +1,28 @@
 """Clipped gradients of a public network, summed over Poisson samples and noised. Proof note: gradients.md beside."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from math import floor
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.errors import BudgetError, UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Step, StepRelease
 from synth.questions.features import codes
 from synth.questions.gradients import RATES
-from synth.questions.numeric import networks
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 CHUNK = (
     128  # rows differentiated at a time, always: shapes are public, and a row's arithmetic does not depend on others
@@ -27,17 +36,17 @@ LARGE = (
 PLACES = "this machine's matrix products depend on where a row stands; DP-SGD is not sound on it: choose another method"
 
 
-def sensitivity(question: Step, near: Adjacency) -> float:
+def sensitivity(question: Step, adjacency: Adjacency) -> float:
     """L2 distance by which one unit's rows, once they are in the sample, can move a step's sum from theirs being out.
 
     **Guarantee**: each of at most ``max_rows`` rows adds a vector of length at most ``clip``.
 
     Privacy: public only.
     """
-    return question.descent.clip * near.max_rows
+    return question.descent.clip * adjacency.max_rows
 
 
-def rate(each: float, near: Adjacency) -> float:
+def rate(each: float, adjacency: Adjacency) -> float:
     """The chance, rounded up, that any of a unit's rows is in a sample that every row enters with chance ``each``.
 
     Privacy: public only.
@@ -45,14 +54,14 @@ def rate(each: float, near: Adjacency) -> float:
     >>> rate(0.5, Adjacency(relation=Relation.ADD_REMOVE))
     0.5
     """
-    return each if near.max_rows == 1 else min(1.0, (1 - (1 - each) ** near.max_rows) * (1 + 1e-12))
+    return each if adjacency.max_rows == 1 else min(1.0, (1 - (1 - each) ** adjacency.max_rows) * (1 + 1e-12))
 
 
 class Descents:
     """The descents of one run. The first step of each pays for all of its steps, and beyond them there is none.
 
     State: for each descent the number of steps taken and the rows' groups, which are as private as rows: an object of
-    this class stays behind the run's door and goes with it.
+    this class stays with the run's curator and goes with it.
 
     Errors: BudgetError for a step that is not paid for.
     Privacy: reads rows, under noise.
@@ -61,7 +70,7 @@ class Descents:
     def __init__(self) -> None:
         self._open: dict[int, _Descending] = {}
 
-    def events(self, question: Step, near: Adjacency) -> list[Event]:
+    def events(self, question: Step, adjacency: Adjacency) -> list[Event]:
         """All steps of a descent that is new, nothing for one that is open. Errors: BudgetError beyond its steps."""
         found = self._open.get(id(question.descent))
         taken, plan = found.taken if found else 0, question.descent
@@ -72,13 +81,13 @@ class Descents:
             )
         if found:
             return []
-        replaced = near.relation is Relation.REPLACE_ONE
+        replaced = adjacency.relation is Relation.REPLACE_ONE
         kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
-        size = sensitivity(question, near)
+        size = sensitivity(question, adjacency)
         return [kind(name=plan.purpose, sensitivity=size, sigma=plan.sigma, count=plan.steps,
-                     rate=rate(plan.rate, near), pitch=plan.lattice)]  # fmt: skip
+                     rate=rate(plan.rate, adjacency), pitch=plan.lattice)]  # fmt: skip
 
-    def changed_cells(self, question: Step, near: Adjacency) -> int:  # noqa: ARG002
+    def changed_cells(self, question: Step, adjacency: Adjacency) -> int:  # noqa: ARG002
         """In how many numbers of one step neighbouring tables can differ."""
         return question.descent.weights
 
@@ -124,11 +133,11 @@ class _Descending:
 class Gradients:
     """Per-example gradients of a descent's network, by Opacus.
 
-    Privacy: reads rows, exact: they stay behind the door.
+    Privacy: reads rows, exact: they stay with the curator.
     """
 
     def __init__(self, plan: Descent) -> None:
-        from opacus import GradSampleModule  # the extra [sgd]
+        from opacus import GradSampleModule
 
         self.sizes = plan.sizes
         made = networks.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
@@ -159,7 +168,7 @@ def on_lattice(gradients: torch.Tensor, plan: Descent) -> np.ndarray:
     **Guarantee**: a row's squared length is at most (clip / lattice)^2, as whole numbers; a row that is not finite, or
     beyond that, becomes zero. Sums of whole numbers below 2^53 are exact, in any order.
 
-    Privacy: reads rows, exact: it stays behind the door.
+    Privacy: reads rows, exact: it stays with the curator.
     """
     room = (plan.clip - plan.rounding) * SHRUNK
     norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)

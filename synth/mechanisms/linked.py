@@ -10,34 +10,34 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.linked import Linked, LinkedRelease, grain
 from synth.sources.rows.forest import Forest
-from synth.sources.rows.marginals import Tally
+from synth.sources.rows.marginals import MarginalCounter
 
 UNIT = 1 << 32  # what a root weighs, in the whole numbers that are summed
 HELD = 32  # weights whose rows are counted side by side
 
 
-def sensitivity(near: Adjacency) -> float:
+def sensitivity(adjacency: Adjacency) -> float:
     """L2 distance by which one root with everything below it can move one weighted table.
 
     **Guarantee**: its rows weigh 1 together at most: 1 where it comes or goes, sqrt(2) where it is replaced. Errors:
     ValueError for a unit of several roots. Privacy: public only.
     """
-    if near.max_rows != 1:
+    if adjacency.max_rows != 1:
         raise ValueError("a root's rows are bounded by the keys' bounds; max_rows must be 1")
-    return sqrt(2.0) if near.relation is Relation.REPLACE_ONE else 1.0
+    return sqrt(2.0) if adjacency.relation is Relation.REPLACE_ONE else 1.0
 
 
-def events(question: Linked, near: Adjacency) -> list[Event]:
+def events(question: Linked, adjacency: Adjacency) -> list[Event]:
     """What the accountant must count: one Gaussian a table. Privacy: public only."""
-    size, name = sensitivity(near), f"{question.table} {question.view}: {question.purpose}"
+    size, name = sensitivity(adjacency), f"{question.table} {question.view}: {question.purpose}"
     return [
         GaussianDpEvent(name=name, sensitivity=size, sigma=m.sigma, pitch=grain(m.sigma)) for m in question.marginals
     ]
 
 
-def changed_cells(question: Linked, near: Adjacency) -> int:
+def changed_cells(question: Linked, adjacency: Adjacency) -> int:
     """In how many cells of one table neighbouring forests can differ. Privacy: public only."""
-    return question.most * (2 if near.relation is Relation.REPLACE_ONE else 1)
+    return question.most * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
 
 
 def answer(question: Linked, rows: Forest, noise: SystemNoise) -> LinkedRelease:
@@ -67,20 +67,20 @@ def exact(question: Linked, rows: Forest) -> list[np.ndarray]:
     Rows of one weight are counted together; a weight is one part of ``UNIT``, rounded down. Privacy: reads rows, exact.
     """
     tables = [m.bins for m in question.marginals]
-    empty = Tally(tables)
+    empty = MarginalCounter(tables)
     totals = [np.zeros(m.cells, dtype=np.int64) for m in question.marginals]
-    tallies: dict[int, Tally] = {}
+    counters: dict[int, MarginalCounter] = {}
     for parts, batch in rows.strata(question.table, question.view, empty.columns, empty.step):
-        if parts not in tallies and len(tallies) == HELD:
-            _weigh(tallies, totals)
-        tallies.setdefault(parts, Tally(tables)).add(batch)
-    _weigh(tallies, totals)
+        if parts not in counters and len(counters) == HELD:
+            _weigh(counters, totals)
+        counters.setdefault(parts, MarginalCounter(tables)).add(batch)
+    _weigh(counters, totals)
     return totals
 
 
-def _weigh(tallies: dict[int, Tally], totals: list[np.ndarray]) -> None:
+def _weigh(counters: dict[int, MarginalCounter], totals: list[np.ndarray]) -> None:
     """Adds counts of rows of one weight each to the totals, and forgets them."""
-    for parts, tally in tallies.items():
-        for total, table in zip(totals, tally.tables(), strict=True):
+    for parts, counter in counters.items():
+        for total, table in zip(totals, counter.tables(), strict=True):
             total += table * (UNIT // parts)
-    tallies.clear()
+    counters.clear()

@@ -9,13 +9,13 @@ from synth.mechanisms import counts
 from synth.mechanisms.selection import FAR, FLOAT
 from synth.privacy.accounting.events import BoundedRangeDpEvent, Event
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import Search, SearchRelease
 
 GAUSSIAN_RANGE = sqrt(pi / 8) * (1 + FLOAT)  # mu of the Gaussian that a choice of range 1 is never worse than
 
 
-def sensitivity(near: Adjacency) -> float:
+def sensitivity(adjacency: Adjacency) -> float:
     """By how much one unit can move one candidate's score, in rows.
 
     **Guarantee**: a row that comes or goes moves one cell of a table by 1, a row that is replaced two; a unit's rows
@@ -23,19 +23,19 @@ def sensitivity(near: Adjacency) -> float:
 
     Privacy: public only.
     """
-    return float((2 if near.relation is Relation.REPLACE_ONE else 1) * near.max_rows)
+    return adjacency.moves(replaced=2.0)
 
 
-def events(question: Search, near: Adjacency) -> list[Event]:
+def events(question: Search, adjacency: Adjacency) -> list[Event]:
     """For each pick a choice whose log odds range over 2 sensitivity / scale, by the Gaussian that dominates it.
 
     Privacy: public only.
     """
-    mu = 2 * sensitivity(near) * GAUSSIAN_RANGE
+    mu = 2 * sensitivity(adjacency) * GAUSSIAN_RANGE
     return [BoundedRangeDpEvent(name=question.purpose, sensitivity=mu, sigma=question.scale, count=question.picks)]
 
 
-def changed_cells(question: Search, near: Adjacency) -> int:  # noqa: ARG001
+def changed_cells(question: Search, adjacency: Adjacency) -> int:  # noqa: ARG001
     """No cell carries Gaussian noise.
 
     Privacy: public only.
@@ -54,7 +54,7 @@ def answer(question: Search, rows: Mapping[str, np.ndarray], noise: SystemNoise)
     left = scores(question, rows)
     chosen: list[int] = []
     for _ in range(question.picks):
-        open_ = np.setdiff1d(np.arange(len(left)), chosen)
+        open_ = np.delete(np.arange(len(left)), chosen)
         logs = (left[open_] - left[open_].max()) / question.scale
         chosen.append(int(open_[noise.choice(np.exp(np.maximum(logs, -FAR)))]))
     return SearchRelease(question=question, chosen=tuple(chosen))

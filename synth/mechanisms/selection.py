@@ -8,16 +8,16 @@ import numpy as np
 from synth.errors import UsageError
 from synth.privacy.accounting.events import Event, ExponentialMechanismDpEvent
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.relation import Adjacency
 from synth.questions import Bins, Choice, ChoiceRelease
 
 FLOAT = 2.0**-20  # by how much arithmetic may raise the sensitivity of log odds (selection.md, steps 4 and 5)
-MOST = 2.0**25  # expected counts up to which scores are exact
+MAX_COUNT = 2.0**25  # expected counts up to which scores are exact
 GRAIN = 2.0**-16  # expected counts are rounded to its multiples, so that scores are whole multiples of it
 FAR = 600.0  # log odds below the best's by more than this are raised to it (selection.md, step 5)
 
 
-def sensitivity(question: Choice, near: Adjacency) -> float:
+def sensitivity(question: Choice, adjacency: Adjacency) -> float:
     """By how much one unit can move one candidate's score, in rows.
 
     **Guarantee**: a row that comes or goes moves one cell of a table by 1, a row that is replaced two; a sum of
@@ -25,20 +25,19 @@ def sensitivity(question: Choice, near: Adjacency) -> float:
 
     Privacy: public only.
     """
-    moves = 2 if near.relation is Relation.REPLACE_ONE and question.goal == "worst" else 1
-    return float(moves * near.max_rows)
+    return adjacency.moves(replaced=2.0 if question.goal == "worst" else 1.0)
 
 
-def events(question: Choice, near: Adjacency) -> list[Event]:
+def events(question: Choice, adjacency: Adjacency) -> list[Event]:
     """One choice whose log odds range over an interval of 2 sensitivity / scale.
 
     Privacy: public only.
     """
-    reach = 2 * sensitivity(question, near) * (1 + FLOAT)
+    reach = 2 * sensitivity(question, adjacency) * (1 + FLOAT)
     return [ExponentialMechanismDpEvent(name=question.purpose, sensitivity=reach, sigma=question.scale)]
 
 
-def changed_cells(question: Choice, near: Adjacency) -> int:  # noqa: ARG001
+def changed_cells(question: Choice, adjacency: Adjacency) -> int:  # noqa: ARG001
     """No cell carries Gaussian noise.
 
     Privacy: public only.
@@ -63,15 +62,17 @@ def answer(question: Choice, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 def scores(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     """Scores of the candidates, in rows, float64 (exact below 2^37 rows): private.
 
-    Privacy: reads rows, exact: they stay behind the door.
+    Privacy: reads rows, exact: they stay with the curator.
     """
     return _whole(question, rows) * GRAIN
 
 
 def _whole(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     """Exact scores in units of ``GRAIN``, int64: private. Errors: UsageError for what is public alone."""
-    if max(float(np.abs(e).max()) for e in question.expected) > MOST:
-        raise UsageError(f"choices are made among counts up to {MOST:.0f}; sample the table, or choose another method")
+    if max(float(np.abs(e).max()) for e in question.expected) > MAX_COUNT:
+        raise UsageError(
+            f"choices are made among counts up to {MAX_COUNT:.0f}; sample the table, or choose another method"
+        )
     counts = [_counted(table, rows) for table in question.tables]
     expected = [np.rint(e / GRAIN).astype(np.int64) for e in question.expected]
     if question.goal == "worst":

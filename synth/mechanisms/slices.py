@@ -12,7 +12,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices, SlicesRelease
 from synth.questions.features import codes
-from synth.questions.numeric.disk_array import Shelf
+from synth.questions.numeric.disk_array import DiskArray
 from synth.questions.slices import DIRECTION_BITS
 from synth.sources.rows.encoded import length, parts
 
@@ -20,14 +20,14 @@ __all__ = ["answer", "changed_cells", "events", "sensitivity", "sums"]
 
 CHUNK = 1 << 20  # most rows added at a time
 HELD = 1 << 22  # most coordinates (8 bytes each) projected at a time
-BLOCK = 1 << 16  # most values noised at a time: they stay in the processor's cache
+VALUES_AT_A_TIME = 1 << 16  # most values noised at a time: they stay in the processor's cache
 LIMB = 16  # bits of a sum that are projected at a time: products stay below 2**53, so that float64 is exact
 WIDEST = 1 << 20  # most coordinates for which that is proved
 WORST = 2.0**16  # largest condition number of a matrix that directions are drawn from; rarely met (slices.md, step 5)
 COIN = 1 << 53  # grid on which records are sampled
 
 
-def sensitivity(question: Slices, near: Adjacency) -> float:
+def sensitivity(question: Slices, adjacency: Adjacency) -> float:
     """L2 distance by which one unit can move the sums of groups, its rows' groups being the same.
 
     **Guarantee**: for each of its at most ``max_rows`` rows 1 where it comes or goes; where it is replaced 2, or
@@ -36,24 +36,18 @@ def sensitivity(question: Slices, near: Adjacency) -> float:
     Errors: ValueError for a relation without a proof.
     Privacy: public only.
     """
-    match near.relation:
-        case Relation.ADD_REMOVE | Relation.ZERO_OUT:
-            return float(near.max_rows)
-        case Relation.REPLACE_ONE:
-            return near.max_rows * (sqrt(2.0) if question.encoding.non_negative else 2.0)
-        case _:
-            raise ValueError(f"no sensitivity is proved for relation {near.relation!r}")
+    return adjacency.moves(replaced=sqrt(2.0) if question.encoding.non_negative else 2.0)
 
 
-def events(question: Slices, near: Adjacency) -> list[Event]:
+def events(question: Slices, adjacency: Adjacency) -> list[Event]:
     """What the accountant must count: a Gaussian where the directions are a whole rotation, else slices.
 
     Errors: UsageError where the relation gives the question no guarantee, or a row's norm exceeds one.
 
     Privacy: public only.
     """
-    _check(question, near)
-    size = sensitivity(question, near)
+    _check(question, adjacency)
+    size = sensitivity(question, adjacency)
     told: dict[str, Any] = {
         "name": question.purpose,
         "sensitivity": size,
@@ -70,22 +64,22 @@ def events(question: Slices, near: Adjacency) -> list[Event]:
             num_slices=dim if question.whole else question.num_slices or dim,
             directions=question.directions,
             rate=question.rate,
-            rows_split_across_groups=near.max_rows > 1 and question.groups != 1 and not question.whole,
+            rows_split_across_groups=adjacency.max_rows > 1 and question.groups != 1 and not question.whole,
         )
     ]
 
 
-def _check(question: Slices, near: Adjacency) -> None:
+def _check(question: Slices, adjacency: Adjacency) -> None:
     """Refuses what has no proof. Errors: UsageError."""
-    if question.groups is None and not near.rows_are_public:
+    if question.groups is None and not adjacency.rows_are_public:
         raise UsageError(
-            f"a slice for each record tells the number of rows, which {near.relation} with unit {near.unit} protects; "
-            "set a number of groups, or choose zero_out or replace_one with a row as the unit"
+            f"a slice for each record tells the number of rows, which {adjacency.relation} with unit {adjacency.unit} "
+            "protects; set a number of groups, or choose zero_out or replace_one with a row as the unit"
         )
-    if question.rate < 1 and (near.relation is Relation.REPLACE_ONE or not near.by_row):
+    if question.rate < 1 and (adjacency.relation is Relation.REPLACE_ONE or not adjacency.by_row):
         raise UsageError(
-            f"sampled records have no proof under {near.relation} with unit {near.unit}; set the rate to 1, or "
-            "choose add_remove or zero_out with a row as the unit"
+            f"sampled records have no proof under {adjacency.relation} with unit {adjacency.unit}; set the rate to 1, "
+            "or choose add_remove or zero_out with a row as the unit"
         )
     if question.encoding.dim > WIDEST:
         raise UsageError(f"slices of {question.encoding.dim} coordinates: at most {WIDEST}; group categories")
@@ -93,22 +87,22 @@ def _check(question: Slices, near: Adjacency) -> None:
         raise UsageError("slices: a row's norm exceeds 1 on the lattice; lower the weights of the columns")
 
 
-def changed_cells(question: Slices, near: Adjacency) -> int:
+def changed_cells(question: Slices, adjacency: Adjacency) -> int:
     """In how many told values neighbouring tables can differ, groups and directions being the same.
 
     Privacy: public only.
     """
     if not question.whole:
-        return near.max_rows * (question.num_slices or 1)
+        return adjacency.max_rows * (question.num_slices or 1)
     nonzero = sum(int(np.count_nonzero(b.table, axis=1).max(initial=0)) for b in question.encoding.blocks)
-    return near.max_rows * nonzero * (2 if near.relation is Relation.REPLACE_ONE else 1)
+    return adjacency.max_rows * nonzero * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
 
 
 def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SlicesRelease:
     """The question's slices over ``rows`` (positions by column), noised.
 
     **Guarantee**: the profile of ``events`` (slices.md). Memory: the sums of groups, twice, and ``CHUNK`` rows at a
-    time; a slice for each record is told some records at a time, and a long release lies on disk (shelf.py).
+    time; a slice for each record is told some records at a time, and a long release lies on disk (disk_array.py).
 
     Privacy: reads rows, under noise.
     """
@@ -130,12 +124,12 @@ def _by_record(
 ) -> np.ndarray:
     """The noisy slices of single records: exact ones of some records at a time, which noise is added to at once."""
     wide = question.encoding.dim if directions is None else directions.shape[1]
-    shelf, tables = Shelf((length(rows), wide)), _whole(question)
+    array_on_disk, tables = DiskArray((length(rows), wide)), _whole(question)
     for part, held in _parts(question, rows, max(min(CHUNK, HELD // question.encoding.dim), 1)):
         exact = np.zeros((part.stop - part.start, question.encoding.dim), dtype=np.int64)
         _add_rows(question, tables, held, _groups(question, part, noise)[0], exact)
-        shelf.add(_noisy(question, exact, directions, noise))
-    return shelf.array()
+        array_on_disk.add(_noisy(question, exact, directions, noise))
+    return array_on_disk.array()
 
 
 def _noisy(question: Slices, exact: np.ndarray, directions: np.ndarray | None, noise: SystemNoise) -> np.ndarray:
@@ -151,7 +145,7 @@ def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -
 
     Each row's group is drawn anew, uniformly, whatever the row and wherever it stands; it is never told.
 
-    Privacy: reads rows, exact: they stay behind the door.
+    Privacy: reads rows, exact: they stay with the curator.
     """
     groups = length(rows) if question.groups is None else question.groups
     total = np.zeros((groups, question.encoding.dim), dtype=np.int64)
@@ -253,7 +247,7 @@ def _told(question: Slices, exact: np.ndarray, step: float, noise: SystemNoise) 
     """exact (in units of ``step``) + Gaussian noise, rounded to the question's grain, float64."""
     shift = round(question.grain / step).bit_length() - 1
     told = np.empty(exact.shape)
-    rows = max(BLOCK // exact.shape[1], 1)
+    rows = max(VALUES_AT_A_TIME // exact.shape[1], 1)
     for start in range(0, len(exact), rows):
         part = exact[start : start + rows]
         part += noise.gaussian_counts(part.shape, sigma=question.sigma / step)

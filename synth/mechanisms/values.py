@@ -5,18 +5,20 @@ from math import nextafter
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
+from synth.lazy import Lazy
 from synth.mechanisms.counts import changed, sensitivity
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Values, ValuesRelease
 
+special = Lazy("scipy.special")
+
 __all__ = ["answer", "changed_cells", "events", "failure", "threshold"]
 
 
-def threshold(near: Adjacency, *, sigma: float, failure_delta: float) -> float:
+def threshold(adjacency: Adjacency, *, sigma: float, failure_delta: float) -> float:
     """The smallest threshold whose failure probability is at most ``failure_delta``, rounded up.
 
     Privacy: public only.
@@ -25,41 +27,43 @@ def threshold(near: Adjacency, *, sigma: float, failure_delta: float) -> float:
     >>> round(threshold(Adjacency(relation=Relation.ADD_REMOVE), sigma=10.0, failure_delta=1e-6), 1)
     49.0
     """
-    worst = near.max_rows
-    bound = worst + 0.5 - sigma * float(ndtri(failure_delta / worst))
-    while failure(near, sigma=sigma, threshold=bound) > failure_delta:
+    worst = adjacency.max_rows
+    bound = worst + 0.5 - sigma * float(special.ndtri(failure_delta / worst))
+    while failure(adjacency, sigma=sigma, threshold=bound) > failure_delta:
         bound = nextafter(bound * (1 + 1e-9), np.inf)
     return bound
 
 
-def failure(near: Adjacency, *, sigma: float, threshold: float) -> float:
+def failure(adjacency: Adjacency, *, sigma: float, threshold: float) -> float:
     """Probability that one unit alone makes a text appear: its rows on texts that no other row has.
 
     Privacy: public only.
     """
     from scipy.special import ndtr
 
-    worst = near.max_rows
+    worst = adjacency.max_rows
     return float(worst * ndtr(-(threshold - 0.5 - worst) / sigma))
 
 
-def events(question: Values, near: Adjacency) -> list[Event]:
+def events(question: Values, adjacency: Adjacency) -> list[Event]:
     """A Gaussian over the texts both tables hold, and the threshold's failure for those that only one holds.
 
     Privacy: public only.
     """
-    lost = failure(near, sigma=question.sigma, threshold=question.threshold)
+    lost = failure(adjacency, sigma=question.sigma, threshold=question.threshold)
     return [
-        GaussianDpEvent(name=question.purpose, sensitivity=sensitivity(near), sigma=question.sigma, failure_delta=lost)
+        GaussianDpEvent(
+            name=question.purpose, sensitivity=sensitivity(adjacency), sigma=question.sigma, failure_delta=lost
+        )
     ]
 
 
-def changed_cells(question: Values, near: Adjacency) -> int:  # noqa: ARG001
+def changed_cells(question: Values, adjacency: Adjacency) -> int:  # noqa: ARG001
     """In how many counts neighbouring tables can differ.
 
     Privacy: public only.
     """
-    return changed(near)
+    return changed(adjacency)
 
 
 def answer(question: Values, rows: Mapping[str, Any], noise: SystemNoise) -> ValuesRelease:

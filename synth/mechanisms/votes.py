@@ -1,17 +1,26 @@
 """Noisy counts of the votes of teachers, each trained on rows of its own. Proof note: votes.md beside this file."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.errors import BudgetError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
 from synth.questions.features import codes
-from synth.questions.numeric.networks import one_thread
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 RATE, DECAY = 0.5, 0.02  # of the teachers' gradient descent
 KEYS = 2**62
@@ -19,18 +28,18 @@ HELD = 1 << 28  # most features of rows held, 4 bytes each
 SCATTERED = "teachers={} of {} rows with {} features are more than this machine is asked to hold; choose fewer"
 
 
-def sensitivity(near: Adjacency) -> float:
+def sensitivity(adjacency: Adjacency) -> float:
     """By how many votes one unit can move the count about one generated row.
 
     **Guarantee**: each of a unit's at most ``max_rows`` rows belongs to one teacher, alike under every relation.
 
     Privacy: public only.
     """
-    return float(near.max_rows)
+    return float(adjacency.max_rows)
 
 
 class Classes:
-    """The teachers of one run, kept from vote to vote. As private as rows: they stay behind the run's door.
+    """The teachers of one run, kept from vote to vote. As private as rows: they stay with the run's curator.
 
     Errors: BudgetError for more teachers than the machine is asked to hold.
     Privacy: reads rows, under noise.
@@ -39,18 +48,18 @@ class Classes:
     def __init__(self) -> None:
         self._open: dict[int, _Class] = {}
 
-    def events(self, question: Votes, near: Adjacency) -> list[Event]:
+    def events(self, question: Votes, adjacency: Adjacency) -> list[Event]:
         """One Gaussian count for each row asked about. Errors: BudgetError where teachers would not fit in memory."""
         plan = question.teachers
         if plan.teachers * plan.most_rows * plan.table.shape[1] > HELD:
             raise BudgetError(SCATTERED.format(plan.teachers, plan.most_rows, plan.table.shape[1]))
         return [
             GaussianDpEvent(
-                name=plan.purpose, sensitivity=sensitivity(near), sigma=plan.sigma, count=len(question.asked)
+                name=plan.purpose, sensitivity=sensitivity(adjacency), sigma=plan.sigma, count=len(question.asked)
             )
         ]
 
-    def changed_cells(self, question: Votes, near: Adjacency) -> int:  # noqa: ARG002
+    def changed_cells(self, question: Votes, adjacency: Adjacency) -> int:  # noqa: ARG002
         """In how many counts of one generated row's votes neighbouring tables can differ."""
         return 1
 
@@ -61,7 +70,7 @@ class Classes:
         teachers learn. Memory: teachers * most_rows features.
         """
         plan = question.teachers
-        with one_thread():
+        with networks.one_thread():
             if id(plan) not in self._open:
                 self._open[id(plan)] = _Class(plan, rows, noise)
             found = self._open[id(plan)]
@@ -108,7 +117,7 @@ class _Class:
 def seats(rows: int, plan: Teachers, noise: SystemNoise) -> tuple[np.ndarray, np.ndarray]:
     """Each row's teacher, drawn at random, and its rank among that teacher's rows by random keys, (rows,) each.
 
-    Privacy: reads rows, exact: they stay behind the door.
+    Privacy: reads rows, exact: they stay with the curator.
     """
     teacher = noise.uniform_codes(rows, high=plan.teachers)
     order = np.lexsort((noise.uniform_codes(rows, high=KEYS), teacher))

@@ -11,7 +11,7 @@ from synth.mechanisms.gradients import Descents
 from synth.mechanisms.gradients import rate as unit_rate
 from synth.mechanisms.votes import Classes
 from synth.privacy.accounting.composition import (
-    EPSILON_RESERVE,
+    EPSILON_SLACK,
     SAFETY,
     calibrate_rho,
     derived_epsilon,
@@ -20,27 +20,40 @@ from synth.privacy.accounting.composition import (
 )
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Relation
-from synth.questions import Choice, Counts, Embedding, External, Linked, Path, Search, Slices, Step, Values, Votes
+from synth.questions import (
+    Choice,
+    Counts,
+    Embedding,
+    External,
+    FunctionalQuery,
+    Linked,
+    Search,
+    Slices,
+    Step,
+    Values,
+    Votes,
+)
 from synth.schema.table import Schema
 
 
 def mechanisms() -> dict[type, Any]:
     """By kind of question the mechanism that answers it; new for each run, since some keep what they answered."""
-    return {Counts: counts, Linked: linked, Values: values, Slices: slices, Embedding: embeddings, Path: Functional(),
-            External: external, Choice: selection, Search: search, Step: Descents(), Votes: Classes()}  # fmt: skip
+    return {Counts: counts, Linked: linked, Values: values, Slices: slices, Embedding: embeddings, External: external,
+            FunctionalQuery: Functional(), Choice: selection, Search: search, Step: Descents(),
+            Votes: Classes()}  # fmt: skip
 
 
 def setting(schema: Schema, grant: Grant, *, public_rows: int | None) -> Setting:
     """What a generator may know of a run that may spend ``grant``."""
-    before = derived_epsilon(grant.beside, grant.left_delta)
+    before = derived_epsilon(grant.mu_elsewhere, grant.left_delta)
     return Setting(
         schema=schema,
         mu=grant.mu,
-        sensitivity=counts.sensitivity(grant.near),
-        signed=counts.signed_sensitivity(grant.near),
+        sensitivity=counts.sensitivity(grant.adjacency),
+        signed=counts.signed_sensitivity(grant.adjacency),
         public_rows=public_rows,
-        rho=calibrate_rho(grant.epsilon, grant.left_delta, beside=grant.beside),
-        epsilon=max(grant.epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY) - before, 0.0),
+        rho=calibrate_rho(grant.epsilon, grant.left_delta, mu_elsewhere=grant.mu_elsewhere),
+        epsilon=max(grant.epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY) - before, 0.0),
         slice_sigma=slices_within(grant),
         step_sigma=steps_within(grant),
     )
@@ -50,7 +63,7 @@ def slices_within(grant: Grant) -> Callable[..., float]:
     """The least noise of one question of slices on random directions that takes all that a grant leaves.
 
     The function returned takes ``dim``, ``num_slices``, and if they differ from the usual ``directions``, ``rate``,
-    ``signed`` (coordinates of any sign) and ``beside``, mu of the same generator's Gaussian questions.
+    ``signed`` (coordinates of any sign) and ``mu_elsewhere``, mu of the same generator's Gaussian questions.
     """
 
     def sigma(
@@ -60,19 +73,19 @@ def slices_within(grant: Grant) -> Callable[..., float]:
         directions: str = "gaussian",
         rate: float = 1.0,
         signed: bool = False,
-        beside: float = 0.0,
+        mu_elsewhere: float = 0.0,
     ) -> float:
-        near = grant.near
+        adjacency = grant.adjacency
         return slice_sigma(
             epsilon=grant.epsilon,
             delta=grant.left_delta,
-            sensitivity=counts.signed_sensitivity(near) if signed else counts.sensitivity(near),
+            sensitivity=counts.signed_sensitivity(adjacency) if signed else counts.sensitivity(adjacency),
             dim=dim,
             num_slices=num_slices,
             directions=directions,
             rate=rate,
-            beside=hypot(beside, grant.beside),
-            spread=near.max_rows > 1,
+            mu_elsewhere=hypot(mu_elsewhere, grant.mu_elsewhere),
+            rows_split_across_groups=adjacency.max_rows > 1,
         )
 
     return sigma
@@ -81,19 +94,19 @@ def slices_within(grant: Grant) -> Callable[..., float]:
 def steps_within(grant: Grant) -> Callable[..., float]:
     """The least noise of a descent's steps that takes all that a grant leaves, as a multiple of the clip.
 
-    The function returned takes ``rate``, ``steps`` and ``beside``, mu of the same generator's Gaussian questions.
+    The function returned takes ``rate``, ``steps`` and ``mu_elsewhere``, mu of the same generator's Gaussian questions.
     """
 
-    def sigma(*, rate: float, steps: int, beside: float = 0.0) -> float:
-        near = grant.near
+    def sigma(*, rate: float, steps: int, mu_elsewhere: float = 0.0) -> float:
+        adjacency = grant.adjacency
         each = sampled_sigma(
             epsilon=grant.epsilon,
             delta=grant.left_delta,
-            rate=unit_rate(rate, near),
+            rate=unit_rate(rate, adjacency),
             steps=steps,
-            beside=hypot(beside, grant.beside),
-            replaced=near.relation is Relation.REPLACE_ONE,
+            mu_elsewhere=hypot(mu_elsewhere, grant.mu_elsewhere),
+            replaced=adjacency.relation is Relation.REPLACE_ONE,
         )
-        return near.max_rows * each
+        return adjacency.max_rows * each
 
     return sigma

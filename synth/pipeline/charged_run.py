@@ -61,13 +61,13 @@ class ChargedRun:
         self.reporter.stage("learn")
         mu = grant.mu * sqrt(self.plan.learn_share)
         session.open()
-        found = learn(session.ask, self.schema, grant.near, mu=mu, failure_delta=grant.failure_delta)
+        found = learn(session.ask, self.schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
         session.close()
         self.schema = found.model_copy(update={"learnt": self._price(session)})
         return self.schema
 
     def measure(self) -> tuple[list[Release], Setting]:
-        """All questions of the generator, asked and answered; the door is closed afterwards."""
+        """All questions of the generator, asked and answered; the session is closed afterwards."""
         session = self._session(1 - self.plan.learn_share, self._rows, failures=False)
         session.open()
         circumstances = setting(self.schema, session.grant, public_rows=session.public_rows())
@@ -100,7 +100,7 @@ class ChargedRun:
             schema=self.schema,
             dataset=self.plan.request.dataset or self.schema.dataset,  # declared: a path stays at home
             method=self.plan.questions.name,
-            near=self.plan.grant.near,
+            adjacency=self.plan.grant.adjacency,
             epsilon=self.plan.grant.epsilon,
             delta=self.plan.grant.delta,
             failure_delta=self.plan.grant.failure_delta,
@@ -129,8 +129,8 @@ class ChargedRun:
         return Learnt(
             epsilon=(grant.epsilon if alone else session.epsilon_derived) + (before.epsilon if before else 0.0),
             delta=grant.delta + (before.delta if before else 0.0),
-            relation=str(grant.near.relation),
-            unit=grant.near.unit,
+            relation=str(grant.adjacency.relation),
+            unit=grant.adjacency.unit,
             ledger_entry=self.line.number,
             mechanisms=(*(before.mechanisms if before else ()), *(e.plain() for e in session.events)),
         )

@@ -11,7 +11,7 @@ from synth.schema import codec
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
 
-BLOCK = 1 << 20  # rows drawn at a time, each block with even proportions of its own
+ROWS_AT_A_TIME = 1 << 20  # rows drawn at a time, each block with even proportions of its own
 PIECE = 1 << 17  # rows of a block told as text at a time: text and what is written of it takes several times as much
 
 
@@ -37,9 +37,9 @@ class Drawn:
 
     def blocks(self) -> Iterator[dict[str, pa.Array]]:
         """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
-        for start in range(0, self._num_rows, BLOCK):
-            size = min(BLOCK, self._num_rows - start)
-            positions = self._model.sample(size, rng=self._rng, where=self._where, mend=self._rules.mend)
+        for start in range(0, self._num_rows, ROWS_AT_A_TIME):
+            size = min(ROWS_AT_A_TIME, self._num_rows - start)
+            positions = self._model.sample(size, rng=self._rng, where=self._where, repair=self._rules.repair)
             self._note(start, size)
             for at in range(0, size, PIECE):
                 part = {n: p[at : at + PIECE] for n, p in positions.items()}
@@ -60,10 +60,10 @@ class Drawn:
             all_["kept"] = (all_["kept"] * before + now["kept"] * size) / (before + size)
 
 
-def pieces(texts: Mapping[str, pa.Array], num_rows: int) -> Iterator[dict[str, pa.Array]]:
+def chunks(texts: Mapping[str, pa.Array], num_rows: int) -> Iterator[dict[str, pa.Array]]:
     """A table in memory, ``PIECE`` rows at a time and without a copy, for whoever needs memory of his own for each row.
 
-    >>> [part["A"].to_pylist() for part in pieces({"A": pa.array(["x", "y"])}, 2)]
+    >>> [part["A"].to_pylist() for part in chunks({"A": pa.array(["x", "y"])}, 2)]
     [['x', 'y']]
     """
     for at in range(0, num_rows, PIECE):

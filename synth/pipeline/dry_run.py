@@ -22,7 +22,7 @@ from synth.pipeline.methods import generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Rows
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run_plan import RunPlan
-from synth.pipeline.schema_approval import adjacency, with_target
+from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
@@ -136,14 +136,14 @@ class _Watch:
 def _plan(schema: Schema, rows: int, request: RunRequest, folder: Path) -> RunPlan:
     """A checked plan on made-up rows, with a ledger of its own. Errors: UsageError, InputError."""
     link = relation_named(request.relation)
-    near = adjacency(schema, link)
+    adjacency = adjacency_of(schema, link)
     Rules(schema)
     plan = RunPlan(
         request=request,
         rows=Rows.of(place_of(_frame(schema, rows)), schema),
         schema=schema,
         questions=generator_named(request.method, link, request.options),
-        grant=granted(request.epsilon, request.delta, near, learning=False),
+        grant=granted(request.epsilon, request.delta, adjacency, learning=False),
         learn_share=0,
         dataset="made-up rows",
         device=resolve_device("auto"),

@@ -1,8 +1,7 @@
 """From releases to a model, rows and files: pure post-processing."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ import pyarrow as pa
 
 from synth.generators.base import Generator, Model, Setting
 from synth.generators.options import options_of
-from synth.pipeline.draw_rows import BLOCK, Drawn, pieces
+from synth.pipeline.draw_rows import ROWS_AT_A_TIME, Drawn, chunks
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
+from synth.questions.numeric.networks import one_thread
 from synth.release import folder
 
 
@@ -33,19 +33,6 @@ class Made:
     num_rows: int
     seed: int
     kept: list[dict[str, Any]]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch on one processor: its matrices here are so small that more threads only wait for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def fit_and_sample(
@@ -68,8 +55,8 @@ def fit_and_sample(
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     drawn = Drawn(model, setting.schema, num_rows, rng=rng)
-    texts = drawn.whole() if held or num_rows <= BLOCK else {}
-    blocks = pieces(texts, num_rows) if texts else drawn.blocks()
+    texts = drawn.whole() if held or num_rows <= ROWS_AT_A_TIME else {}
+    blocks = chunks(texts, num_rows) if texts else drawn.blocks()
     return Made(
         generator=generator, model=model, texts=texts, blocks=blocks, num_rows=num_rows, seed=seed, kept=drawn.kept
     )

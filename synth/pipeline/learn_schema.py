@@ -65,7 +65,7 @@ def fineness(column: Column, places: np.ndarray) -> np.ndarray:
     return np.where(inside, DECIMALS - zeros, 0)
 
 
-def learn(ask: Ask, schema: Schema, near: Adjacency, *, mu: float, failure_delta: float) -> Schema:
+def learn(ask: Ask, schema: Schema, adjacency: Adjacency, *, mu: float, failure_delta: float) -> Schema:
     """The schema with every lacking fact learnt and marked ``private``.
 
     Asks within ``mu`` and ``failure_delta`` in all; what the schema states is neither asked nor changed.
@@ -73,12 +73,12 @@ def learn(ask: Ask, schema: Schema, near: Adjacency, *, mu: float, failure_delta
     names = lacking(schema)
     if not names:
         return schema
-    size, share = stability.sensitivity(near), 1 / len(names)
+    size, share = stability.sensitivity(adjacency), 1 / len(names)
     sigma = nextafter(size / (mu * sqrt(share)) * (1 + 1e-9), inf)
     words = [n for n in names if schema.columns[n].type in CATEGORICAL]
     found = {}
     for name in words:
-        bound = stability.threshold(near, sigma=sigma, failure_delta=failure_delta / len(words))
+        bound = stability.threshold(adjacency, sigma=sigma, failure_delta=failure_delta / len(words))
         question = Values(purpose=f"categories of {name}", column=name, sigma=sigma, threshold=bound)
         found[name] = _categories(schema.columns[name], ask(question))
     for name, column in grids(schema).columns.items():

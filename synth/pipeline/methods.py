@@ -1,6 +1,6 @@
 """The methods by name: their options, what they ask of a schema, and the noise that a guarantee grants them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from synth.errors import UsageError
@@ -10,6 +10,7 @@ from synth.generators.options import options_of, with_options
 from synth.privacy.accounting import composition
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
+from synth.questions.kinds import kinds_of
 from synth.schema.table import Schema
 
 
@@ -26,16 +27,6 @@ def methods() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def kinds_of(releases: Iterable[type]) -> list[str]:
-    """Words for kinds of release, sorted.
-
-    >>> from synth.questions import CountsRelease
-    >>> kinds_of([CountsRelease])
-    ['counts']
-    """
-    return sorted({r.__name__.removesuffix("Release").lower() for r in releases})
-
-
 def generator_named(method: str, relation: Relation, options: Mapping[str, Any] | None = None) -> Generator:
     """The generator of that name with these options, if it supports the relation. Errors: UsageError."""
     if method not in GENERATORS:
@@ -47,11 +38,11 @@ def generator_named(method: str, relation: Relation, options: Mapping[str, Any] 
     return with_options(generator, options or {})
 
 
-def granted(epsilon: float, delta: float, near: Adjacency, *, learning: bool) -> Grant:
+def granted(epsilon: float, delta: float, adjacency: Adjacency, *, learning: bool) -> Grant:
     """The noise budget of a guarantee; where categories are to be learnt, part of delta goes to their thresholds."""
-    failure = min(0.1 * delta, 0.1 * epsilon * composition.EPSILON_RESERVE) if learning else 0.0
+    failure = min(0.1 * delta, 0.1 * epsilon * composition.EPSILON_SLACK) if learning else 0.0
     mu = composition.calibrate(epsilon, delta - failure)
-    return Grant(epsilon=epsilon, delta=delta, near=near, mu=mu, failure_delta=failure)
+    return Grant(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, failure_delta=failure)
 
 
 def check_schema(questions: Questions, schema: Schema) -> None:
@@ -69,10 +60,12 @@ def is_gaussian(questions: Questions) -> bool:
 
 def resolve_device(device: str) -> str:
     """The torch device that a name means. Errors: UsageError when it is not there."""
-    import torch  # costs a second, so only where it is needed
+    if device == "cpu":
+        return device
+    import torch  # costs seconds, so only where it is needed
 
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu" or (device.split(":")[0] == "cuda" and torch.cuda.is_available()):
+    if device.split(":")[0] == "cuda" and torch.cuda.is_available():
         return device
     raise UsageError(f"device {device!r} is not available here; use auto, cpu or cuda")

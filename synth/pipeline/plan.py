@@ -18,7 +18,7 @@ from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, Step
 from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.request import check_num_rows
-from synth.pipeline.schema_approval import adjacency, with_target
+from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.privacy.accounting import composition
 from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal
@@ -56,9 +56,9 @@ def plan(
     facts = with_target(schema, target)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
-    near = adjacency(facts, link)
-    grant = granted(epsilon, delta, near, learning=False)
-    mu, size = grant.mu, counts.sensitivity(near)
+    adjacency = adjacency_of(facts, link)
+    grant = granted(epsilon, delta, adjacency, learning=False)
+    mu, size = grant.mu, counts.sensitivity(adjacency)
     asked = _averaged(rehearse(generator, facts, grant, rows=rows))
     tables = [q for q, _ in asked if isinstance(q, Counts)]
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
@@ -73,7 +73,7 @@ def plan(
         rows=rows,
         mu=mu,
         sensitivity=size,
-        meaning=meaning(epsilon, about="row" if near.by_row else "person"),
+        meaning=meaning(epsilon, about="row" if adjacency.by_row else "person"),
         steps=[_step(q, cells) for q, cells in asked],
         error_one_way=one or 0.0,
         error_two_way=two,

@@ -12,7 +12,7 @@ from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import (
-    adjacency,
+    adjacency_of,
     check_learnt,
     confirmed,
     learning_share,
@@ -71,9 +71,9 @@ def planned(request: RunRequest, schema: Schema, *, rows: Source | None = None, 
         raise UsageError("TABLE is missing; name a file, or a table at --source")
     place = place_at(request.table if rows is None else rows, request.source)
     schema, share = _agreed(request, schema, note)
-    near = adjacency(schema, relation)
-    check_learnt(schema, near)
-    _check_method(questions, schema, near, share)
+    adjacency = adjacency_of(schema, relation)
+    check_learnt(schema, adjacency)
+    _check_method(questions, schema, adjacency, share)
     _check_writing(request, schema)
     book = Ledger(request.ledger)
     return RunPlan(
@@ -81,7 +81,7 @@ def planned(request: RunRequest, schema: Schema, *, rows: Source | None = None, 
         rows=Rows.of(place, schema),
         schema=schema,
         questions=questions,
-        grant=granted(request.epsilon, request.delta, near, learning=share > 0),
+        grant=granted(request.epsilon, request.delta, adjacency, learning=share > 0),
         learn_share=share,
         dataset=dataset_name(place, request.dataset or schema.dataset, book=book),
         device=resolve_device(request.device),
@@ -117,9 +117,9 @@ def _agreed(request: RunRequest, schema: Schema, note: Note) -> tuple[Schema, fl
     return schema, share
 
 
-def _check_method(questions: Questions, schema: Schema, near: Adjacency, share: float) -> None:
+def _check_method(questions: Questions, schema: Schema, adjacency: Adjacency, share: float) -> None:
     """What the method has to say against relation and schema. Errors: UsageError."""
-    if getattr(questions, "needs_public_rows", False) and not near.rows_are_public:
+    if getattr(questions, "needs_public_rows", False) and not adjacency.rows_are_public:
         raise UsageError(
             f"method {questions.name} with these options tells how many rows there are; they need --relation zero_out "
             "or replace_one, with single rows as units"

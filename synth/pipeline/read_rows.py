@@ -15,7 +15,7 @@ from synth.release import folder
 from synth.schema import cells, coarsening, codec
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.contribution_bound import keep, keep_parts
-from synth.sources.rows.spill import Spool
+from synth.sources.rows.spill import Spill
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class RowReader:
 
     def measured(self, schema: Schema) -> Mapping[str, np.ndarray]:
         """The private rows, encoded after the spend; which rows of a person are kept is decided here."""
-        near = self.plan.grant.near
-        person = None if near.by_row else near.unit
+        adjacency = self.plan.grant.adjacency
+        person = None if adjacency.by_row else adjacency.unit
         opened = self.plan.rows.place.encoded(schema, self.noise, person=person, key=self.plan.book.row_key())
         self._mark(opened.digest)
         rows = opened.encoded.positions
-        if opened.persons is not None and isinstance(rows, Spool):
-            kept = keep_parts(opened.persons.parts(), near.max_rows, self.noise, num_rows=opened.persons.num_rows)
+        if opened.persons is not None and isinstance(rows, Spill):
+            kept = keep_parts(opened.persons.parts(), adjacency.max_rows, self.noise, num_rows=opened.persons.num_rows)
             rows.keep(kept)
         if self.log is not None:
             folder.write_steward_log(Path(self.log), opened.encoded)
@@ -64,11 +64,11 @@ class RowReader:
 
         Only the columns that lack facts are read, as text and into memory.
         """
-        near, names, wide = self.plan.grant.near, lacking(schema), grids(schema)
+        adjacency, names, wide = self.plan.grant.adjacency, lacking(schema), grids(schema)
         if self.plan.learn_share == 1:  # else the rows are read again, and marked then
             self._mark(None)
-        table = self.plan.rows.place.read([*names, *([] if near.by_row else [near.unit])])
-        kept = None if near.by_row else keep(table.column(near.unit), near.max_rows, self.noise)
+        table = self.plan.rows.place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
+        kept = None if adjacency.by_row else keep(table.column(adjacency.unit), adjacency.max_rows, self.noise)
         rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=kept).positions)
         for name in list(rows):
             rows[finer(name)] = fineness(wide.columns[name], rows[name])

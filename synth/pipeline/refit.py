@@ -12,13 +12,14 @@ from synth.generators import GENERATORS
 from synth.generators.base import Generator, Setting
 from synth.jobs import PeakMemory
 from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
-from synth.pipeline.methods import generator_named, kinds_of, resolve_device
+from synth.pipeline.methods import generator_named, resolve_device
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.result import Result
 from synth.pipeline.schema_approval import with_target
 from synth.privacy.relation import relation_named
 from synth.questions import Release, SearchRelease
+from synth.questions.kinds import kinds_of
 from synth.release import dialect_copy, folder
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.base import Enough, Questions
+from synth.lazy import Lazy
 from synth.mechanisms import external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
@@ -28,16 +29,17 @@ from synth.questions import (
     CountsRelease,
     Embedding,
     External,
+    FunctionalQuery,
     Marginal,
-    Path,
     Slices,
     Step,
     Values,
     ValuesRelease,
     Votes,
 )
-from synth.questions.numeric import networks
 from synth.schema.table import Column, Schema
+
+networks = Lazy("synth.questions.numeric.networks")
 
 ROWS = 20_000  # of the made-up table, as far as counts tell
 FEW = 500  # of which other questions see so many
@@ -46,7 +48,7 @@ MARGIN = 0.9  # of the noise generator's reserves, since real answers may lead t
 LAST = (
     Embedding,
     External,
-    Path,
+    FunctionalQuery,
     Step,
     Votes,
 )  # all that follows such a question is paid for with it, or is asked alike
@@ -76,10 +78,10 @@ def rehearse(generator: Questions, schema: Schema, grant: Grant, *, rows: int = 
     Errors: UsageError for whatever the method or the curator refuse.
     """
     asked: Asked = []
-    door = _door(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
-    public = rows if grant.near.rows_are_public else None
+    session = _session(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
+    public = rows if grant.adjacency.rows_are_public else None
     try:
-        generator.check(door.ask, setting(schema, grant, public_rows=public))
+        generator.check(session.ask, setting(schema, grant, public_rows=public))
     except BudgetError as error:
         raise UsageError(
             f"method {generator.name} on {len(schema.measured())} columns: {error}; or choose fewer columns or other "
@@ -99,13 +101,13 @@ def rehearse(generator: Questions, schema: Schema, grant: Grant, *, rows: int = 
     return asked
 
 
-def _door(grant: Grant, columns: Mapping[str, Column], rows: int, asked: Asked, *, repeats: int = 1) -> Curator:
+def _session(grant: Grant, columns: Mapping[str, Column], rows: int, asked: Asked, *, repeats: int = 1) -> Curator:
     """The run's own curator; nothing is committed, the rows are made up, no answer is private."""
     rng = np.random.default_rng(0)
     answers = _Answers(rows, asked, rng)
     pretended: dict[type, Any] = {kind: _Pretended(real, answers, repeats) for kind, real in mechanisms().items()}
     return Curator(
-        grant=replace(grant, reserve=grant.reserve * MARGIN),
+        grant=replace(grant, float_slack=grant.float_slack * MARGIN),
         commit=lambda: None,
         read=lambda: {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in columns.items()},
         mechanisms=pretended,
@@ -119,14 +121,14 @@ class _Pretended:
     def __init__(self, real: Any, answers: "_Answers", repeats: int) -> None:
         self.real, self.answers, self.repeats = real, answers, repeats
 
-    def events(self, question: Any, near: Adjacency) -> list[Event]:
+    def events(self, question: Any, adjacency: Adjacency) -> list[Event]:
         """The real events; votes, each round of which is paid for, as all rounds together."""
-        found = self.real.events(question, near)
+        found = self.real.events(question, adjacency)
         return [replace(e, count=e.count * self.repeats) for e in found] if isinstance(question, Votes) else found
 
-    def changed_cells(self, question: Any, near: Adjacency) -> int:
+    def changed_cells(self, question: Any, adjacency: Adjacency) -> int:
         """The real number."""
-        return self.real.changed_cells(question, near)
+        return self.real.changed_cells(question, adjacency)
 
     def answer(self, question: Any, rows: Mapping[str, Any], noise: SeededNoise) -> Any:
         """An answer from made-up rows. Errors: Enough where the rest is paid for."""
@@ -175,7 +177,7 @@ def _told(question: Any, rows: int) -> int:
     match question:
         case Embedding():
             return question.features.dim
-        case Path():
+        case FunctionalQuery():
             return len(question.points)
         case Slices():
             wide = question.encoding.dim if question.whole else question.num_slices or 1
@@ -209,20 +211,20 @@ def _learnt(generator: Questions | None, schema: Schema, grant: Grant, mu: float
             f"method {generator.name} is for small tables, which can be told only once the schema is complete: learn "
             "it first with `synth schema learn`, or choose method mixture"
         )
-    door = _door(grant, {}, ROWS, [])  # learning asks for counts alone
+    session = _session(grant, {}, ROWS, [])  # learning asks for counts alone
     try:
-        return learn(door.ask, schema, grant.near, mu=mu, failure_delta=grant.failure_delta)
+        return learn(session.ask, schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
     except BudgetError as error:
         raise UsageError(f"learning the schema's missing facts: {error}") from None
 
 
 def share(grant: Grant, part: float, *, failures: bool, alone: bool) -> Grant:
-    """A door's part of a run's grant: of mu**2 this share, and the thresholds' delta where ``failures``."""
+    """A session's part of a run's grant: of mu**2 this share, and the thresholds' delta where ``failures``."""
     return replace(
         grant,
         mu=grant.mu * sqrt(part),
-        beside=grant.mu * sqrt(max(1 - part, 0.0)),
+        mu_elsewhere=grant.mu * sqrt(max(1 - part, 0.0)),
         delta=grant.delta if failures else grant.left_delta,
         failure_delta=grant.failure_delta if failures else 0.0,
-        reserve=1.0 if alone else 0.5,
+        float_slack=1.0 if alone else 0.5,
     )

@@ -11,7 +11,7 @@ from synth.pipeline.draw_rows import PIECE
 from synth.schema import codec
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
-from synth.sources.rows.spill import Spool
+from synth.sources.rows.spill import Spill
 
 
 class DrawnTables:
@@ -31,7 +31,7 @@ class DrawnTables:
         self.schema = model.schema
         rules = {n: Rules(s) for n, s in self.schema.tables.items()}
         self._told = {n: _told(s) for n, s in self.schema.tables.items()}
-        self._spools = {n: Spool({c: told.columns[c].cells for c in told.columns}) for n, told in self._told.items()}
+        self._spools = {n: Spill({c: told.columns[c].cells for c in told.columns}) for n, told in self._told.items()}
         parents: dict[str, list[np.ndarray]] = {n: [] for n in self.schema.tables}
         done = dict.fromkeys(self.schema.tables, 0)
         for block in model.blocks(num_roots, rng=rng, where=where, rules=rules):

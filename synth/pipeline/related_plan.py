@@ -16,6 +16,7 @@ from synth.pipeline.methods import granted, resolve_device
 from synth.pipeline.prepare import NO_POLICY
 from synth.pipeline.private_rows import Rows
 from synth.pipeline.request import Note, RunRequest
+from synth.pipeline.run_plan import spend_line
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import confirmed
 from synth.privacy.curator import Curator, Grant
@@ -75,20 +76,7 @@ class RelatedPlan:
             "sensitivity": setting(self.schema.learnt(self.schema.root), self.grant, public_rows=None).sensitivity,
             "max_rows": 1,
         }
-        named = {"actor": self.request.actor} if self.request.actor else {}
-        return Spend(
-            dataset=self.dataset,
-            epsilon=self.grant.epsilon,
-            delta=self.grant.delta,
-            relation=str(self.grant.near.relation),
-            unit=self.grant.near.unit,
-            engine=self.engine,
-            noise_source=noise_source,
-            question=question,
-            approved_by=self.request.approved_by,
-            run=self.request.run,
-            **named,
-        )
+        return spend_line(self, question, engine=self.engine, noise_source=noise_source)
 
 
 def prepare(
@@ -139,13 +127,13 @@ def planned(
     if tables is None:
         raise UsageError("TABLE is missing; name a folder with a file for each table")
     found = places(tables, schema)
-    near = Adjacency(relation=relation, unit=schema.root)
+    adjacency = Adjacency(relation=relation, unit=schema.root)
     return RelatedPlan(
         request=request,
         schema=schema,
         rows={n: _rows(schema, n, place) for n, place in found.items()},
         questions=Nested(),
-        grant=granted(request.epsilon, request.delta, near, learning=False),
+        grant=granted(request.epsilon, request.delta, adjacency, learning=False),
         dataset=_dataset(tables, request.dataset or schema.dataset),
         device=resolve_device(request.device),
         book=Ledger(request.ledger),

@@ -19,15 +19,16 @@ from synth.generators.nested_mixture.model import NestedMixture
 from synth.jobs import PeakMemory, give_back
 from synth.pipeline.budget import setting
 from synth.pipeline.charged_run import ChargedRun
-from synth.pipeline.fit_and_draw import one_thread
 from synth.pipeline.related_draw import DrawnTables
 from synth.pipeline.related_plan import RelatedPlan, prepare
 from synth.pipeline.related_sample import roots_of
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
-from synth.pipeline.same_rows import MaySpend, anybody
+from synth.pipeline.result import Outcome
+from synth.pipeline.same_rows import MaySpend, anybody, unlike
 from synth.privacy.noise import SystemNoise
 from synth.questions import LinkedRelease
+from synth.questions.numeric.networks import one_thread
 from synth.release import folder, related_folder
 from synth.release.card.card import card
 from synth.schema import codec
@@ -41,23 +42,10 @@ LINKAGE = "rows of different tables belong together by fresh keys, which stand f
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelatedResult:
+class RelatedResult(Outcome):
     """What a run of related tables made. Everything in it derives from releases and is as private as the card says."""
 
-    method: str
-    relation: str
-    dataset: str
-    epsilon_spent: float
-    epsilon_derived: float
-    delta: float
     num_rows: Mapping[str, int]
-    seconds: float
-    seconds_total: float
-    peak_mib: float
-    seed: int
-    device: str
-    paths: dict[str, str] = field(default_factory=dict)
-    card: dict[str, Any] = field(repr=False)
     model: NestedMixture = field(repr=False)
     schema: Related = field(repr=False)
     texts: Mapping[str, Mapping[str, pa.Array]] = field(repr=False)
@@ -66,11 +54,6 @@ class RelatedResult:
     def frames(self) -> dict[str, pd.DataFrame]:
         """The synthetic tables, one text column for each column of their schemas; none where a folder was written."""
         return {t: pd.DataFrame({n: a.to_pandas() for n, a in texts.items()}) for t, texts in self.texts.items()}
-
-    def plain(self) -> dict[str, Any]:
-        """The result as JSON data, without the rows."""
-        left_out = ("card", "model", "schema", "texts")
-        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
 
 
 class RelatedRun(ChargedRun):
@@ -83,13 +66,13 @@ class RelatedRun(ChargedRun):
     schema: Related  # type: ignore[assignment]
 
     def measure(self) -> tuple[list[LinkedRelease], Setting]:  # type: ignore[override]
-        """All questions of the generator, asked and answered; the door is closed afterwards."""
-        door = self._session(1.0, self._rows, failures=False)
-        door.open()
-        told = setting(self.schema.learnt(self.schema.root), door.grant, public_rows=None)
+        """All questions of the generator, asked and answered; the session is closed afterwards."""
+        session = self._session(1.0, self._rows, failures=False)
+        session.open()
+        told = setting(self.schema.learnt(self.schema.root), session.grant, public_rows=None)
         self.reporter.stage("measure")
-        releases = self.plan.questions.measure(door.ask, self.schema, told, progress=self.reporter.progress)
-        door.close()
+        releases = self.plan.questions.measure(session.ask, self.schema, told, progress=self.reporter.progress)
+        session.close()
         return releases, told
 
     def card(self, *, num_rows: int) -> dict[str, Any]:
@@ -101,7 +84,7 @@ class RelatedRun(ChargedRun):
             schema=Schema.model_construct(columns=columns),
             dataset=self.plan.request.dataset or self.schema.dataset,
             method=self.plan.questions.name,
-            near=self.plan.grant.near,
+            adjacency=self.plan.grant.adjacency,
             epsilon=self.plan.grant.epsilon,
             delta=self.plan.grant.delta,
             failure_delta=0.0,
@@ -130,9 +113,9 @@ class RelatedRun(ChargedRun):
             own = read(rows.place, self.schema.tables[name], text_columns(self.schema, name), self.noise,
                        key=self.plan.book.row_key())  # fmt: skip
             opened[name], found[name] = own.rows, own.encoded
-            if own.digest is not None:
-                apart = self.plan.request.separate
-                self.plan.book.fingerprint(self.line.run, dataset=self.plan.dataset, digest=own.digest, apart=apart)
+            digest = unlike(rows) if own.digest is None else own.digest  # a line for each table, whatever is in it
+            apart = self.plan.request.separate
+            self.plan.book.fingerprint(self.line.run, dataset=self.plan.dataset, digest=digest, apart=apart)
         if self.log is not None:
             self._tell_steward(found)
         return link(self.schema, opened, self.noise)
@@ -186,7 +169,7 @@ def carry_out(
             texts = {n: drawn.whole(n) for n in plan.schema.tables} if request.out is None else {}
     return RelatedResult(
         method=plan.questions.name,
-        relation=str(plan.grant.near.relation),
+        relation=str(plan.grant.adjacency.relation),
         dataset=plan.dataset,
         epsilon_spent=request.epsilon,
         epsilon_derived=paid.epsilon_derived,

@@ -15,7 +15,6 @@ from synth.pipeline import related_run
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
 from synth.pipeline.learn_schema import lacking
-from synth.pipeline.methods import kinds_of
 from synth.pipeline.prepare import prepare
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import STAGES as STAGES
@@ -26,6 +25,7 @@ from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import to_learn
 from synth.privacy.noise import SystemNoise
+from synth.questions.kinds import kinds_of
 from synth.release import folder
 from synth.schema.related import Related
 from synth.schema.table import Schema
@@ -123,7 +123,7 @@ def carry_out(
 def _told(plan: RunPlan, made: Made) -> dict[str, Any]:
     """What a result says of its plan and of the table."""
     return {
-        "method": plan.questions.name, "relation": str(plan.grant.near.relation), "dataset": plan.dataset,
+        "method": plan.questions.name, "relation": str(plan.grant.adjacency.relation), "dataset": plan.dataset,
         "epsilon_spent": plan.request.epsilon, "delta": plan.request.delta, "device": plan.device,
         "num_rows": made.num_rows, "seed": made.seed, "model": made.model, "texts": made.texts,
     }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import cast
+from typing import Any, cast
 
 from synth.generators.base import Generator, Questions
 from synth.mechanisms import counts
@@ -13,6 +13,17 @@ from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
 from synth.privacy.ledger.ledger import Ledger, Spend
 from synth.schema.table import Schema
+
+
+def spend_line(plan: Any, question: dict[str, Any], *, engine: str, noise_source: str) -> Spend:
+    """The ledger line of a plan, of one table or of several."""
+    request, adjacency = plan.request, plan.grant.adjacency
+    named = {"actor": request.actor} if request.actor else {}
+    return Spend(
+        dataset=plan.dataset, epsilon=plan.grant.epsilon, delta=plan.grant.delta, relation=str(adjacency.relation),
+        unit=adjacency.unit, engine=engine, noise_source=noise_source, question=question,
+        approved_by=request.approved_by, run=request.run, **named,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,20 +62,7 @@ class RunPlan:
             "target": self.schema.target,
             **({"learns": True} if self.learn_share == 1 else {}),
             **({"mu": self.grant.mu} if is_gaussian(self.questions) else {}),
-            "sensitivity": counts.sensitivity(self.grant.near),
-            "max_rows": self.grant.near.max_rows,
+            "sensitivity": counts.sensitivity(self.grant.adjacency),
+            "max_rows": self.grant.adjacency.max_rows,
         }
-        named = {"actor": self.request.actor} if self.request.actor else {}
-        return Spend(
-            dataset=self.dataset,
-            epsilon=self.grant.epsilon,
-            delta=self.grant.delta,
-            relation=str(self.grant.near.relation),
-            unit=self.grant.near.unit,
-            engine=self.rows.place.engine,
-            noise_source=noise_source,
-            question=question,
-            approved_by=self.request.approved_by,
-            run=self.request.run,
-            **named,
-        )
+        return spend_line(self, question, engine=self.rows.place.engine, noise_source=noise_source)

@@ -62,7 +62,7 @@ def charged_before(
 
 
 def mark(rows: Rows, key: bytes) -> bytes | None:
-    """The mark of the rows' cells; None for a table that is too long to be compared, or that cannot be read.
+    """The mark of the rows' cells; None for one that is too long to be compared, empty, or not to be read.
 
     A cell that stops the reading is no reason for another end of the run: then the rows are not compared.
     """
@@ -71,7 +71,7 @@ def mark(rows: Rows, key: bytes) -> bytes | None:
         _fill(sketch, rows)
     except Exception:  # whatever a private cell brought about stays unsaid
         return None
-    return None if sketch.full else sketch.value()
+    return sketch.mark()
 
 
 def unlike(rows: Rows) -> bytes:

@@ -29,13 +29,13 @@ def learning_share(schema: Schema, asked: float | None) -> float:
     return asked if lacking(schema) else 0.0
 
 
-def check_learnt(schema: Schema, near: Adjacency) -> None:
+def check_learnt(schema: Schema, adjacency: Adjacency) -> None:
     """Errors: UsageError when the schema was learnt under another relation or unit, whose epsilon does not add up."""
     was = schema.learnt
-    if was is not None and (was.relation, was.unit) != (str(near.relation), near.unit):
+    if was is not None and (was.relation, was.unit) != (str(adjacency.relation), adjacency.unit):
         raise UsageError(
-            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {near.relation} "
-            f"with unit {near.unit}; their epsilons do not add up: learn it again, or use the same"
+            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {adjacency.relation} "
+            f"with unit {adjacency.unit}; their epsilons do not add up: learn it again, or use the same"
         )
 
 
@@ -53,7 +53,7 @@ def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
         raise UsageError(str(error)) from None
 
 
-def adjacency(schema: Schema, relation: Relation) -> Adjacency:
+def adjacency_of(schema: Schema, relation: Relation) -> Adjacency:
     """The relation on the schema's unit of privacy."""
     if schema.person is None:
         return Adjacency(relation=relation)

@@ -6,9 +6,9 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.prepare import prepare
 from synth.pipeline.private_rows import Source
@@ -21,6 +21,8 @@ from synth.questions import CountsRelease, EmbeddingRelease, Release
 from synth.release.statistics_file import FORMAT
 from synth.schema.grouping import bin_labels
 from synth.schema.table import Column, Schema
+
+special = Lazy("scipy.special")
 
 LEVEL = 0.95  # of intervals, for the privacy noise alone
 
@@ -85,7 +87,7 @@ def _answer(one: Asked, release: Release, schema: Schema) -> dict[str, Any]:
     if one.kind == "quantile":
         return told | {"level": one.level} | _quantile(release, column, one.level)
     sigma = release.question.marginals[0].sigma
-    half = float(-ndtri((1 - LEVEL) / 2)) * sqrt(sigma**2 + 1 / 12)
+    half = float(-special.ndtri((1 - LEVEL) / 2)) * sqrt(sigma**2 + 1 / 12)
     labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in release.question.marginals[0].bins]
     cells = [{"values": [labels[axis][i] for axis, i in enumerate(at)], "count": int(release.values[0][at])}
              for at in np.ndindex(release.values[0].shape)]  # fmt: skip
@@ -97,7 +99,7 @@ def _mean(release: EmbeddingRelease, column: Column) -> dict[str, Any]:
     rows = max(float(release.values[1]) / HERE, 1.0)
     place = float(np.clip(release.values[0] / VALUE / rows, -1.0, 1.0))
     deviation = release.question.sigma * sqrt(1 / VALUE**2 + (place / HERE) ** 2) / rows
-    half = float(-ndtri((1 - LEVEL) / 2)) * deviation
+    half = float(-special.ndtri((1 - LEVEL) / 2)) * deviation
     ends = [_value(column, x) for x in (place, max(place - half, -1.0), min(place + half, 1.0))]
     return {"value": ends[0], "low": ends[1], "high": ends[2]}
 
@@ -108,7 +110,7 @@ def _quantile(release: CountsRelease, column: Column, level: float) -> dict[str,
     middle = parts(column=column, name=marginal.columns[0], most=LEVELS)[1]
     counts = release.values[0][: len(middle)].astype(float)
     heights, edges = np.cumsum(counts), np.linspace(-1.0, 1.0, len(middle) + 1)
-    noise = float(-ndtri((1 - LEVEL) / 2)) * marginal.sigma * np.sqrt(np.arange(1, len(counts) + 1))
+    noise = float(-special.ndtri((1 - LEVEL) / 2)) * marginal.sigma * np.sqrt(np.arange(1, len(counts) + 1))
     wanted = level * max(heights[-1], 1.0)
     spread = noise + level * noise[-1]
 

@@ -11,7 +11,7 @@ from synth.privacy.accounting.composition import (
     calibrate,
     epsilon_of,
     imprecision,
-    reserve_taken,
+    slack_taken,
     total_mu,
 )
 from synth.privacy.noise import SystemNoise
@@ -23,7 +23,7 @@ PRECISION = (
     "reserve that is set aside for what it may err by, and {:.3g} may be taken; lower epsilon or raise delta"
 )
 SLACK = 1e-9  # relative float error that a generator's own sums may carry; calibration rounds down by as much
-KEPT = 1e-6  # a run's doors must hold this much of its budget between them, up to rounding
+KEPT = 1e-6  # a run's sessions must hold this much of its budget between them, up to rounding
 
 
 class Mechanism(Protocol):
@@ -32,9 +32,9 @@ class Mechanism(Protocol):
     Privacy: reads rows, under noise: ``answer`` alone is handed rows.
     """
 
-    def events(self, question: Any, near: Adjacency, /) -> list[Event]: ...
+    def events(self, question: Any, adjacency: Adjacency, /) -> list[Event]: ...
 
-    def changed_cells(self, question: Any, near: Adjacency, /) -> int: ...
+    def changed_cells(self, question: Any, adjacency: Adjacency, /) -> int: ...
 
     def answer(self, question: Any, rows: Mapping[str, Any], noise: SystemNoise, /) -> Any: ...
 
@@ -43,20 +43,21 @@ class Mechanism(Protocol):
 class Grant:
     """What a run may spend: the guarantee it is charged for, and the noise budget mu calibrated to it.
 
-    ``failure_delta``: the part of delta that calibration left to stability thresholds. ``reserve``: the share of the
-    noise generator's reserves (accounting.py) that this door may use. ``beside``: mu of what the run's other doors
-    may ask, which a question with a random shift is composed with; mu**2 + beside**2 is then the whole run's.
+    ``failure_delta``: the part of delta that calibration left to stability thresholds. ``float_slack``: the share of
+    the noise generator's slack (float_slack.py) that this session may use. ``mu_elsewhere``: mu of what the run's other
+    sessions may ask, which a question with a random shift is composed with; mu**2 + mu_elsewhere**2 is then the whole
+    run's.
 
     Privacy: public only.
     """
 
     epsilon: float
     delta: float
-    near: Adjacency
+    adjacency: Adjacency
     mu: float
     failure_delta: float = 0.0
-    reserve: float = 1.0
-    beside: float = 0.0
+    float_slack: float = 1.0
+    mu_elsewhere: float = 0.0
 
     @property
     def left_delta(self) -> float:
@@ -93,7 +94,7 @@ class Curator:
 
     @property
     def grant(self) -> Grant:
-        """What may be spent through this door."""
+        """What may be spent in this session."""
         return self._grant
 
     @property
@@ -117,7 +118,7 @@ class Curator:
     def public_rows(self) -> int | None:
         """The row count where the relation makes it public, else None."""
         self.open()
-        if not self._grant.near.rows_are_public or self._rows is None:
+        if not self._grant.adjacency.rows_are_public or self._rows is None:
             return None
         known = getattr(self._rows, "num_rows", None)  # rows that need not be in memory know their number
         return len(next(iter(self._rows.values()))) if known is None else int(known)
@@ -127,7 +128,7 @@ class Curator:
         if self._closed:
             raise BudgetError(CLOSED)
         mechanism = self._mechanisms[type(question)]
-        asked = mechanism.events(question, self._grant.near)
+        asked = mechanism.events(question, self._grant.adjacency)
         sampler = self._dry_run(question, asked, mechanism)
         self.open()
         assert self._rows is not None
@@ -147,7 +148,7 @@ class Curator:
         self._check_budget(asked)
         grant = self._grant
         epsilon, delta = self._sampler
-        cells = mechanism.changed_cells(question, grant.near)
+        cells = mechanism.changed_cells(question, grant.adjacency)
         for event in asked:
             more = imprecision(event, cells=cells, epsilon=grant.epsilon, delta=grant.left_delta)
             epsilon, delta = epsilon + more[0], delta + more[1]
@@ -155,9 +156,9 @@ class Curator:
         failures = sum(e.failure_delta for e in [*self._events, *asked])
         if failures > grant.failure_delta * (1 + SLACK):
             raise BudgetError("the question's threshold may fail more often than the run set delta aside for")
-        taken = reserve_taken((epsilon, delta), grant.epsilon, grant.left_delta)
-        if taken > grant.reserve:
-            raise BudgetError(PRECISION.format(taken, grant.reserve))
+        taken = slack_taken((epsilon, delta), grant.epsilon, grant.left_delta)
+        if taken > grant.float_slack:
+            raise BudgetError(PRECISION.format(taken, grant.float_slack))
         return epsilon, delta
 
     def _check_budget(self, asked: list[Event]) -> None:
@@ -173,11 +174,15 @@ class Curator:
     def _check_epsilon(self, events: list[Event]) -> None:
         grant = self._grant
         whole = calibrate(grant.epsilon, grant.left_delta) ** 2
-        if grant.mu**2 + grant.beside**2 < whole * (1 - KEPT):
+        if grant.mu**2 + grant.mu_elsewhere**2 < whole * (1 - KEPT):
             raise BudgetError(
-                "a question with a random shift needs a grant that says what the run's other doors may ask"
+                "a question with a random shift needs a grant that says what the run's other sessions may ask"
             )
-        others = [GaussianDpEvent(name="other doors", sensitivity=grant.beside, sigma=1.0)] if grant.beside > 0 else []
+        others = (
+            [GaussianDpEvent(name="other sessions", sensitivity=grant.mu_elsewhere, sigma=1.0)]
+            if grant.mu_elsewhere > 0
+            else []
+        )
         reached = epsilon_of([*others, *events], grant.left_delta)
         if reached > grant.epsilon:
             raise BudgetError(f"the question would bring the run to epsilon {reached:.6g}, above its {grant.epsilon:g}")

@@ -57,6 +57,19 @@ class Adjacency:
         """Whether the number of rows is public. With persons as units it is their number that is, not the rows'."""
         return self.relation.rows_are_public and self.by_row
 
+    def moves(self, *, replaced: float) -> float:
+        """How far one unit's rows move a sum together: each by 1 where it comes or goes, else by ``replaced``.
+
+        Errors: ValueError for a relation without a proof.
+        """
+        match self.relation:
+            case Relation.ADD_REMOVE | Relation.ZERO_OUT:
+                return float(self.max_rows)
+            case Relation.REPLACE_ONE:
+                return self.max_rows * replaced
+            case _:
+                raise ValueError(f"no sensitivity is proved for relation {self.relation!r}")
+
     @property
     def in_words(self) -> str:
         """The relation for a reader of a card."""

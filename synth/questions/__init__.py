@@ -4,9 +4,9 @@ from synth.questions.embeddings import Embedding, EmbeddingRelease
 from synth.questions.encoding import Block, Encoding
 from synth.questions.external import External, ExternalRelease
 from synth.questions.features import Fourier, Gradients, Tensors, Term
+from synth.questions.functional import FunctionalQuery, FunctionalRelease, GaussianKernel, ProductKernel
 from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
 from synth.questions.linked import Linked, LinkedRelease
-from synth.questions.paths import GaussianKernel, Path, PathRelease, ProductKernel
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
@@ -14,14 +14,14 @@ from synth.questions.tables import Bins, Counts, CountsRelease, Marginal
 from synth.questions.values import Values, ValuesRelease
 from synth.questions.votes import TaughtRelease, Teachers, Votes, VotesRelease
 
-Question = Counts | Linked | Values | Slices | Embedding | Path | External | Choice | Search | Step | Votes
+Question = Counts | Linked | Values | Slices | Embedding | FunctionalQuery | External | Choice | Search | Step | Votes
 Release = (
     CountsRelease
     | LinkedRelease
     | ValuesRelease
     | SlicesRelease
     | EmbeddingRelease
-    | PathRelease
+    | FunctionalRelease
     | ExternalRelease
     | ChoiceRelease
     | SearchRelease
@@ -46,13 +46,13 @@ __all__ = [
     "External",
     "ExternalRelease",
     "Fourier",
+    "FunctionalQuery",
+    "FunctionalRelease",
     "GaussianKernel",
     "Gradients",
     "Linked",
     "LinkedRelease",
     "Marginal",
-    "Path",
-    "PathRelease",
     "ProductKernel",
     "Question",
     "Release",

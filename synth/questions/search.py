@@ -8,7 +8,7 @@ import numpy as np
 
 from synth.questions.tables import Bins
 
-MOST = 2**30  # expected counts and handicaps up to which scores are exact
+MAX_COUNT = 2**30  # expected counts and handicaps up to which scores are exact
 NONE = -1  # fills a table's line behind its last axis
 
 
@@ -44,7 +44,7 @@ class Search:
         if self.expected.shape != (int(self.ends[-1]),) or self.handicap.shape != (len(tables),):
             raise ValueError("an expected count for each cell and a handicap for each candidate are needed")
         for array in (self.expected, self.handicap):
-            if array.dtype.kind not in "iu" or np.abs(array.astype(np.int64)).max() > MOST:
+            if array.dtype.kind not in "iu" or np.abs(array.astype(np.int64)).max() > MAX_COUNT:
                 raise ValueError("expected counts and handicaps are whole numbers of rows below 2^30")
 
     @cached_property

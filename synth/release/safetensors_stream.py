@@ -15,7 +15,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load as undump
 
-from synth.questions.numeric.disk_array import HELD, mapped, pieces
+from synth.questions.numeric.disk_array import HELD, chunks, mapped
 from synth.schema import regular_files
 
 KINDS = {"bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32",
@@ -46,7 +46,7 @@ def _parts(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes | memoryview]:
     text += b" " * (-len(text) % 8)
     yield len(text).to_bytes(8, "little") + text
     for name in order:
-        for piece in pieces(arrays[name]):
+        for piece in chunks(arrays[name]):
             plain = np.ascontiguousarray(piece, dtype=TYPES[KINDS[arrays[name].dtype.name]])
             yield plain.reshape(-1).view(np.uint8).data
 

@@ -18,7 +18,8 @@ from synth.release import safetensors_stream
 from synth.schema import regular_files
 
 Arrays = dict[str, np.ndarray]
-KINDS: dict[str, Any] = {n: getattr(questions, n) for n in questions.__all__}  # what may be rebuilt
+STORED_AS = {"FunctionalQuery": "Path", "FunctionalRelease": "PathRelease"}  # names given after releases were written
+KINDS: dict[str, Any] = {STORED_AS.get(n, n): getattr(questions, n) for n in questions.__all__}  # what may be rebuilt
 
 
 def save(path: Path, plain: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -105,7 +106,8 @@ class _Packer:
         if id(value) not in self._known:
             content = {f.name: self.value(getattr(value, f.name)) for f in fields(value) if f.init}
             self._known[id(value)] = len(self.parts)
-            self.parts.append({"is": type(value).__name__, **content})
+            name = type(value).__name__
+            self.parts.append({"is": STORED_AS.get(name, name), **content})
         return self._known[id(value)]
 
 

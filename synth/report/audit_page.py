@@ -2,13 +2,14 @@
 
 from math import exp, log10
 
-from scipy.special import ndtr, ndtri
-
 from synth.evaluate.audit.capacity import Capacity
 from synth.evaluate.audit.methods import SKIPPED, Audit
 from synth.evaluate.audit.statistics import DELTA, Finding
+from synth.lazy import Lazy
 from synth.report import html, svg
 from synth.report.svg import Shape
+
+special = Lazy("scipy.special")
 
 WIDE, TALL, LEFT, LOW = 340.0, 230.0, 46.0, 1e-3
 Point = tuple[float, float]
@@ -32,7 +33,7 @@ def roc(found: Finding, *, log: bool = False) -> str:
     shapes = _axes("false positives", "true positives", log)
     for points, kind in ((chance, "axis"), (allowed, "whisker"), (seen, "line")):
         shapes += [svg.curve([_place(x, y, log) for x, y in points], kind)] if points else []
-    words = f"ROC of {found.attack}: what was seen stays {'above' if found.violated else 'below'} what is claimed"
+    words = f"ROC of {found.attack}: what was seen stays {'above' if found.violated else 'x_label'} what is claimed"
     return svg.draw(shapes, wide=WIDE, tall=TALL + 30, words=words)
 
 
@@ -41,7 +42,7 @@ def _allowed(found: Finding, false: float) -> float:
     claim = found.claim
     most = min(min(1.0, d + exp(min(e, 500.0)) * false) for d, e in claim.pairs)
     most = min([most, *(1 - exp(-min(e, 500.0)) * max(1 - d - false, 0.0) for d, e in claim.pairs)])
-    return most if claim.mu is None or false <= 0 else min(most, float(ndtr(claim.mu + ndtri(false))))
+    return most if claim.mu is None or false <= 0 else min(most, float(special.ndtr(claim.mu + special.ndtri(false))))
 
 
 def _place(x: float, y: float, log: bool) -> Point:
@@ -50,7 +51,7 @@ def _place(x: float, y: float, log: bool) -> Point:
     return LEFT + x * (WIDE - LEFT - 8), 8 + (1 - y) * (TALL - 16)
 
 
-def _axes(below: str, beside: str, log: bool) -> list[Shape]:
+def _axes(x_label: str, y_label: str, log: bool) -> list[Shape]:
     """A frame with words and ticks; both axes run from 0 (or a thousandth) to 1."""
     shapes = []
     for t in (0.001, 0.01, 0.1, 1.0) if log else (0.0, 0.5, 1.0):
@@ -59,8 +60,8 @@ def _axes(below: str, beside: str, log: bool) -> list[Shape]:
                    svg.label(x, TALL + 6, f"{t:g}", anchor="middle", kind="dim"),
                    svg.label(LEFT - 5, y + 4, f"{t:g}", kind="dim")]  # fmt: skip
     turned = f"translate(10 {TALL / 2:.0f}) rotate(-90)"
-    return [*shapes, svg.label((LEFT + WIDE) / 2, TALL + 24, below, anchor="middle"),
-            svg.label(0, 0, beside, anchor="middle", transform=turned)]  # fmt: skip
+    return [*shapes, svg.label((LEFT + WIDE) / 2, TALL + 24, x_label, anchor="middle"),
+            svg.label(0, 0, y_label, anchor="middle", transform=turned)]  # fmt: skip
 
 
 def capacity_page(found: Capacity) -> str:

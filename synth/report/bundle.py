@@ -88,16 +88,16 @@ def make(
     *,
     facts: Mapping[str, Any] | None = None,
     how: str | None = None,
-    beside: Sequence[str | Path] = (),
+    candidates: Sequence[str | Path] = (),
     paid: str | Path | None = None,
     ledger: str | Path | None = None,
 ) -> Bundled:
     """Writes one zip of a release's folder. The same release, chosen in the same way, makes the same bytes.
 
-    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``, ``beside``, ``paid``, ``ledger``:
-    how the release was chosen among candidates, as of ``choosing.settle``. Errors: InputError for a release that was
-    made with seeded noise, was chosen in a way that no epsilon covers, or has a missing or damaged part; UsageError for
-    ``out``, and for a choice that must be stated.
+    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``, ``candidates``, ``paid`` and
+    ``ledger``: how the release was chosen among candidates, as of ``chosen_release.settle``. Errors: InputError for a
+    release that was made with seeded noise, was chosen in a way that no epsilon covers, or has a missing or damaged
+    part; UsageError for ``out``, and for a choice that must be stated.
 
     **Guarantee**: that of the release: every part derives from releases, public facts and what the steward states.
 
@@ -108,7 +108,7 @@ def make(
         raise UsageError(f"--out {out}: name a .zip file")
     with reading(folder, "release"):
         stored = _checked(folder)
-        card = complete(chosen_release.settle(folder, how, beside=beside, paid=paid, ledger=ledger))
+        card = complete(chosen_release.settle(folder, how, candidates=candidates, paid=paid, ledger=ledger))
         return _packed(folder, out, stored, card, facts=facts or {})
 
 

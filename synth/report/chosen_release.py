@@ -103,18 +103,18 @@ def compared_elsewhere(
 
 
 def settle(
-    release: str | Path, how: str | None, *, beside: Sequence[str | Path] = (), paid: str | Path | None = None,
+    release: str | Path, how: str | None, *, candidates: Sequence[str | Path] = (), paid: str | Path | None = None,
     ledger: str | Path | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The release's card with how it was chosen and what that costs.
 
-    ``how``: a key of ``card_statements.CHOICES``; None asks whether it can be left open. ``beside``: the other
+    ``how``: a key of ``card_statements.CHOICES``; None asks whether it can be left open. ``candidates``: the other
     candidates' folders. ``paid``: counts by which a paid selection decides. Errors: UsageError where the choice must be
     stated or does not fit what was noted; InputError where the counts chose another release, or guarantees of
     different relations or units would be added up.
     """
     one, book = Candidate.at(release), Book(ledger)
-    others = [Candidate.at(b) for b in beside]
+    others = [Candidate.at(b) for b in candidates]
     compared = _compared(one, book)
     if how is not None and how not in CHOICES:
         raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")

@@ -6,10 +6,12 @@ from math import pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
+from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, SlicesRelease
 from synth.questions.encoding import Block
+
+special = Lazy("scipy.special")
 
 LEVEL = 0.95  # of the intervals
 
@@ -40,7 +42,7 @@ class NoisyTable:
     @property
     def half(self) -> float:
         """Half the width of one cell's confidence interval at LEVEL, in rows."""
-        return float(ndtri(0.5 + LEVEL / 2)) * self.deviation
+        return float(special.ndtri(0.5 + LEVEL / 2)) * self.deviation
 
     def counted(self, positions: Mapping[str, np.ndarray]) -> np.ndarray:
         """The same table of other rows, given as positions: float64 (shape), without noise."""

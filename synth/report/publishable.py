@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from synth.questions.kinds import kinds_of
 from synth.report import html, svg_charts
 from synth.report.html import figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
@@ -59,7 +60,7 @@ def gather(
             one_way.setdefault(t.columns[0], shown)
         elif len(t.bins) == 2:
             two_way.setdefault((t.columns[0], t.columns[1]), shown)
-    told = tuple(kinds) or tuple(sorted({type(r).__name__.removesuffix("Release").lower() for r in releases}))
+    told = tuple(kinds or kinds_of(type(r) for r in releases))
     return Publishable(rows=rows, rows_public=public_rows is not None, one_way=one_way, two_way=two_way, kinds=told)
 
 

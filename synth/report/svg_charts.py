@@ -10,7 +10,7 @@ from synth.report.svg import Shape, dot, draw, label, line, rect, steps
 
 WIDE = 340  # units; a unit is a pixel on a narrow screen
 LEFT = 108  # room for labels
-MOST = 14  # letters of a matrix's label
+MAX_LETTERS = 14  # letters of a matrix's label
 
 
 def paired_bars(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, *, words: str) -> Markup:
@@ -58,14 +58,14 @@ def heat(
     """
     rows, columns = matrix.rows, matrix.columns
     size = 22 if len(columns) <= 16 else 15 if len(columns) <= 30 else 11
-    left, above = (14 + 6.7 * min(max(map(len, names)), MOST) for names in (rows, columns))
+    left, above = (14 + 6.7 * min(max(map(len, names)), MAX_LETTERS) for names in (rows, columns))
     shapes = []
     for j, name in enumerate(columns):
         x = left + size * (j + 0.5) + 3
         turned = f"rotate(-60 {x:.1f} {above - 4:.1f})"
-        shapes.append(label(x, above - 4, name, anchor="start", most=MOST, transform=turned))
+        shapes.append(label(x, above - 4, name, anchor="start", most=MAX_LETTERS, transform=turned))
     for i, name in enumerate(rows):
-        shapes.append(label(left - 6, above + size * (i + 0.5) + 4, name, most=MOST))
+        shapes.append(label(left - 6, above + size * (i + 0.5) + 4, name, most=MAX_LETTERS))
         for j in range(len(columns)):
             place = (left + size * j, above + size * i)
             shade = min(abs(matrix.values[i, j]) / matrix.top, 1.0)

@@ -8,14 +8,13 @@ import io
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, need
 from synth.schema.table import Column, Schema
 
 TASKS = {
@@ -65,8 +64,7 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path) -> Fetched:
 
 def _library() -> tuple[Any, Sequence[str]]:
     """folktables, and the states it knows. Errors: UsageError when it is not installed."""
-    if find_spec("folktables") is None:
-        raise UsageError("folktables is not installed; run: pip install 'facsimile-synth[fetch]'")
+    need("fetching public tables", "fetch", "folktables")
     import folktables
     from folktables.load_acs import state_list
 

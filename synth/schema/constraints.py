@@ -119,11 +119,11 @@ class Redraw(Protocol):
 
 @dataclass(frozen=True)
 class Compiled:
-    """A rule in positions. ``broken`` says which rows break it; ``mend`` draws them again in place."""
+    """A rule in positions. ``broken`` says which rows break it; ``repair`` draws them again in place."""
 
     rule: Constraint
     broken: Callable[[Mapping[str, np.ndarray]], np.ndarray]
-    mend: Callable[[dict[str, np.ndarray], Redraw], None]
+    repair: Callable[[dict[str, np.ndarray], Redraw], None]
 
 
 def compiled(rules: Sequence[Constraint], facts: Facts) -> list[Compiled]:
@@ -138,11 +138,11 @@ def compiled(rules: Sequence[Constraint], facts: Facts) -> list[Compiled]:
     return [make[type(rule)](rule, facts) for rule in rules]
 
 
-def mend_all(rules: Sequence[Compiled], rows: dict[str, np.ndarray], redraw: Redraw, *, rounds: int = 3) -> None:
-    """Mends every rule in turn; again where mending one broke another, a few times at most."""
+def repair_all(rules: Sequence[Compiled], rows: dict[str, np.ndarray], redraw: Redraw, *, rounds: int = 3) -> None:
+    """Repairs every rule in turn; again where repairing one broke another, a few times at most."""
     for _ in range(rounds):
         for rule in rules:
-            rule.mend(rows, redraw)
+            rule.repair(rows, redraw)
         if not any(rule.broken(rows).any() for rule in rules):
             return
 
@@ -166,12 +166,12 @@ def _impossible(rule: Impossible, facts: Facts) -> Compiled:
     last = list(rule.rows)[-1]
     instead = never[last].other(facts.cells(last)[1])
 
-    def mend(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         at = np.flatnonzero(_all_hold(never, rows))
         if len(at) and instead.size:
             rows[last][at] = redraw(last, at, allowed=instead)
 
-    return Compiled(rule, lambda rows: _all_hold(never, rows), mend)
+    return Compiled(rule, lambda rows: _all_hold(never, rows), repair)
 
 
 def _missing(rule: Missing, facts: Facts) -> Compiled:
@@ -183,13 +183,13 @@ def _missing(rule: Missing, facts: Facts) -> Compiled:
         holds, absent = _all_hold(when, rows), rows[rule.column] >= valid
         return holds & ~absent, ~holds & absent & rule.only
 
-    def mend(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         for which, allowed in zip(wrong(rows), (codes, values), strict=True):
             at = np.flatnonzero(which)
             if len(at) and allowed.size:
                 rows[rule.column][at] = redraw(rule.column, at, allowed=allowed)
 
-    return Compiled(rule, lambda rows: np.logical_or(*wrong(rows)), mend)
+    return Compiled(rule, lambda rows: np.logical_or(*wrong(rows)), repair)
 
 
 def _order(rule: Order, facts: Facts) -> Compiled:
@@ -203,13 +203,13 @@ def _order(rule: Order, facts: Facts) -> Compiled:
         both = (rows[rule.low] < low_valid) & (rows[rule.high] < high_valid)
         return both & (rows[rule.high] < least(rows))
 
-    def mend(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         at = np.flatnonzero(broken(rows))
         if len(at) == 0:
             return
         rows[rule.high][at] = redraw(rule.high, at, allowed=values, least=np.minimum(least(rows)[at], high_valid - 1))
 
-    return Compiled(rule, broken, mend)
+    return Compiled(rule, broken, repair)
 
 
 def _function(rule: Function, facts: Facts) -> Compiled:
@@ -230,11 +230,11 @@ def _function(rule: Function, facts: Facts) -> Compiled:
         must = value(rows)
         return (must >= 0) & (rows[rule.column] != must) if rule.column in rows else must >= 0
 
-    def mend(rows: dict[str, np.ndarray], _: Redraw) -> None:
+    def repair(rows: dict[str, np.ndarray], _: Redraw) -> None:
         must = value(rows)
         rows[rule.column] = must if other >= 0 else np.where(must >= 0, must, rows[rule.column])
 
-    return Compiled(rule, broken, mend)
+    return Compiled(rule, broken, repair)
 
 
 def _fixed(rule: Fixed, facts: Facts) -> Compiled:
@@ -254,7 +254,7 @@ def _fixed(rule: Fixed, facts: Facts) -> Compiled:
     def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
         return ~np.isin(code(rows, rule.columns), allowed)
 
-    def mend(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+    def repair(rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         """By leading combination: those that no line names take a named one first, drawn evenly over the rows."""
         wrong = np.flatnonzero(broken(rows))
         if len(wrong) == 0:
@@ -270,7 +270,7 @@ def _fixed(rule: Fixed, facts: Facts) -> Compiled:
             at = wrong[lead == one]
             rows[last][at] = redraw(last, at, allowed=Intervals.of((p, p + 1) for p in lasts[leads == one].tolist()))
 
-    return Compiled(rule, broken, mend)
+    return Compiled(rule, broken, repair)
 
 
 def _one(facts: Facts, column: str, value: str) -> int:

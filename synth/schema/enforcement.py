@@ -7,7 +7,7 @@ import numpy as np
 
 from synth.errors import InputError
 from synth.schema import codec
-from synth.schema.constraints import Compiled, Redraw, columns_of, compiled, mend_all, shares
+from synth.schema.constraints import Compiled, Redraw, columns_of, compiled, repair_all, shares
 from synth.schema.intervals import Intervals
 from synth.schema.table import Schema
 
@@ -26,9 +26,9 @@ class Rules:
                     raise
                 # A condition may name a category too rare to have been learnt: then no row can meet it.
 
-    def mend(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
+    def repair(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         """Mends rows in place; ``kept`` then tells, for each rule, the share of rows that keep it."""
-        mend_all(self._rules, rows, redraw)
+        repair_all(self._rules, rows, redraw)
         told = zip(self._rules, shares(self._rules, rows), strict=True)
         self.kept = [{"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": share} for r, share in told]
 

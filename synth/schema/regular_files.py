@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import IO
 
-MOST = 32 << 20  # bytes of a schema, a card, a code book or a file of rules
+MAX_BYTES = 32 << 20  # bytes of a schema, a card, a code book or a file of rules
 ENDLESS = 1 << 40  # of what this tool writes itself, however long it grows
 
 
@@ -32,7 +32,7 @@ def check(found: os.stat_result, path: str | Path) -> None:
         raise OSError(errno.EINVAL, "a pipe, a device or a socket, not a regular file", str(path))
 
 
-def text(path: str | Path, *, encoding: str = "utf-8", most: int = MOST) -> str:
+def text(path: str | Path, *, encoding: str = "utf-8", most: int = MAX_BYTES) -> str:
     """The whole file as text. Errors: OSError, also for one of more than ``most`` bytes; UnicodeDecodeError."""
     with opened(path) as file:
         content = file.read() if os.fstat(file.fileno()).st_size <= most else None

@@ -23,7 +23,7 @@ ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx", "")  # of a table's file; not
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """One table's rows, the steward's counts of its unknown cells, and a mark of its rows (None: too long)."""
+    """One table's rows, the steward's counts of its unknown cells, and a mark of its rows (None: too long, or none)."""
 
     rows: Opened
     encoded: Encoded
@@ -91,11 +91,11 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
                 held[name].append(Text(column.values, column.codes))
     place.feed(digest, names)
     opened = Opened(
-        positions=encoder.spool,
+        positions=encoder.spill,
         texts={n: _joined(parts) for n, parts in held.items()},
-        num_rows=encoder.spool.num_rows,
+        num_rows=encoder.spill.num_rows,
     )
-    return Read(rows=opened, encoded=encoder.encoded, digest=None if digest.full else digest.value())
+    return Read(rows=opened, encoded=encoder.encoded, digest=digest.mark())
 
 
 def _joined(parts: Sequence[Text]) -> Text:

@@ -18,6 +18,7 @@ from synth.sources.engines.duckdb import parquet_files
 from synth.sources.formats import csv_reader as delimited
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.text_table import Digest, Table, from_frame
 from synth.sources.rows.encoding import Batch, Encoder, plain, tables
 from synth.sources.rows.persons import Persons
@@ -67,12 +68,12 @@ class Place(ABC):
     def encoded(self, schema: Schema, draws: Draws, *, person: str | None, key: bytes) -> Opened:
         """All rows, encoded. ``key``: of the table's fingerprint."""
         names = [*schema.measured(), *([person] if person else [])]
-        digest: Digest = Sketch(key, names, most=MOST_COMPARED)
+        digest = Sketch(key, names, most=MOST_COMPARED)
         encoder = Encoder(schema, draws, person=person, digest=digest)
         for batch in self.batches(schema, names[len(schema.measured()) :]):
             encoder.add(batch)
         self.feed(digest, names)
-        return Opened(encoder.encoded, encoder.persons, None if digest.full else digest.value())
+        return Opened(encoder.encoded, encoder.persons, digest.mark())
 
     def feed(self, digest: Digest, columns: Sequence[str]) -> None:  # noqa: B027
         """Gives the digest what the batches did not: nothing where they were text."""
@@ -205,11 +206,16 @@ class ParquetPlace(FilePlace):
 
 
 def place_of(table: str | Path | pd.DataFrame) -> Place:
-    """The place of a frame, a file or a folder. Errors: InputError for a name of no known kind."""
+    """The place of a frame, a file or a folder. Errors: InputError for a name of no known kind, or with no file there.
+
+    A file is opened and closed at once: what cannot be opened is told before anything takes time.
+    """
     if isinstance(table, pd.DataFrame):
         return FramePlace(table)
     path = Path(table)
     if path.is_dir():
         return ParquetPlace(path)
     known = {"csv": CsvPlace, "parquet": ParquetPlace, "xlsx": FilePlace}
-    return known[files.kind(path)](path)
+    place = known[files.kind(path)](path)
+    open_bytes(path).close()
+    return place

@@ -3,9 +3,20 @@
 from pathlib import Path
 
 import pytest
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
+from app.session import aside
+
 ROOT = Path(__file__).resolve().parent.parent.parent
+config.set_option("runner.magicEnabled", False)  # as in app/.streamlit, which is read by a server alone
+
+
+@pytest.fixture(autouse=True)
+def helpers(monkeypatch):
+    """The helpers beside the server stay for the next test: each takes seconds to start. ``test_forecast`` has their
+    ends."""
+    monkeypatch.setattr(aside.planner, "rest", lambda: None)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def ended(at, seconds: float = 90):
     limit = time.monotonic() + seconds
     while "cancel" in keys(at.run()):
         assert time.monotonic() < limit, "the run does not end"
-        time.sleep(0.2)
+        time.sleep(0.5)
     return at
 
 

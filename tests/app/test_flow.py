@@ -54,8 +54,12 @@ def test_a_table_goes_from_upload_to_release(ready, start):
     assert not at.error
     assert any("For the steward only" in w.value for w in at.warning)
     assert "SDMetrics" in said(at)
+    assert "both right" in said(at)
+    assert any(words in said(at) for words in ("**Good for**", "**Usable with care for**", "**Not for**"))
     at.selectbox(key="compare_column").set_value("city").run()
     at.selectbox(key="pair_second").set_value("city").run()
+    at.button(key="worst_age").click().run()  # the worst places are a click away
+    assert at.selectbox(key="compare_column").value == "age"
     assert not at.exception
 
     at.switch_page(view("ledger")).run()

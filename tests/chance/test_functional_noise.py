@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from synth.mechanisms.functional import Functional
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.noise import SystemNoise
-from synth.questions import Bins, Block, GaussianKernel, Path, ProductKernel
+from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
 from tests.shifts import delta_at_least, mu_along, mu_between, mu_of
 
 SIGMA, NUGGET, SIZE = 3.0, 0.02, 16
@@ -26,7 +26,9 @@ GRID = np.array([(i, j) for i in range(SIZE) for j in range(SIZE)])
 
 
 def path(points, *, sigma=SIGMA, nugget=NUGGET, kernel=KERNEL, gradients=False):
-    return Path(name="p", purpose="t", kernel=kernel, sigma=sigma, nugget=nugget, points=points, gradients=gradients)
+    return FunctionalQuery(
+        name="p", purpose="t", kernel=kernel, sigma=sigma, nugget=nugget, points=points, gradients=gradients
+    )
 
 
 class Detached:

@@ -66,9 +66,9 @@ def rows(count):
 
 def drawn(noise, steps=3):
     """Noise on the numbers of several steps that no row moves, in deviations."""
-    made, door = plan(), mechanism.Descents()
+    made, session = plan(), mechanism.Descents()
     asked = [Step(descent=made, number=i, weights=zeros(made)) for i in range(steps)]
-    return np.concatenate([door.answer(a, rows(20), noise).values[:-1] for a in asked]) / SIGMA
+    return np.concatenate([session.answer(a, rows(20), noise).values[:-1] for a in asked]) / SIGMA
 
 
 def z_of_squares(z):
@@ -101,9 +101,9 @@ def test_the_tables_far_draws_are_as_rare_as_they_should_be():
 
 def counts(noise, *, rate, steps=40, size=400):
     """How many rows entered each step's sum: all move the last bias by the same half clip."""
-    made, door = plan(hidden=1, rate=whole_rate(rate), sigma=1e-3, steps=steps), mechanism.Descents()
+    made, session = plan(hidden=1, rate=whole_rate(rate), sigma=1e-3, steps=steps), mechanism.Descents()
     asked = [Step(descent=made, number=i, weights=zeros(made)) for i in range(steps)]
-    return np.array([-door.answer(a, rows(size), noise).values[-1] / 0.5 for a in asked])
+    return np.array([-session.answer(a, rows(size), noise).values[-1] / 0.5 for a in asked])
 
 
 def test_samples_are_poissons_with_the_stated_rate():

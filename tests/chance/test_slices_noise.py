@@ -199,9 +199,9 @@ def test_audit_of_a_hundred_thousand_draws_is_close(kind):
 
 
 def test_events_state_what_is_audited():
-    near = Adjacency(relation=Relation.ADD_REMOVE)
+    adjacency = Adjacency(relation=Relation.ADD_REMOVE)
     for kind, facts in AUDITED.items():
         sigma, law = claim(kind)
-        (event,) = slices.events(Slices(purpose="t", encoding=SMALL, sigma=sigma, groups=1, **facts), near)
+        (event,) = slices.events(Slices(purpose="t", encoding=SMALL, sigma=sigma, groups=1, **facts), adjacency)
         assert (event.sensitivity, event.sigma) == (1.0, sigma)
         assert event.kind == "gaussian" if kind == "whole" else event.shift == law

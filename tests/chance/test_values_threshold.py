@@ -15,7 +15,7 @@ from synth.questions import Values
 TRIALS = 40_000
 
 
-def near(most: int) -> Adjacency:
+def adjacency(most: int) -> Adjacency:
     return Adjacency(relation=Relation.ADD_REMOVE, unit="row" if most == 1 else "person", max_rows=most)
 
 
@@ -35,8 +35,8 @@ def too_often(share: float, allowed: float) -> bool:
 @pytest.mark.parametrize("most", [1, 3])
 def test_lonely_texts_are_told_no_more_often_than_paid_for(most):
     sigma, failure = 8.0, 0.01
-    bound = values.threshold(near(most), sigma=sigma, failure_delta=failure)
-    per_text = values.failure(near(most), sigma=sigma, threshold=bound) / most
+    bound = values.threshold(adjacency(most), sigma=sigma, failure_delta=failure)
+    per_text = values.failure(adjacency(most), sigma=sigma, threshold=bound) / most
     share = told_share(most, sigma=sigma, bound=bound)
     assert not too_often(share, failure / most)
     assert share > 0.3 * per_text, "a threshold far too high wastes accuracy"
@@ -46,7 +46,7 @@ def test_lonely_texts_are_told_no_more_often_than_paid_for(most):
 @pytest.mark.parametrize("twin", ["no rows of its own", "noise wider than stated"])
 def test_evil_twins_are_caught(most, twin):
     sigma, failure = 8.0, 0.01
-    bound = values.threshold(near(most), sigma=sigma, failure_delta=failure)
+    bound = values.threshold(adjacency(most), sigma=sigma, failure_delta=failure)
     if twin == "no rows of its own":  # the unit's own rows are forgotten in the threshold
         bound -= 3 * most
     share = told_share(most, sigma=sigma * (1.25 if twin.startswith("noise") else 1.0), bound=bound)
@@ -73,8 +73,8 @@ def test_texts_come_in_their_own_order():
 @pytest.mark.parametrize("sigma", [0.8, 20.0, 4000.0])
 @pytest.mark.parametrize("failure", [1e-12, 1e-6, 1e-3])
 def test_threshold_is_on_the_safe_side_of_its_failure(relation, most, sigma, failure):
-    near = Adjacency(relation=relation, unit="row" if most == 1 else "p", max_rows=most)
-    bound = values.threshold(near, sigma=sigma, failure_delta=failure)
-    reached = values.failure(near, sigma=sigma, threshold=bound)
+    adjacency = Adjacency(relation=relation, unit="row" if most == 1 else "p", max_rows=most)
+    bound = values.threshold(adjacency, sigma=sigma, failure_delta=failure)
+    reached = values.failure(adjacency, sigma=sigma, threshold=bound)
     assert reached <= failure
     assert log(failure / reached) < 0.01

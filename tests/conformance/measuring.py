@@ -1,5 +1,7 @@
 """Methods that are quick enough for laws, and the paid half of a run on random positions."""
 
+from functools import cache
+
 import numpy as np
 
 import synth
@@ -35,10 +37,16 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
     """(releases, setting, curator): the paid half of a run on random positions, the door then closed."""
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
-    grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
+    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
     curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=budget.mechanisms(),
                       noise=SystemNoise())  # fmt: skip
     setting = budget.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
     releases = quick(name).measure(curator.ask, setting, progress=lambda _: None)
     curator.close()
     return releases, setting, curator
+
+
+@cache
+def paid(name, relation="add_remove"):
+    """``measured`` on the small schema, once for all tests that only look."""
+    return measured(name, relation=Relation(relation))

@@ -59,7 +59,7 @@ def inside(name, option):
 
 
 def grant(relation, epsilon=1.0):
-    return Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=Relation(relation)),
+    return Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=Relation(relation)),
                  mu=calibrate(epsilon, 1e-5))  # fmt: skip
 
 
@@ -158,11 +158,11 @@ def measured(name, relation, options):
     """The real curator's door, on real positions: 1 where all questions were answered."""
     rows = {n: np.zeros(40, dtype=np.int64) for n in SCHEMA.measured()}
     given = grant(relation)
-    door = Curator(grant=given, commit=lambda: None, read=lambda: rows, mechanisms=budget.mechanisms(),
+    session = Curator(grant=given, commit=lambda: None, read=lambda: rows, mechanisms=budget.mechanisms(),
                    noise=SystemNoise())  # fmt: skip
-    public = 40 if given.near.rows_are_public else None
+    public = 40 if given.adjacency.rows_are_public else None
     with_options(GENERATORS[name], quick(name, options)).measure(
-        door.ask, budget.setting(SCHEMA, given, public_rows=public), progress=lambda _: None
+        session.ask, budget.setting(SCHEMA, given, public_rows=public), progress=lambda _: None
     )
     return 1
 
@@ -223,7 +223,7 @@ def test_more_columns_than_the_noise_is_precise_for_are_refused_before_the_spend
 
 def test_the_rehearsal_sees_what_the_noise_is_not_precise_enough_for():
     with pytest.raises(synth.UsageError, match=r"3 columns.*precise"):
-        rehearse(GENERATORS["mixture"], SCHEMA, replace(grant("add_remove"), reserve=1e-6))
+        rehearse(GENERATORS["mixture"], SCHEMA, replace(grant("add_remove"), float_slack=1e-6))
 
 
 def test_a_method_for_small_tables_does_not_learn_how_large_a_table_is(tmp_path):

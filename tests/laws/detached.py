@@ -4,7 +4,7 @@ import numpy as np
 
 from synth.mechanisms.functional import Functional
 from synth.privacy.noise import SystemNoise
-from synth.questions import Bins, Block, GaussianKernel, Path
+from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel
 
 DIM, STEPS, RATE, SIGMA = 8, 5, 0.5, 5.0
 PLACES = np.random.default_rng(1).normal(size=(4, DIM)) / 2  # the domain: four possible records in general position
@@ -34,7 +34,7 @@ def ours(records, rng):  # noqa: ARG001
     mechanism, theta = Functional(), START
     rows = {"x": np.array(records, dtype=np.int64)}
     for _ in range(STEPS):
-        asked = Path(name="p", purpose="t", kernel=KERNEL, sigma=SIGMA, nugget=0.05, points=theta[None, :],
+        asked = FunctionalQuery(name="p", purpose="t", kernel=KERNEL, sigma=SIGMA, nugget=0.05, points=theta[None, :],
                      gradients=True)  # fmt: skip
         told = mechanism.answer(asked, rows, SystemNoise()).values[0]
         theta = theta + RATE / len(records) * np.clip(told[1:], -9, 9)

@@ -25,7 +25,7 @@ from synth.sources.formats.text_table import Table
 from synth.sources.rows import spill as spool_module
 from synth.sources.rows.encoded import EncodedRows
 from synth.sources.rows.encoding import Batch, Encoder
-from synth.sources.rows.spill import Spool
+from synth.sources.rows.spill import Spill
 from synth.sources.table_source import CsvPlace, ParquetPlace, Place
 from tests.engines import fill, postgres, spark
 
@@ -121,7 +121,7 @@ def arrow(cells: list[tuple]) -> pa.Table:
 def in_frames(table: pa.Table, schema: Schema) -> EncodedRows:
     encoder = Encoder(schema, SeededNoise(1))
     encoder.add(Batch(table=Table({n: table.column(n) for n in table.column_names}, num_rows=table.num_rows)))
-    return encoder.spool
+    return encoder.spill
 
 
 def at(place: Place, schema: Schema) -> EncodedRows:
@@ -197,7 +197,7 @@ def test_postgres_counts_what_frames_count(cluster, cells, schema, seed):
 @settings(LAW, max_examples=15, phases=[Phase.explicit, Phase.generate])
 @given(rows, schemas, st.integers(0, 99))
 def test_duckdb_through_ibis_counts_what_frames_count(tmp_path_factory, cells, schema, seed):
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     path = tmp_path_factory.mktemp("duck") / "t.parquet"
     pq.write_table(arrow(cells), path)
     schema = compiled(schema)
@@ -215,7 +215,7 @@ def test_a_parquet_file_whose_statistics_hide_nan_is_read_as_the_codec_does(tmp_
     here = in_frames(table, schema)["x"].tolist()
     assert here[-2:] == [11, 11]
     assert at(ParquetPlace(tmp_path / "t.parquet"), schema)["x"].tolist() == here
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     found = at(WarehousePlace(Engine("duckdb"), str(tmp_path / "t.parquet")), schema)
     assert found.counts([[Bins.each("x", 12)]])[0].tolist() == np.bincount(here, minlength=12).tolist()
 
@@ -243,7 +243,7 @@ def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     encoder = Encoder(schema, SeededNoise(1))
     for table in fetched:
         encoder.add(Batch(table=table))
-    assert {n: sorted(a.tolist()) for n, a in encoder.spool.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
+    assert {n: sorted(a.tolist()) for n, a in encoder.spill.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
     assert max(t.num_rows for t in fetched) <= 64 < len(cells)
     assert not collected  # the driver never asked for the table as a whole
 
@@ -296,7 +296,7 @@ def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster,
         "n": {"type": "float", "min": 0, "max": 40, "decimals": 1},
     }})  # fmt: skip
     found = at(WarehousePlace(cluster, "t"), schema)
-    assert isinstance(found, Spool)
+    assert isinstance(found, Spill)
     here = in_frames(table, schema)
     assert {n: sorted(a.tolist()) for n, a in found.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
 
@@ -330,9 +330,9 @@ def test_rows_of_a_person_are_bounded_wherever_they_are(cluster):
         "id": {"type": "identifier"}, "i": {"type": "integer", "min": 0, "max": 10}}})  # fmt: skip
     opened = WarehousePlace(cluster, "t").encoded(schema, SeededNoise(1), person="id", key=b"k" * 16)
     assert opened.persons is not None
-    spool = opened.encoded.positions
-    spool.keep(keep_parts(opened.persons.parts(), 2, SeededNoise(2), num_rows=opened.persons.num_rows))
-    kept = sorted(spool["i"].tolist())
+    spill = opened.encoded.positions
+    spill.keep(keep_parts(opened.persons.parts(), 2, SeededNoise(2), num_rows=opened.persons.num_rows))
+    kept = sorted(spill["i"].tolist())
     assert sum(i < 5 for i in kept) == 2
     assert kept[2:] == [5, 6, 7, 8, 9, 10]
 
@@ -341,14 +341,14 @@ def test_a_table_beyond_memory_lies_in_a_file_without_a_name(tmp_path, monkeypat
     """Rows appended in odd parts come back in order, and the folder for temporary files shows nothing."""
     monkeypatch.setattr(spool_module, "CHUNK", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    spool, rng = Spool({"a": 300, "b": 2}, held=500), np.random.default_rng(0)
+    spill, rng = Spill({"a": 300, "b": 2}, held=500), np.random.default_rng(0)
     parts = [{"a": rng.integers(0, 300, n), "b": rng.integers(0, 2, n)} for n in (1, 250, 99, 1000, 7)]
     for part in parts:
-        spool.append(part)
+        spill.append(part)
     whole = {n: np.concatenate([p[n] for p in parts]) for n in "ab"}
-    assert {n: a.tolist() for n, a in spool.items()} == {n: a.tolist() for n, a in whole.items()}
+    assert {n: a.tolist() for n, a in spill.items()} == {n: a.tolist() for n, a in whole.items()}
     assert list(tmp_path.iterdir()) == []
     kept = np.flatnonzero(whole["b"])
-    spool.keep(kept)
-    assert spool["a"].tolist() == whole["a"][kept].tolist()
-    assert spool.counts([[Bins.each("a", 300)]])[0].tolist() == np.bincount(whole["a"][kept], minlength=300).tolist()
+    spill.keep(kept)
+    assert spill["a"].tolist() == whole["a"][kept].tolist()
+    assert spill.counts([[Bins.each("a", 300)]])[0].tolist() == np.bincount(whole["a"][kept], minlength=300).tolist()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth.mechanisms import embeddings
-from synth.privacy.accounting.composition import calibrate, imprecision, reserve_taken
+from synth.privacy.accounting.composition import calibrate, imprecision, slack_taken
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Embedding, Fourier, Gradients, Tensors, Term
@@ -65,15 +65,15 @@ def neighbours(relation):
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("name", MAPS)
 def test_no_neighbour_moves_the_sum_by_more_than_stated(name, relation):
-    question, near = asked(name), Adjacency(relation=relation)
-    bound = embeddings.sensitivity(question, near)
+    question, adjacency = asked(name), Adjacency(relation=relation)
+    bound = embeddings.sensitivity(question, adjacency)
     moves = [total(question, x) - total(question, y) for x, y in neighbours(relation)]
     squares = [sum(int(v) ** 2 for v in m) for m in moves]  # whole numbers: no rounding hides an excess
     assert max(squares) <= round(bound**2) * round(1 / question.pitch) ** 2
     if name in ("tables", "three", "opposite") or relation is not Relation.REPLACE_ONE:
         assert isclose(sqrt(max(squares)) * question.pitch, bound, rel_tol=1e-5)
     cells = max(np.count_nonzero(m) for m in moves)
-    assert cells <= embeddings.changed_cells(question, near)
+    assert cells <= embeddings.changed_cells(question, adjacency)
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -85,19 +85,19 @@ def test_inner_products_are_as_stated(name):
 
 
 def test_replacing_a_signed_row_costs_two_and_not_the_root_of_two():
-    near = Adjacency(relation=Relation.REPLACE_ONE)
-    assert embeddings.sensitivity(asked("opposite"), near) == 2.0
-    assert embeddings.sensitivity(asked("tables"), near) == sqrt(2)
+    adjacency = Adjacency(relation=Relation.REPLACE_ONE)
+    assert embeddings.sensitivity(asked("opposite"), adjacency) == 2.0
+    assert embeddings.sensitivity(asked("tables"), adjacency) == sqrt(2)
 
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_a_persons_rows_add_up(relation):
     """Three equal rows move the sum three times as far: the factor is max_rows, not its root."""
-    near = Adjacency(relation=relation, unit="person", max_rows=3)
+    adjacency = Adjacency(relation=relation, unit="person", max_rows=3)
     question = asked("tables")
     other = [ROWS[-1]] * 3 if relation is Relation.REPLACE_ONE else []
     move = total(question, [ROWS[0]] * 3) - total(question, other)
-    assert isclose(np.linalg.norm(move) * question.pitch, embeddings.sensitivity(question, near), rel_tol=1e-5)
+    assert isclose(np.linalg.norm(move) * question.pitch, embeddings.sensitivity(question, adjacency), rel_tol=1e-5)
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -147,6 +147,6 @@ def test_twenty_thousand_changed_features_fit_the_noise_generators_reserve(epsil
     sigma = 1 / calibrate(epsilon, 1e-5)
     (event,) = embeddings.events(asked("tables", sigma), Adjacency(relation=Relation.ADD_REMOVE))
     cost = imprecision(event, cells=20_000, epsilon=epsilon, delta=1e-5)
-    assert reserve_taken(cost, epsilon, 1e-5) < 0.1
+    assert slack_taken(cost, epsilon, 1e-5) < 0.1
     fine = replace(event, pitch=asked("tables", sigma).pitch)
-    assert reserve_taken(imprecision(fine, cells=20_000, epsilon=epsilon, delta=1e-5), epsilon, 1e-5) > 1
+    assert slack_taken(imprecision(fine, cells=20_000, epsilon=epsilon, delta=1e-5), epsilon, 1e-5) > 1

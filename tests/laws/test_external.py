@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("mbi", reason="the extra [peers] is not installed")
-pytest.importorskip("polars", reason="the extra [peers] is not installed")
+pytest.importorskip("mbi", reason="the extra [mbi] is not installed")
+pytest.importorskip("polars", reason="the extra [mbi] is not installed")
 
 from synth.mechanisms import external
 from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External
-from synth.questions.numeric.markov_field import Field, Table
+from synth.questions.numeric.markov_field import MarkovRandomField, Table
 
 SIZES = (2, 3, 6)
 BINS = tuple(Bins.each(f"x{i}", s) for i, s in enumerate(SIZES))
@@ -61,14 +61,14 @@ def test_the_noise_spends_what_is_charged(released):
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_events_charge_rho_and_refuse_too_few_contributions(relation):
-    near = Adjacency(relation=relation, unit="person", max_rows=3)
-    k = external.contributions(near)
+    adjacency = Adjacency(relation=relation, unit="person", max_rows=3)
+    k = external.contributions(adjacency)
     assert k == (6 if relation is Relation.REPLACE_ONE else 3)
     rho = calibrate_rho(1.0, 1e-5)
-    events = external.events(asked("aim", rho, contributions=k), near)
+    events = external.events(asked("aim", rho, contributions=k), adjacency)
     assert 0.999 < epsilon_of(events, 1e-5) <= 1.0
     with pytest.raises(ValueError, match="contributions"):
-        external.events(asked("aim", rho, contributions=k - 1), near)
+        external.events(asked("aim", rho, contributions=k - 1), adjacency)
 
 
 @pytest.mark.parametrize("columns", [2, 3, 9, 13, 24])
@@ -97,7 +97,7 @@ def test_the_model_between_the_rounds_is_the_field_of_what_was_told():
     measured = [LinearMeasurement(np.array([30.0, 70.0]), ("c0",), stddev=1.0),
                 LinearMeasurement(np.array([10.0, 20, 30, 5, 15, 20]), ("c0", "c1"), stddev=2.0)]  # fmt: skip
     model = told.estimate(Domain(["c0", "c1", "c2"], SIZES), measured)
-    field = Field.fit(SIZES, [Table((0,), np.array([30.0, 70]), 1.0),
+    field = MarkovRandomField.fit(SIZES, [Table((0,), np.array([30.0, 70]), 1.0),
                               Table((0, 1), np.array([[10.0, 20, 30], [5, 15, 20]]), 2.0)])  # fmt: skip
     assert model.project(("c0", "c1")).values == pytest.approx(field.table((0, 1)), abs=0.5)
     assert model.project(("c1", "c2")).values.shape == (3, 6)

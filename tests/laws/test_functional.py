@@ -10,9 +10,9 @@ from synth.mechanisms import functional
 from synth.mechanisms.functional import Functional
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Block, GaussianKernel, Path, ProductKernel
-from synth.questions import paths as limits
-from synth.questions.paths import INVERSE, PITCH
+from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
+from synth.questions import functional as limits
+from synth.questions.functional import INVERSE, PITCH
 
 ADD = Adjacency(relation=Relation.ADD_REMOVE)
 BINS = (Bins.each("a", 2), Bins(column="b", cells=4, starts=[0, 1, 2, 3], groups=[0, 1, 2, -1]), Bins.each("c", 3))
@@ -38,7 +38,7 @@ def kernel(rho=0.6):
 
 
 def path(points=POINTS, *, name="p", sigma=2.0, nugget=1e-3, k=None, gradients=False):
-    return Path(
+    return FunctionalQuery(
         name=name, purpose="test", kernel=k or kernel(), sigma=sigma, nugget=nugget, points=points, gradients=gradients
     )
 
@@ -51,7 +51,7 @@ def columns(rows):
 def told(question, batches, rows, noise=None):
     """(the path's state after these batches, the releases' values)."""
     mechanism = Functional()
-    parts = [Path(**{**vars_of(question), "points": b}) for b in batches]
+    parts = [FunctionalQuery(**{**vars_of(question), "points": b}) for b in batches]
     values = [mechanism.answer(p, columns(rows), noise or Silent()).values for p in parts]
     return mechanism._paths[question.key], np.concatenate(values)
 

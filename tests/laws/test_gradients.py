@@ -97,8 +97,8 @@ def test_a_replaced_row_moves_by_at_most_twice_the_clip_and_three_rows_by_thrice
     assert max(pairs) <= 1.0
     assert max(np.linalg.norm(told(plan, weights, [row] * 3)) for row in EVERY) <= 1.5
     assert max(np.linalg.norm(told(plan, weights, [row] * 3)) for row in EVERY) > 1.3
-    near = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
-    assert mechanism.sensitivity(Step(descent=plan, number=0, weights=weights), near) == 1.5
+    adjacency = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
+    assert mechanism.sensitivity(Step(descent=plan, number=0, weights=weights), adjacency) == 1.5
 
 
 def test_without_clipping_the_law_would_fail():
@@ -147,8 +147,8 @@ def test_a_machine_on_which_places_matter_is_refused(monkeypatch):
         told(plan, weights_of(plan), EVERY)
 
 
-def door(*, relation=Relation.ADD_REMOVE):
-    grant = Grant(epsilon=1.0, delta=1e-5, near=Adjacency(relation=relation), mu=calibrate(1.0, 1e-5))
+def session(*, relation=Relation.ADD_REMOVE):
+    grant = Grant(epsilon=1.0, delta=1e-5, adjacency=Adjacency(relation=relation), mu=calibrate(1.0, 1e-5))
     return Curator(grant=grant, commit=lambda: None, read=lambda: rows_of(EVERY),
                    mechanisms={Step: mechanism.Descents(), Votes: votes.Classes()}, noise=SystemNoise())  # fmt: skip
 
@@ -161,7 +161,7 @@ def paid(relation=Relation.ADD_REMOVE, steps=3):
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_the_first_step_pays_for_all_and_there_is_none_beyond(relation):
-    curator, plan = door(relation=relation), paid(relation)
+    curator, plan = session(relation=relation), paid(relation)
     weights = weights_of(plan)
     for number in range(3):
         curator.ask(Step(descent=plan, number=number, weights=weights))
@@ -175,7 +175,7 @@ def test_the_first_step_pays_for_all_and_there_is_none_beyond(relation):
 
 
 def test_another_descent_an_equal_one_even_pays_again():
-    curator, plan = door(), paid()
+    curator, plan = session(), paid()
     curator.ask(Step(descent=plan, number=0, weights=weights_of(plan)))
     with pytest.raises(BudgetError, match="above its 1"):
         curator.ask(Step(descent=paid(), number=0, weights=weights_of(plan)))
@@ -185,7 +185,7 @@ def test_another_descent_an_equal_one_even_pays_again():
 
 
 def test_steps_come_in_order_and_an_overspending_descent_reads_nothing():
-    curator, plan = door(), paid()
+    curator, plan = session(), paid()
     with pytest.raises(BudgetError, match="in order"):
         curator.ask(Step(descent=plan, number=1, weights=weights_of(plan)))
     dear = descent(clip=0.5, sigma=plan.sigma * 0.9, rate=plan.rate, steps=3)
@@ -196,9 +196,9 @@ def test_steps_come_in_order_and_an_overspending_descent_reads_nothing():
 
 
 def test_a_person_of_several_rows_pays_for_the_chance_that_any_is_drawn():
-    near = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
+    adjacency = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
     plan = descent(rate=0.5)
-    (event,) = mechanism.Descents().events(Step(descent=plan, number=0, weights=weights_of(plan)), near)
+    (event,) = mechanism.Descents().events(Step(descent=plan, number=0, weights=weights_of(plan)), adjacency)
     assert (event.kind, event.sensitivity) == ("subsampled_gaussian", 1.5)
     assert 0.875 <= event.rate < 0.875 * (1 + 1e-9)
     assert epsilon_of([event], 1e-5) > 3
@@ -258,15 +258,15 @@ def test_three_rows_of_a_person_move_a_count_by_more_than_one_and_at_most_three(
         assert moved <= 3
         worst = max(worst, moved)
     assert worst > 1
-    near = Adjacency(relation=Relation.REPLACE_ONE, unit="p", max_rows=3)
-    assert votes.sensitivity(near) == 3.0
+    adjacency = Adjacency(relation=Relation.REPLACE_ONE, unit="p", max_rows=3)
+    assert votes.sensitivity(adjacency) == 3.0
 
 
 def test_every_vote_is_paid_for():
     """Each row asked about is a Gaussian count; the round after the last that the budget allows is refused."""
     mu = calibrate(1.0, 1e-5)
     plan = teachers(sigma=np.nextafter((6 * 2) ** 0.5 / mu, np.inf))
-    curator = door()
+    curator = session()
     question = Votes(teachers=plan, lessons=EVERY, asked=EVERY, moves=1)
     for _ in range(2):
         curator.ask(question)

@@ -23,9 +23,9 @@ from synth.questions import (
     Encoding,
     External,
     Fourier,
+    FunctionalQuery,
     Linked,
     Marginal,
-    Path,
     ProductKernel,
     Search,
     Slices,
@@ -118,7 +118,7 @@ QUESTIONS = {
     "embedding, waves": Embedding(purpose="t", features=WAVES, sigma=0.7),
     "votes": Votes(teachers=TEACHERS, lessons=GENERATED, asked=GENERATED, moves=2),
     "gradients": Step(descent=DESCENT, number=0, weights=start()),
-    "path": Path(name="p", purpose="t", kernel=KERNEL, sigma=2.0, nugget=1e-2, points=POINTS),
+    "path": FunctionalQuery(name="p", purpose="t", kernel=KERNEL, sigma=2.0, nugget=1e-2, points=POINTS),
 }
 
 
@@ -126,10 +126,10 @@ def told(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
     """What a mechanism tells, each part with the step of its lattice, which the question alone states."""
     noise = noise or SystemNoise()
     found = mechanisms()
-    if isinstance(question, Path):  # its values are a fixed map of the whitened ones, which alone carry the rows
-        door = Functional()
-        door.answer(question, table, noise)
-        return [(door._paths[question.key].noisy, question.grain)]
+    if isinstance(question, FunctionalQuery):  # values follow from the whitened ones, which alone carry the rows
+        session = Functional()
+        session.answer(question, table, noise)
+        return [(session._paths[question.key].noisy, question.grain)]
     if isinstance(question, Linked):
         linked = found[Linked].answer(question, forest(table), noise)
         return [(v, grain(m.sigma)) for m, v in zip(question.marginals, linked.values, strict=True)]
@@ -201,7 +201,7 @@ def test_a_search_tells_numbers_of_the_public_candidates():
 
 @pytest.mark.slow
 def test_opendps_tables_are_whole_numbers():
-    pytest.importorskip("mbi", reason="the extra [peers] is not installed")
+    pytest.importorskip("mbi", reason="the extra [mbi] is not installed")
     asked = External(purpose="t", algorithm="mst", bins=(A, B), rho=0.1)
     for table in (LARGE, SMALL):
         release = mechanisms()[External].answer(asked, table, SystemNoise())

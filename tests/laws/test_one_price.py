@@ -17,9 +17,9 @@ from synth.questions import (
     Block,
     Embedding,
     Fourier,
+    FunctionalQuery,
     GaussianKernel,
     Gradients,
-    Path,
     ProductKernel,
     Tensors,
     Term,
@@ -34,18 +34,20 @@ TABLE = Tensors(terms=(Term(blocks=(Block.one_hot(X, weight=1.0),), weight=1.0),
 NETWORK = Gradients(blocks=(Block.one_hot(X, weight=1.0),), weights=np.eye(3), signs=np.array([1.0, -1, 1]))
 
 
-def door():
-    grant = Grant(epsilon=1.0, delta=1e-5, near=Adjacency(relation=Relation.ADD_REMOVE), mu=MU)
+def session():
+    grant = Grant(epsilon=1.0, delta=1e-5, adjacency=Adjacency(relation=Relation.ADD_REMOVE), mu=MU)
     return Curator(grant=grant, commit=lambda: None, read=lambda: {"x": np.array([0, 1, 1])},
-                   mechanisms={Embedding: embeddings, Path: Functional()}, noise=SystemNoise())  # fmt: skip
+                   mechanisms={Embedding: embeddings, FunctionalQuery: Functional()}, noise=SystemNoise())  # fmt: skip
 
 
 def path(points, *, name="p", share=0.5):
-    return Path(name=name, purpose="path", kernel=KERNEL, sigma=1 / (MU * share**0.5), nugget=0.01, points=points)
+    return FunctionalQuery(
+        name=name, purpose="path", kernel=KERNEL, sigma=1 / (MU * share**0.5), nugget=0.01, points=points
+    )
 
 
 def test_a_path_and_an_embedding_share_the_grant_and_a_path_stays_open():
-    curator = door()
+    curator = session()
     curator.ask(path([[0]]))
     curator.ask(Embedding(purpose="e", features=WAVES, sigma=1 / (MU * 0.5**0.5)))
     curator.ask(path([[1], [0], [2]]))
@@ -58,7 +60,7 @@ def test_a_path_and_an_embedding_share_the_grant_and_a_path_stays_open():
 
 
 def test_a_refused_path_is_not_open(monkeypatch):
-    curator = door()
+    curator = session()
     with pytest.raises(BudgetError):
         curator.ask(path([[0]], share=2.0))
     with pytest.raises(BudgetError):
@@ -73,17 +75,17 @@ def test_a_refused_path_is_not_open(monkeypatch):
     "question",
     [
         path([[0], [2]]),
-        Path(name="g", purpose="p", kernel=SMOOTH, sigma=9.0, nugget=0.01, points=np.eye(3), gradients=True),
+        FunctionalQuery(name="g", purpose="p", kernel=SMOOTH, sigma=9.0, nugget=0.01, points=np.eye(3), gradients=True),
         *(Embedding(purpose="e", features=f, sigma=9.0) for f in (WAVES, TABLE, NETWORK)),
     ],
     ids=lambda q: type(getattr(q, "features", getattr(q, "kernel", None))).__name__,
 )
 def test_a_stored_release_is_the_same_question_and_answer(question):
-    release = door().ask(question)
+    release = session().ask(question)
     about, arrays = store.pack([release])
     (again,) = store.unpack(json.loads(json.dumps(about)), arrays)
     assert np.array_equal(again.values, release.values)
-    if isinstance(question, Path):
+    if isinstance(question, FunctionalQuery):
         assert again.question.key == question.key
         assert np.array_equal(again.question.points, question.points)
     else:

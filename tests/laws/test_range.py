@@ -18,7 +18,7 @@ from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.methods import granted
 from synth.privacy.curator import Curator
 from synth.privacy.noise import SystemNoise
-from synth.questions import Counts, Embedding, Path, Slices
+from synth.questions import Counts, Embedding, FunctionalQuery, Slices
 from tests.shifts import mu_of
 
 DRAWS, MOST, ALARM = 400, 24, 1e-7  # answers; numbers of one that are looked at; chance of a false alarm for each
@@ -26,10 +26,10 @@ QUICK = {"slice_wasserstein": {"steps": 2, "batch": 32}, "pearl": {"steps": 3, "
          "dp_merf": {"steps": 3, "frequencies": 100, "ensembles": 1}, "dp_ntk": {"steps": 3, "features": 500},
          "aim": {"rounds": 2, "bins": 4}, "mst": {"bins": 4}, "mwem": {"rounds": 2}}  # fmt: skip
 OTHERS = ("aim", "mst")  # OpenDP's noise is its own: only what follows the answers is looked at, in `make test-slow`
-ONE_SHOT = [n for n, g in GENERATORS.items() if g.barrier == "B1" and n != "small_db"]
+ONE_SHOT = [n for n, g in GENERATORS.items() if g.barrier == "before the fit" and n != "small_db"]
 LISTED = [pytest.param(n, marks=[pytest.mark.slow] if n in OTHERS else []) for n in ONE_SHOT]
 PAIR = worst_pair("add_remove")
-GRANT = granted(5.0, 1e-5, PAIR.near, learning=False)
+GRANT = granted(5.0, 1e-5, PAIR.adjacency, learning=False)
 
 
 class OneGroup(SystemNoise):
@@ -76,7 +76,9 @@ def questions(name):
     """All Gaussian questions of one run whose answers have noise of a fixed law."""
     run = measure(PAIR, PAIR.one, Parts(generator=generator(name), grant=GRANT))
     asked = [r.question for r in run.releases]
-    return [q for q in asked if isinstance(q, Counts | Embedding | Path) or (isinstance(q, Slices) and q.whole)]
+    return [
+        q for q in asked if isinstance(q, Counts | Embedding | FunctionalQuery) or (isinstance(q, Slices) and q.whole)
+    ]
 
 
 def mu2(question, noise):
@@ -86,7 +88,7 @@ def mu2(question, noise):
     draws = np.array([numbers(question, PAIR.one, noise)[at] for _ in range(DRAWS)])
     found = mu_of(np.atleast_2d(np.cov(draws, rowvar=False)), shift[at]) ** 2
     sure = found * chi2.ppf(ALARM, DRAWS - len(at)) / (DRAWS - 1)
-    claimed = sum(e.mu2 for e in mechanisms()[type(question)].events(question, PAIR.near))
+    claimed = sum(e.mu2 for e in mechanisms()[type(question)].events(question, PAIR.adjacency))
     return sure, claimed
 
 
@@ -117,15 +119,15 @@ def test_closing_the_door_after_the_release_changes_nothing(name):
             asked.append(question)
             return super().ask(question)
 
-    door = Watched(
+    session = Watched(
         grant=GRANT, commit=lambda: None, read=lambda: PAIR.one, mechanisms=mechanisms(), noise=SystemNoise()
     )
     circumstances, method = setting(PAIR.schema, GRANT, public_rows=None), generator(name)
-    releases = method.measure(door.ask, circumstances, progress=lambda _: None)
+    releases = method.measure(session.ask, circumstances, progress=lambda _: None)
     before, states = len(asked), []
     for close in (False, True):
         if close:
-            door.close()
+            session.close()
         rng = np.random.default_rng(4)
         model = method.fit(releases, circumstances, rng=rng, device="cpu", progress=lambda _: None)
         states.append(model.sample(50, rng=rng))

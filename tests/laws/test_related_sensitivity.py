@@ -95,9 +95,9 @@ def trees():
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_no_tree_moves_a_table_by_more_than_stated_and_some_tree_does(name, relation):
     """Contributions add up (the next test), so a tree alone is what its coming or going moves."""
-    asked, schema, near = question(name), two("t"), Adjacency(relation=relation, unit="p")
+    asked, schema, adjacency = question(name), two("t"), Adjacency(relation=relation, unit="p")
     parts = [linked.exact(asked, forest(schema, [("k", x, 1, below)])) for x, below in trees()]
-    stated = linked.sensitivity(near) * linked.UNIT
+    stated = linked.sensitivity(adjacency) * linked.UNIT
     for table in range(len(asked.marginals)):
         moves = np.array([p[table] for p in parts], dtype=float)
         if relation is Relation.REPLACE_ONE:
@@ -195,8 +195,8 @@ def test_grandchildren_multiply_weights():
 
 
 def test_the_card_counts_every_table_at_its_own_noise():
-    near = Adjacency(relation=Relation.ADD_REMOVE, unit="p")
-    found = linked.events(question("rows"), near)
+    adjacency = Adjacency(relation=Relation.ADD_REMOVE, unit="p")
+    found = linked.events(question("rows"), adjacency)
     assert [(e.sensitivity, e.sigma, e.pitch) for e in found] == [(1.0, 5.0, 1.0)] * 4
     with pytest.raises(ValueError, match="max_rows"):
         linked.sensitivity(Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=2))

@@ -5,11 +5,9 @@ No column is without a missing code, so that no cell is placed at random.
 """
 
 import datetime as dt
-import zipfile
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import duckdb
 import numpy as np
@@ -30,6 +28,7 @@ from synth.sources.engines.warehouse_rows import WarehouseRows
 from synth.sources.formats import files
 from synth.sources.table_source import FramePlace, Place, place_of
 from tests.engines import fill, postgres, spark
+from tests.laws.workbooks import workbook
 
 BIG = 10**18
 SCHEMA = parse({"columns": {
@@ -147,25 +146,6 @@ def test_rows_are_read_alone_in_a_crowd(source, tmp_path):
         (tmp_path / name).mkdir()
         rows, beside, schema = crowd([*CROWD, LONG, *NUL], name)
         check(SOURCES[source](tmp_path / name), rows, beside, pa.concat_tables([rows, beside]), schema)
-
-
-CELL = '<c t="inlineStr"><is><t xml:space="preserve">{}</t></is></c>'
-
-
-def workbook(path: Path, table: pa.Table) -> None:
-    """Cells of text in a sheet, longer than Excel would write them; NUL as Excel escapes it."""
-    heads = [table.column_names, *zip(*(table.column(n).to_pylist() for n in table.column_names), strict=True)]
-    rows = "".join("<row>" + "".join(CELL.format(escape(c)) for c in r)
-                   + "</row>" for r in heads).replace("\0", "_x0000_")  # fmt: skip
-    book, empty = openpyxl.Workbook(), path.with_suffix(".empty")
-    book.save(empty)
-    with zipfile.ZipFile(empty) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name == "xl/worksheets/sheet1.xml":
-                data = data.replace(b"<sheetData>", f"<sheetData>{rows}".encode())
-                assert b"inlineStr" in data
-            new.writestr(name, data)
 
 
 def in_workbook(tmp_path: Path) -> Callable[[pa.Table], Place]:

@@ -43,14 +43,14 @@ def test_scores_are_the_tables_own():
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("most", [1, 2])
 def test_scores_move_as_stated_and_odds_no_more_than_their_gaussian(relation, most):
-    near = Adjacency(relation=relation, unit="person", max_rows=most)
-    (event,) = search.events(ASKED, near)
+    adjacency = Adjacency(relation=relation, unit="person", max_rows=most)
+    (event,) = search.events(ASKED, adjacency)
     mu = event.sensitivity / event.sigma
     moved, apart = 0.0, 0.0
     for x, y in neighbours(relation, most):
         moved = max(moved, float(np.abs(search.scores(ASKED, columns(x)) - search.scores(ASKED, columns(y))).max()))
         apart = max(apart, separation(law(ASKED, x), law(ASKED, y)))
-    assert moved == search.sensitivity(near)
+    assert moved == search.sensitivity(adjacency)
     assert mu / 4 < apart <= mu
 
 
@@ -67,10 +67,10 @@ def test_the_gaussian_dominates_every_choice_of_bounded_range_and_hardly_more(re
 
 
 def test_picks_add_up_as_gaussians_do():
-    near = Adjacency(relation=Relation.ADD_REMOVE)
+    adjacency = Adjacency(relation=Relation.ADD_REMOVE)
     many = Search(purpose="t", bins=ASKED.bins, tables=ASKED.tables, expected=ASKED.expected,
                   handicap=ASKED.handicap, scale=30.0, picks=3)  # fmt: skip
-    (event,) = search.events(many, near)
+    (event,) = search.events(many, adjacency)
     assert isinstance(event, BoundedRangeDpEvent)
     assert (event.kind, event.count) == ("choice", 3)
     assert stored(event.plain()) == event
@@ -83,13 +83,13 @@ def test_picks_add_up_as_gaussians_do():
 
 
 def test_the_door_takes_what_the_budget_bears_and_no_more():
-    near = Adjacency(relation=Relation.ADD_REMOVE)
+    adjacency = Adjacency(relation=Relation.ADD_REMOVE)
     mu = calibrate(1.0, 1e-5)
     reads = []
 
-    def door():
+    def session():
         rows = columns([(0, 1), (1, 1)])
-        return Curator(grant=Grant(epsilon=1.0, delta=1e-5, near=near, mu=mu), commit=lambda: reads.append(1),
+        return Curator(grant=Grant(epsilon=1.0, delta=1e-5, adjacency=adjacency, mu=mu), commit=lambda: reads.append(1),
                        read=lambda: rows, mechanisms=mechanisms(), noise=SystemNoise())  # fmt: skip
 
     def asked(scale):
@@ -98,9 +98,9 @@ def test_the_door_takes_what_the_budget_bears_and_no_more():
 
     least = 2 * sqrt(pi / 8) * sqrt(2) / mu * (1 + 2e-6)
     with pytest.raises(BudgetError):
-        door().ask(asked(0.99 * least))
+        session().ask(asked(0.99 * least))
     assert not reads
-    whole = door()
+    whole = session()
     assert len(set(whole.ask(asked(least)).chosen)) == 2
     assert 0.999 < whole.epsilon_derived <= 1.0
     with pytest.raises(BudgetError):

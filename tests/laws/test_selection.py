@@ -25,9 +25,9 @@ NEAREST = Choice(purpose="t", goal="nearest", tables=((A, B),), scale=2.0,
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("most", [1, 2])
 def test_scores_and_odds_move_as_stated(question, relation, most):
-    near = Adjacency(relation=relation, unit="person", max_rows=most)
-    stated = selection.sensitivity(question, near)
-    (event,) = selection.events(question, near)
+    adjacency = Adjacency(relation=relation, unit="person", max_rows=most)
+    stated = selection.sensitivity(question, adjacency)
+    (event,) = selection.events(question, adjacency)
     epsilon = event.sensitivity / event.sigma
     moved, odds = [], []
     for x, y in neighbours(relation, most):
@@ -45,18 +45,18 @@ class Half:
     """An evil twin: the event of a choice made at half the scale."""
 
     @staticmethod
-    def epsilon(question, near):
-        (event,) = selection.events(question, near)
+    def epsilon(question, adjacency):
+        (event,) = selection.events(question, adjacency)
         return event.sensitivity / event.sigma / 2
 
 
 def test_half_the_price_would_be_caught():
-    near = Adjacency(relation=Relation.ADD_REMOVE)
+    adjacency = Adjacency(relation=Relation.ADD_REMOVE)
     most = 0.0
-    for x, y in neighbours(near.relation, 1):
+    for x, y in neighbours(adjacency.relation, 1):
         u, v = selection.scores(WORST, columns(x)), selection.scores(WORST, columns(y))
         most = max(most, np.ptp((u - v) / WORST.scale))
-    assert most > Half.epsilon(WORST, near)
+    assert most > Half.epsilon(WORST, adjacency)
 
 
 def test_choices_compose_purely_or_through_renyi_whichever_is_less():

@@ -99,7 +99,7 @@ def person_neighbours(relation, most):
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_a_persons_rows_add_up(relation, most):
     """The largest move is max_rows times a row's: not its root, since a person's rows may be equal."""
-    near = Adjacency(relation=relation, unit="person", max_rows=most)
+    adjacency = Adjacency(relation=relation, unit="person", max_rows=most)
     moves, cells = zip(
         *[
             (np.linalg.norm(d), np.count_nonzero(d))
@@ -107,8 +107,8 @@ def test_a_persons_rows_add_up(relation, most):
         ],
         strict=True,
     )
-    assert isclose(max(moves), counts.sensitivity(near))
-    assert max(cells) <= counts.changed(near)
+    assert isclose(max(moves), counts.sensitivity(adjacency))
+    assert max(cells) <= counts.changed(adjacency)
 
 
 def test_chunks_of_rows_count_as_one(monkeypatch):

@@ -195,7 +195,7 @@ def test_refusals_say_the_same_of_neighbours(refusal, tmp_path, command, monkeyp
 
 def test_only_the_filters_own_refusal_is_passed_over_in_opendps_rounds():
     """A fault that the rows might have caused must not choose which tables are told (external.md)."""
-    dp = pytest.importorskip("opendp.prelude", reason="the extra [peers] is not installed")
+    dp = pytest.importorskip("opendp.prelude", reason="the extra [mbi] is not installed")
     from synth.mechanisms.external import _exhausted
 
     dp.enable_features("contrib")

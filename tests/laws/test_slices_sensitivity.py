@@ -71,8 +71,8 @@ def neighbours(relation, most):
 @pytest.mark.parametrize("encoding", [POSITIVE, SIGNED], ids=["positive", "signed"])
 @pytest.mark.parametrize("most", [1, 2])
 def test_stated_sensitivity_is_the_largest_move(relation, encoding, most):
-    near = Adjacency(relation=relation, unit="row" if most == 1 else "p", max_rows=most)
-    bound = slices.sensitivity(question(encoding, 2), near)
+    adjacency = Adjacency(relation=relation, unit="row" if most == 1 else "p", max_rows=most)
+    bound = slices.sensitivity(question(encoding, 2), adjacency)
     largest = apart = 0.0
     for x, y in neighbours(relation, most):
         for groups in product(range(2), repeat=len(x)):
@@ -86,9 +86,9 @@ def test_stated_sensitivity_is_the_largest_move(relation, encoding, most):
 
 @pytest.mark.parametrize("relation", [Relation.ZERO_OUT, Relation.REPLACE_ONE])
 def test_a_slice_for_each_record_moves_no_more(relation):
-    near = Adjacency(relation=relation)
+    adjacency = Adjacency(relation=relation)
     asked = question(SIGNED, None)
-    bound, cells = slices.sensitivity(asked, near), slices.changed_cells(asked, near)
+    bound, cells = slices.sensitivity(asked, adjacency), slices.changed_cells(asked, adjacency)
     zero = np.zeros((2, asked.encoding.dim))
     for row in ROWS:
         for other in ROWS if relation is Relation.REPLACE_ONE else [None]:
@@ -101,12 +101,12 @@ def test_a_slice_for_each_record_moves_no_more(relation):
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_changed_cells_is_the_largest_number(relation):
-    near = Adjacency(relation=relation, unit="p", max_rows=2)
+    adjacency = Adjacency(relation=relation, unit="p", max_rows=2)
     most = 0
     for x, y in neighbours(relation, 2):
         for groups in product(range(2), repeat=len(x)):
             most = max(most, np.count_nonzero(exact(POSITIVE, x, groups, 2) - exact(POSITIVE, y, groups, 2)))
-    assert most == slices.changed_cells(question(POSITIVE, 2), near)
+    assert most == slices.changed_cells(question(POSITIVE, 2), adjacency)
 
 
 def random_rows(n, seed=0):

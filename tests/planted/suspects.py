@@ -59,7 +59,7 @@ def swapped(module: Any = None, name: str = "", part: Any = None) -> Iterator[No
 
 
 def _grant(pair: Pair) -> Grant:
-    return granted(EPSILON, DELTA, pair.near, learning=False)
+    return granted(EPSILON, DELTA, pair.adjacency, learning=False)
 
 
 def _claim(grant: Grant) -> Claim:
@@ -89,7 +89,7 @@ def rows_of_a_person(faulty: bool) -> Suspect:
     parts = Parts(generator=INDEPENDENT, grant=grant)
 
     def fault() -> Any:
-        return swapped(counts, "sensitivity", lambda near: sqrt(near.max_rows)) if faulty else swapped()
+        return swapped(counts, "sensitivity", lambda adjacency: sqrt(adjacency.max_rows)) if faulty else swapped()
 
     return Suspect(pair=pair, claim=_claim(grant), draw=outputs(pair, parts), fault=fault)
 
@@ -155,7 +155,7 @@ class Asks:
 def _sliced(pair: Pair, question: Slices, **more: Any) -> tuple[Claim, Callable[[Positions], Seen]]:
     """Draws of one question of slices, and the claim of its events."""
     grant = _grant(pair)
-    claim = claim_of(slices.events(question, pair.near), grant)
+    claim = claim_of(slices.events(question, pair.adjacency), grant)
     return claim, outputs(pair, Parts(generator=Asks(question=question), grant=grant, **more))  # type: ignore[arg-type]
 
 
@@ -240,15 +240,15 @@ def detached_noise(faulty: bool) -> Suspect:
     mu = sqrt(2) / detached.SIGMA * (sqrt(detached.STEPS) if faulty else 1.0)  # a charge for each step, or for the path
     train = detached.published if faulty else detached.ours
     rng = np.random.default_rng()  # the published algorithm's noise; a path draws from our own source
-    near = replace(worst_pair("replace_one").near, relation=Relation.REPLACE_ONE)
-    grant = replace(granted(EPSILON, DELTA, near, learning=False), mu=mu)
+    adjacency = replace(worst_pair("replace_one").adjacency, relation=Relation.REPLACE_ONE)
+    grant = replace(granted(EPSILON, DELTA, adjacency, learning=False), mu=mu)
     one, other = ({"x": np.array(t)} for t in (detached.ONE, detached.OTHER))
 
     def draw(rows: Positions) -> Seen:
         point = train(tuple(rows["x"]), rng)
         return {f"parameter {j}": float(v) for j, v in enumerate(point)}
 
-    pair = Pair(schema=worst_pair("replace_one").schema, near=near, one=one, other=other)
+    pair = Pair(schema=worst_pair("replace_one").schema, adjacency=adjacency, one=one, other=other)
     return Suspect(pair=pair, claim=_claim(grant), draw=draw, draws=1000)
 
 

@@ -78,7 +78,7 @@ def kept_by_place() -> Planted:
 
 def root_of_rows() -> Planted:
     """A person's rows are counted by their root."""
-    return swapped(counts, "sensitivity", lambda near: sqrt(near.max_rows))
+    return swapped(counts, "sensitivity", lambda adjacency: sqrt(adjacency.max_rows))
 
 
 def less_noise() -> Planted:

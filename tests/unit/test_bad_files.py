@@ -130,7 +130,7 @@ def test_a_schema_too_long_to_be_one_is_not_even_read(tmp_path, monkeypatch):
     monkeypatch.setattr(schema.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
     place = tmp_path / "s.json"
     with place.open("wb") as file:
-        file.truncate(regular_files.MOST + 1)
+        file.truncate(regular_files.MAX_BYTES + 1)
     with pytest.raises(InputError, match="larger than 32 MiB"):
         schema.load(place)
 

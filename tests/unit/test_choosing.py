@@ -91,31 +91,31 @@ def test_the_counts_decide_and_only_once(at, tmp_path):
     looked(at, "a", "c")
     assert gaps(at, "c", "a")[0] > gaps(at, "c", "a")[1], "three rows are far from any table"
     with pytest.raises(InputError, match="these counts chose"):
-        chosen_release.settle(at / "c", "private", beside=[at / "a"], paid=at / "paid.json")
+        chosen_release.settle(at / "c", "private", candidates=[at / "a"], paid=at / "paid.json")
     with pytest.raises(UsageError, match="name the counts that decide"):
-        chosen_release.settle(at / "a", "private", beside=[at / "c"])
-    assert chosen_release.settle(at / "a", "private", beside=[at / "c"], paid=at / "paid.json")["epsilon"] == 22.5
+        chosen_release.settle(at / "a", "private", candidates=[at / "c"])
+    assert chosen_release.settle(at / "a", "private", candidates=[at / "c"], paid=at / "paid.json")["epsilon"] == 22.5
     other = json.loads((at / "paid.json").read_text())
     other["card"]["ledger_entry"] = {"number": 9, "hash": "f" * 64}
     (tmp_path / "again.json").write_text(json.dumps(other))
     with pytest.raises(UsageError, match="decided between already"):
-        chosen_release.settle(at / "a", "private", beside=[at / "c"], paid=tmp_path / "again.json")
+        chosen_release.settle(at / "a", "private", candidates=[at / "c"], paid=tmp_path / "again.json")
 
 
 def test_all_scored_runs_count_each_other(at):
     looked(at, "a", "b", "c")
     for name, others in (("a", "bc"), ("c", "ab")):
-        card = chosen_release.settle(at / name, "all", beside=[at / o for o in others])
+        card = chosen_release.settle(at / name, "all", candidates=[at / o for o in others])
         assert card["epsilon"] == 3.5
         assert verify.check(card).epsilon == 3.5
     with pytest.raises(
         UsageError, match="1 other release of this dataset was compared with the real rows and not named"
     ):
-        chosen_release.settle(at / "a", "all", beside=[at / "b"])
+        chosen_release.settle(at / "a", "all", candidates=[at / "b"])
 
 
 def test_fits_of_one_release_are_one_spend(at):
-    card = chosen_release.settle(at / "b", "all", beside=[at / "b2"])
+    card = chosen_release.settle(at / "b", "all", candidates=[at / "b2"])
     assert (card["epsilon"], card["selection"]["charges"]) == (1.0, [])
     assert verify.check(card).epsilon == 1.0
 
@@ -183,7 +183,7 @@ def test_a_statement_on_the_card_holds_until_another_is_compared(at, command, tm
 
 
 def chosen(at):
-    return chosen_release.settle(at / "a", "private", beside=[at / "c"], paid=at / "paid.json")
+    return chosen_release.settle(at / "a", "private", candidates=[at / "c"], paid=at / "paid.json")
 
 
 LIES = {
@@ -221,9 +221,9 @@ def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command
 def test_other_relations_do_not_add_up(at, tmp_path):
     synth.run(at / "real.csv", epsilon=1.0, method="independent", out=tmp_path / "z", num_rows=20, schema=SCHEMA,
               delta=1e-6, dataset="club", relation="zero_out")  # fmt: skip
-    for beside in (["a"], []):
+    for others in (["a"], []):
         with pytest.raises(InputError, match="do not add up"):
-            chosen_release.settle(tmp_path / "z", "all" if beside else "releases", beside=[at / b for b in beside])
+            chosen_release.settle(tmp_path / "z", "all" if others else "releases", candidates=[at / b for b in others])
     assert chosen_release.settle(tmp_path / "z", "before")["epsilon"] == 1.0
 
 

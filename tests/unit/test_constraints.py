@@ -1,4 +1,4 @@
-"""Declared rules hold in every synthetic row, under conditions too, and mending changes no more than it must."""
+"""Declared rules hold in every synthetic row, under conditions too, and repair changes no more than it must."""
 
 import json
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from synth.cli import serve_app
 from synth.errors import UsageError
 from tests.conftest import ROOT
 
+sys.path.insert(0, str(ROOT / "container"))
+import pick
+
 PLACE = ROOT / "container"
-LOCKS = ("requirements.lock", "report.lock", "torch-cpu.lock", "torch-gpu.lock")
+LOCK = (ROOT / "requirements.txt").read_text()
 
 
 def instructions(path: Path) -> list[tuple[str, str]]:
@@ -88,44 +92,53 @@ def test_what_is_copied_is_there():
             assert f"!{source.split('/')[0]}" in ignored
 
 
-def locked(name: str) -> dict[str, str]:
-    """By package its version, each with a hash at least."""
-    parts = re.split(r"^(?=[A-Za-z0-9])", (PLACE / name).read_text(), flags=re.MULTILINE)[1:]
-    assert all("--hash=sha256:" in part for part in parts)
-    found = [re.match(r"([A-Za-z0-9._-]+)==(\S+)", part) for part in parts]
+def picked(*parts: str, **where: bool) -> dict[str, str]:
+    """By package the version that an installation of these parts gets, each with a hash at least."""
+    lines = re.split(r"^(?=[A-Za-z0-9])", pick.picked(LOCK, parts, **where), flags=re.MULTILINE)
+    assert all("--hash=sha256:" in part for part in lines if "==" in part)
+    found = [re.match(r"([A-Za-z0-9._-]+)==(\S+)", part) for part in lines]
     return {m[1].lower().replace("_", "-"): m[2] for m in found if m}
 
 
-def requirements() -> dict[str, str]:
-    found = re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
-    return {name.lower().replace("_", "-"): version for name, version in found}
-
-
-@pytest.mark.parametrize("name", LOCKS)
-def test_locks_have_the_versions_of_the_requirements(name):
-    ours, theirs = requirements(), locked(name)
-    assert theirs
-    differing = {
-        n: (v, ours[n])
-        for n, v in theirs.items()
-        if n in ours and v.removesuffix("+cpu") != ours[n].removesuffix("+cpu")
-    }
-    assert not differing, "run `make lock`"
-
-
-def test_locks_hold_what_the_project_needs_and_keep_the_parts_apart():
+def test_the_lock_holds_what_the_project_names():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    wanted = {
-        re.split(r"[<>=\[! ]", need)[0].lower() for need in [*project["dependencies"], *extras["ui"], *extras["peers"]]
+    parts = {"app": project["dependencies"], **project["optional-dependencies"]}
+    assert pick.known(LOCK) == set(parts), "run `make lock`"
+    for part, needs in parts.items():
+        named = {re.split(r"[<>=\[! ]", need)[0].lower() for need in needs} - {"facsimile-synth"}
+        assert named <= set(picked(part)), f"{part}: run `make lock`"
+        assert set(picked("app")) <= set(picked(part))
+    assert set(picked("databases")) < set(picked("spark"))
+
+
+def test_the_application_is_without_what_is_large_or_under_other_terms():
+    """Spark, JAX, a browser's driver, the tools of tests; and copulas, which comes with the extra `report` alone."""
+    heavy = {
+        "pyspark",
+        "jax",
+        "jaxlib",
+        "polars",
+        "opendp",
+        "playwright",
+        "vl-convert-python",
+        "pytest",
+        "mypy",
+        "ruff",
     }
-    core = locked("requirements.lock")
-    assert wanted - {"torch"} <= set(core), "run `make lock`"
-    assert not {"copulas", "sdmetrics"} & set(core)
-    assert {"copulas", "sdmetrics"} <= set(locked("report.lock"))
-    assert set(locked("torch-cpu.lock")) == {"torch"}
-    assert {"torch", "triton"} <= set(locked("torch-gpu.lock"))
-    assert not any(name.startswith("nvidia") for name in core)
+    assert not {*heavy, "copulas", "sdmetrics"} & set(picked("app"))
+    assert {*heavy, "copulas", "sdmetrics"} <= set(picked(*(pick.known(LOCK) - {"gpu"})))
+    assert "copulas" not in picked("databases", "spark", "mbi", "fetch", "gpu", "dev")
+
+
+def test_torch_is_one_build():
+    """The one for CPUs unless the other is asked for; pip, which passes over #gpu, sees the first."""
+    plain, gpu = (pick.picked(LOCK, parts) for parts in ((), ("gpu",)))
+    for text in (plain, gpu, LOCK, pick.picked(LOCK, (), linux=False)):
+        assert len(re.findall(r"^torch==", text, re.MULTILINE)) == 1
+    assert not any(n.startswith(("nvidia", "cuda", "triton")) for n in picked("databases", "report"))
+    assert {"triton", "nvidia-cublas"} <= set(picked("gpu"))
+    assert set(picked()) == set(picked(linux=False)) == set(picked("gpu", linux=False))
+    assert re.findall("torch==.*\n.*", plain) != re.findall("torch==.*\n.*", gpu)
 
 
 @pytest.mark.parametrize(

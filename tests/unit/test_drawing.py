@@ -26,7 +26,7 @@ class Uniform:
 
 
 def told(monkeypatch, *, block: int, piece: int) -> list[dict[str, list[str]]]:
-    monkeypatch.setattr(draw_rows, "BLOCK", block)
+    monkeypatch.setattr(draw_rows, "ROWS_AT_A_TIME", block)
     monkeypatch.setattr(draw_rows, "PIECE", piece)
     drawn = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5))
     return [{n: a.to_pylist() for n, a in part.items()} for part in drawn.blocks()]
@@ -52,7 +52,7 @@ def test_a_table_in_memory_is_cut_into_the_same_rows(monkeypatch, tmp_path):
     texts = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).whole()
     folder.write_table(tmp_path / "at_once.csv", texts, SCHEMA)
     monkeypatch.setattr(draw_rows, "PIECE", 70)
-    parts = list(draw_rows.pieces(texts, ROWS))
+    parts = list(draw_rows.chunks(texts, ROWS))
     assert len(parts) == 15
     folder.write_blocks(tmp_path / "cut.csv", parts, SCHEMA)
     assert (tmp_path / "cut.csv").read_bytes() == (tmp_path / "at_once.csv").read_bytes()

@@ -4,6 +4,7 @@ folktables itself runs. The files are small ones in the publisher's layout, wher
 """
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -158,6 +159,6 @@ def test_a_year_whose_columns_were_renamed_says_so(tmp_path):
 
 
 def test_without_folktables_the_way_out_is_told(monkeypatch, cache):
-    monkeypatch.setattr("synth.schema.census.find_spec", lambda _: None)
-    with pytest.raises(UsageError, match="facsimile-synth\\[fetch\\]"):
+    monkeypatch.setitem(sys.modules, "folktables", None)
+    with pytest.raises(UsageError, match="EXTRAS=fetch"):
         fetch("acs-income", state="CO", year=2018, cache=cache)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from synth.questions.numeric.markov_field import Field, Table, reduced, total_of, tree_cells
+from synth.questions.numeric.markov_field import MarkovRandomField, Table, reduced, total_of, tree_cells
 
 SIZES = [2, 3, 4, 3, 2, 5]
 LOOP = [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4), (5,)]  # a cycle that must be triangulated, and a column apart
@@ -33,7 +33,7 @@ def brute(field):
 
 def test_all_tables_of_two_columns_are_those_of_the_whole_table():
     rng = np.random.default_rng(1)
-    field = Field(SIZES, {c: rng.normal(0, 2, [SIZES[i] for i in c]) for c in LOOP}, total=50.0)
+    field = MarkovRandomField(SIZES, {c: rng.normal(0, 2, [SIZES[i] for i in c]) for c in LOOP}, total=50.0)
     joint = brute(field)
     for a, b in combinations(EVERY, 2):
         assert field.table((a, b)) == pytest.approx(reduced(joint, EVERY, (a, b)), abs=1e-9)
@@ -43,22 +43,24 @@ def test_all_tables_of_two_columns_are_those_of_the_whole_table():
 
 def test_the_fit_meets_exact_tables_and_a_later_one_starts_from_it():
     joint = truth()
-    first = Field.fit(SIZES, told(joint, LOOP), total=1000.0, iterations=3000)
+    first = MarkovRandomField.fit(SIZES, told(joint, LOOP), total=1000.0, iterations=3000)
     for clique in LOOP:
         assert first.table(clique) == pytest.approx(reduced(joint, EVERY, clique), abs=0.5)
     more = told(joint, [*LOOP, (0, 2)])
-    again = Field.fit(SIZES, more, total=1000.0, start=first.potentials, iterations=3000)
+    again = MarkovRandomField.fit(SIZES, more, total=1000.0, start=first.potentials, iterations=3000)
     assert again.table((0, 2)) == pytest.approx(reduced(joint, EVERY, (0, 2)), abs=0.5)
 
 
 def test_of_two_answers_the_more_exact_one_counts_more():
     tables = [Table((0,), np.array([80.0, 20.0]), 1.0), Table((0,), np.array([20.0, 80.0]), 3.0)]
-    assert Field.fit([2], tables, total=100.0).table((0,))[0] == pytest.approx((80 + 20 / 9) / (1 + 1 / 9), abs=0.01)
+    assert MarkovRandomField.fit([2], tables, total=100.0).table((0,))[0] == pytest.approx(
+        (80 + 20 / 9) / (1 + 1 / 9), abs=0.01
+    )
     assert total_of([Table((0,), np.array([90.0]), 1.0), Table((0,), np.array([110.0]), 1.0)]) == 100
 
 
 def test_records_follow_the_field():
-    field = Field.fit(SIZES, told(truth(), LOOP), total=1000.0)
+    field = MarkovRandomField.fit(SIZES, told(truth(), LOOP), total=1000.0)
     records = field.draw(50_000, np.random.default_rng(0))
     for a, b in combinations(EVERY, 2):
         seen = np.bincount(records[a] * SIZES[b] + records[b], minlength=SIZES[a] * SIZES[b]) / 50

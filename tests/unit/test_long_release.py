@@ -70,7 +70,7 @@ def test_a_release_thirty_times_as_long_as_memory_is_told_written_and_read(tmp_p
     plain, arrays = store.pack([release])
     store.save(tmp_path / "release.json", {"format": "facsimile-release/1", **plain}, arrays)
     again = store.unpack(*store.load(tmp_path, kind="release"))[0]
-    total = np.sum([p.sum(0) for p in disk_array.pieces(again.values)], axis=0)
+    total = np.sum([p.sum(0) for p in disk_array.chunks(again.values)], axis=0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert release.values.nbytes == WHOLE

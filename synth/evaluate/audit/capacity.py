@@ -123,7 +123,7 @@ def release_audit(
     generator = generator_named(method, link, options)
     pair = worst_pair(link)
     check_schema(generator, pair.schema)
-    grant = granted(epsilon, delta, pair.near, learning=False)
+    grant = granted(epsilon, delta, pair.adjacency, learning=False)
     parts = runs.Parts(generator=generator, grant=grant)
     if not all(isinstance(e, GaussianDpEvent) for e in runs.measure(pair, pair.one, parts).events):
         raise UsageError(

@@ -8,9 +8,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from synth.evaluate.audit.neighbours import Positions
+from synth.lazy import Lazy
 from synth.mechanisms import search, selection
 from synth.questions import (
     Bins,
@@ -18,12 +18,14 @@ from synth.questions import (
     CountsRelease,
     EmbeddingRelease,
     ExternalRelease,
-    PathRelease,
+    FunctionalRelease,
     SearchRelease,
     SlicesRelease,
     StepRelease,
 )
 from synth.questions.features import codes, looked_up
+
+special = Lazy("scipy.special")
 
 
 def ratio(release: Any, one: Positions, other: Positions) -> float:
@@ -44,7 +46,7 @@ def ratio(release: Any, one: Positions, other: Positions) -> float:
             return _normal(release.values, means[0], means[1], release.question.sigma)
         case SlicesRelease():
             return _slices(release, one, other)
-        case PathRelease():
+        case FunctionalRelease():
             return _path(release, one, other)
         case StepRelease():
             return _step(release, one, other)
@@ -62,7 +64,7 @@ def _picks(release: SearchRelease, rows: Positions) -> float:
     """The logarithm of the chance of these picks, one after the other."""
     left, total = search.scores(release.question, rows) / release.question.scale, 0.0
     for index in release.chosen:
-        total += float(left[index] - logsumexp(left))
+        total += float(left[index] - special.logsumexp(left))
         left[index] = -np.inf
     return total
 
@@ -105,7 +107,7 @@ def _slices(release: SlicesRelease, one: Positions, other: Positions) -> float:
     return float(np.logaddexp.reduce(each) - np.log(len(sums)))
 
 
-def _path(release: PathRelease, one: Positions, other: Positions) -> float:
+def _path(release: FunctionalRelease, one: Positions, other: Positions) -> float:
     asked = release.question
     points, unique = np.unique(asked.points, axis=0, return_index=True)
     if asked.gradients:

@@ -19,8 +19,8 @@ from synth.questions import (
     Counts,
     Embedding,
     Encoding,
+    FunctionalQuery,
     Marginal,
-    Path,
     ProductKernel,
     Slices,
     SlicesRelease,
@@ -28,7 +28,7 @@ from synth.questions import (
     Term,
 )
 from synth.questions.features import looked_up
-from synth.questions.paths import LEAST_NUGGET
+from synth.questions.functional import LEAST_NUGGET
 
 KIND = Bins.each("kind", 4)
 TABLES = 3  # tables of counts that share the budget; of one alone, rounding would hide much of a small noise
@@ -75,7 +75,7 @@ def on_a_path(sigma: float, turn: int) -> Any:
     """A new path each time, told at all kinds of rows."""
     table = np.full((4, 4), 0.3) + 0.7 * np.eye(4)
     kernel = ProductKernel(bins=(KIND,), tables=(table,))
-    return Path(name=f"path {turn}", purpose="path", kernel=kernel, sigma=sigma, nugget=LEAST_NUGGET,
+    return FunctionalQuery(name=f"path {turn}", purpose="path", kernel=kernel, sigma=sigma, nugget=LEAST_NUGGET,
                 points=np.arange(4)[:, None])  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def bare(
 
 def _claim(question: Any, pair: Pair, delta: float) -> Claim:
     """What one such question claims."""
-    events = mechanisms()[type(question)].events(question, pair.near)
+    events = mechanisms()[type(question)].events(question, pair.adjacency)
     if isinstance(question, Counts):
         events = [replace(events[0], count=TABLES)]
     mu = total_mu(events) if all(isinstance(e, GaussianDpEvent) for e in events) else None
@@ -146,7 +146,7 @@ def _scores(
     known: Mapping[type, Any] = mechanisms()
     for turn in range(draws):
         question = first
-        if isinstance(first, Path):
+        if isinstance(first, FunctionalQuery):
             question, known = ask(sigma * scale, turn), mechanisms()  # a path is told once
         release = known[type(question)].answer(question, rows, noise)
         size = _moved(release, pair) / sigma

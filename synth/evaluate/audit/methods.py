@@ -20,7 +20,7 @@ from synth.privacy.relation import relation_named
 DELTAS = (DELTA, 0.05, 0.2)  # at which the accountant's epsilon is compared as well
 SKIPPED = ("reading of files, cells placed at random, the bound on a person's rows, messages, files",
            "for these: synth audit --whole")  # fmt: skip
-LEAST = 40  # draws, below which nothing can be said
+FEWEST_DRAWS = 40  # draws, below which nothing can be said
 Tick = Callable[[], None]
 
 
@@ -111,16 +111,18 @@ def audit(
 
     **Guarantee**: each part calls a true claim violated with probability at most 1 - confidence. Errors: UsageError.
     """
-    if draws < LEAST or (table_draws and table_draws < LEAST) or not 0 < confidence < 1 or max_rows < 1:
-        raise UsageError(f"an audit needs {LEAST} draws or more, at least one row a unit, and a confidence below 1")
+    if draws < FEWEST_DRAWS or (table_draws and table_draws < FEWEST_DRAWS) or not 0 < confidence < 1 or max_rows < 1:
+        raise UsageError(
+            f"an audit needs {FEWEST_DRAWS} draws or more, at least one row a unit, and a confidence below 1"
+        )
     started = time.perf_counter()
     link = relation_named(relation)
     generator = generator_named(method, link, options)
     pair = worst_pair(link, max_rows=max_rows)
     check_schema(generator, pair.schema)
-    if getattr(generator, "needs_public_rows", False) and not pair.near.rows_are_public:
+    if getattr(generator, "needs_public_rows", False) and not pair.adjacency.rows_are_public:
         raise UsageError(f"method {method} with these options needs --relation zero_out or replace_one, a row a unit")
-    grant = granted(epsilon, delta, pair.near, learning=False)
+    grant = granted(epsilon, delta, pair.adjacency, learning=False)
     parts = runs.Parts(generator=generator, grant=grant)
     claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)
     tick = _ticker(2 * (draws + table_draws), progress)

@@ -33,7 +33,7 @@ class Pair:
     """
 
     schema: Schema
-    near: Adjacency
+    adjacency: Adjacency
     one: Positions = field(repr=False)
     other: Positions = field(repr=False)
 
@@ -41,7 +41,7 @@ class Pair:
     def rows(self) -> int | None:
         """The row count where it is public."""
         sizes = [len(next(iter(t.values()))) for t in (self.one, self.other)]
-        return max(sizes) if self.near.rows_are_public else None
+        return max(sizes) if self.adjacency.rows_are_public else None
 
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tables as text, for a whole run."""
@@ -65,10 +65,10 @@ def worst_pair(relation: Relation | str, *, max_rows: int = 1, rows: int = ROWS)
     (1, None)
     """
     link = Relation(relation)
-    near = Adjacency(relation=link, unit="row" if max_rows == 1 else "person", max_rows=max_rows)
+    adjacency = Adjacency(relation=link, unit="row" if max_rows == 1 else "person", max_rows=max_rows)
     common = np.arange(rows) % 2
     company = {"kind": common, "amount": common, "flag": np.zeros(rows, dtype=np.int64)}
     there = {n: np.full(max_rows, v) for n, v in ODD.items()}
     gone = {n: np.full(max_rows if link is Relation.REPLACE_ONE else 0, v) for n, v in INSTEAD.items()}
     one, other = ({n: np.concatenate([t[n], company[n]]) for n in company} for t in (there, gone))
-    return Pair(schema=schemas.parse(FACTS), near=near, one=one, other=other)
+    return Pair(schema=schemas.parse(FACTS), adjacency=adjacency, one=one, other=other)

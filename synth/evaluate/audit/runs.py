@@ -54,21 +54,21 @@ class Transcript:
 
 def measure(pair: Pair, rows: Positions, parts: Parts) -> Transcript:
     """Asks all of the generator's questions of one table, through the one door."""
-    door = parts.curator(grant=parts.grant, commit=lambda: None, read=lambda: rows, mechanisms=parts.mechanisms(),
+    session = parts.curator(grant=parts.grant, commit=lambda: None, read=lambda: rows, mechanisms=parts.mechanisms(),
                          noise=parts.noise)  # fmt: skip
-    public = door.public_rows()
+    public = session.public_rows()
     if public is not None and pair.rows is not None:  # an absent unit keeps its place under zero_out
         public = pair.rows
     answers: list[Any] = []
 
     def ask(question: Any) -> Any:
-        answers.append(door.ask(question))
+        answers.append(session.ask(question))
         return answers[-1]
 
     circumstances = parts.setting(pair, public)
     releases = parts.generator.measure(ask, circumstances, progress=lambda _: None)
-    door.close()
-    return Transcript(answers=answers, releases=releases, setting=circumstances, events=door.events)
+    session.close()
+    return Transcript(answers=answers, releases=releases, setting=circumstances, events=session.events)
 
 
 def outputs(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:

@@ -25,7 +25,7 @@ from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.schema import table as schemas
 
 DRAWS = 60  # of each table: a leak that shows in every run is certain by then, and noise that is a fifth too small
-LEAST = 24  # a quarter of which can tell a score that is always right from chance
+FEWEST_DRAWS = 24  # a quarter of which can tell a score that is always right from chance
 TESTS = 3  # of a canary: an event, the distance of the answers, their noise
 MOST_NUMBERS, MOST_TEXTS = 300, 12  # that are listened to; of one place
 LEFT_OUT = ("seconds and memory", "the ledger and the steward's own log",
@@ -154,8 +154,10 @@ def _check(link: Relation, draws: int, failure: float) -> None:
     if link is Relation.ZERO_OUT:
         raise UsageError("an audit of the whole way needs --relation add_remove or replace_one: no file holds an "
                          "absent row")  # fmt: skip
-    if draws < LEAST or not failure:
-        raise UsageError(f"an audit of the whole way needs {LEAST} draws or more, and a confidence between 0 and 1")
+    if draws < FEWEST_DRAWS or not failure:
+        raise UsageError(
+            f"an audit of the whole way needs {FEWEST_DRAWS} draws or more, and a confidence between 0 and 1"
+        )
 
 
 def _claim(
@@ -164,10 +166,10 @@ def _claim(
     """What a run on such tables claims. Errors: UsageError."""
     generator = generator_named(method, link, options)
     check_schema(generator, schemas.parse(canary.facts))
-    near = Adjacency(relation=link, unit="row" if canary.max_rows == 1 else "person", max_rows=canary.max_rows)
-    if getattr(generator, "needs_public_rows", False) and not near.rows_are_public:
+    adjacency = Adjacency(relation=link, unit="row" if canary.max_rows == 1 else "person", max_rows=canary.max_rows)
+    if getattr(generator, "needs_public_rows", False) and not adjacency.rows_are_public:
         raise UsageError(f"method {method} with these options needs a public row count; --whole has tables of persons")
-    grant, pair = granted(epsilon, delta, near, learning=False), worst_pair(link, max_rows=canary.max_rows)
+    grant, pair = granted(epsilon, delta, adjacency, learning=False), worst_pair(link, max_rows=canary.max_rows)
     events = runs.measure(pair, pair.one, runs.Parts(generator=generator, grant=grant)).events
     gaussian = all(isinstance(e, GaussianDpEvent) for e in events)
     return claim_of(events, grant) if gaussian else Claim(epsilon=epsilon, delta=delta)

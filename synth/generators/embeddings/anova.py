@@ -18,7 +18,7 @@ from synth.generators.product_mixture.column import within_groups
 from synth.generators.product_mixture.model import Product
 from synth.questions import Block, Counts, CountsRelease, EmbeddingRelease, Marginal, Tensors, Term
 
-LEAST = 1.5  # a bin holds this many times the noise of the cells that it adds to a table
+BIN_NOISE = 1.5  # a bin holds this many times the noise of the cells that it adds to a table
 LABEL_ALONE = 0.15  # part of a conditional embedding for tables of one column and the label
 POWER = 2 / 3
 MOST_PAIRS = 300  # pairs that a conditional embedding holds; wide tables make do with a random choice
@@ -59,7 +59,7 @@ def conditioned(total: float, found: Mapping[str, Histogram], setting: Setting, 
     first = [n for n, h in found.items() if len(h.mass) > 1 and n != setting.schema.target]
     tables = max(min(len(first) * (len(first) - 1) / 2, MOST_PAIRS), 1.0)
     noise = setting.sigma(share) * np.sqrt(tables / (1 - LABEL_ALONE))
-    return balanced(total, found, setting, noise=noise, least=LEAST)
+    return balanced(total, found, setting, noise=noise, least=BIN_NOISE)
 
 
 def _terms(made: Columns, tables: Sequence[tuple[str, ...]], part: float) -> list[Term]:

@@ -7,7 +7,6 @@ from math import sqrt
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
@@ -17,9 +16,12 @@ from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
+from synth.lazy import Lazy
 from synth.questions import Bins, Block, CountsRelease, EmbeddingRelease, Tensors, Term
 
-LEAST = 1.5  # a bin of a category holds this many times the noise of the cells that it adds to a table
+special = Lazy("scipy.special")
+
+BIN_NOISE = 1.5  # a bin of a category holds this many times the noise of the cells that it adds to a table
 NUMBER_BINS = 200.0  # a number has at most this many bins; the polynomials make it smooth
 POWER = 2 / 3
 
@@ -35,7 +37,7 @@ class DPHP(OneEmbedding):
     """
 
     name: str = "dp_hp"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "Hermite polynomial features, sum and product kernels, noised once"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
@@ -72,7 +74,7 @@ class DPHP(OneEmbedding):
         names = [n for n, h in found.items() if len(h.mass) > 1]
         tables = min(len(names) * (len(names) - 1) / 2, self.pairs) or 1.0
         noise = setting.sigma(left, signed=True) * sqrt(tables / (1 - self.sum_share))
-        made = embedding.balanced(total, found, setting, noise=noise, least=LEAST)
+        made = embedding.balanced(total, found, setting, noise=noise, least=BIN_NOISE)
         fine = embedding.columns(total, found, setting, least=total / NUMBER_BINS)
         groups = {n: fine.groups[n] if made.is_number(n) and n != setting.schema.target else g
                   for n, g in made.groups.items()}  # fmt: skip
@@ -94,7 +96,8 @@ class DPHP(OneEmbedding):
         """One-hot for categories and the label; Hermite features for numbers, at the normal scores of their bins."""
         if name == made.label or not made.is_number(name):
             return Block.one_hot(made.bins(name), weight=1.0)
-        return Block(bins=made.bins(name), table=hermite(ndtri(made.ranks(name)), degree=self.degree, decay=self.decay))
+        values = hermite(special.ndtri(made.ranks(name)), degree=self.degree, decay=self.decay)
+        return Block(bins=made.bins(name), table=values)
 
 
 def hermite(x: np.ndarray, *, degree: int, decay: float) -> np.ndarray:

@@ -16,12 +16,12 @@ from synth.generators.marginals.fit_mixture import Options as TableOptions
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
-from synth.questions import Bins, CountsRelease, EmbeddingRelease, PathRelease, Release, Tensors
+from synth.questions import Bins, CountsRelease, EmbeddingRelease, FunctionalRelease, Release, Tensors
 
 MOST_ANCHORS = 8000  # one path tells so many values
 FORMS = ("anova", "path")
 VARIANTS = ("joint", "conditional", "parallel")
-LEAST = 25.0  # a bin of the path's kernel holds this many deviations of its noise
+BIN_NOISE = 25.0  # a bin of the path's kernel holds this many deviations of its noise
 LABEL_RHO = 0.3  # the label takes part in most of what the joint kernel of a path compares
 
 
@@ -38,10 +38,10 @@ class DPKernel(OneEmbedding):
     """
 
     name: str = "dp_kernel"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "mean embedding under a kernel (ANOVA features, or a functional release), noised once"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease, PathRelease)
+    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease, FunctionalRelease)
     form: str = "anova"
     variant: str = "joint"
     back_end: str = "mixture"
@@ -86,7 +86,7 @@ class DPKernel(OneEmbedding):
         releases: list[Release] = [*counts]
         if left > 0:
             sigma = setting.sigma(left)
-            made = embedding.columns(*estimate(counts, setting), setting, least=LEAST * sigma)
+            made = embedding.columns(*estimate(counts, setting), setting, least=BIN_NOISE * sigma)
             if made.names:
                 options = Options(components=self.components, ensembles=self.ensembles, steps=path.ROUND_STEPS)
                 rho = max(1 - self.compared / len(made.names), LABEL_RHO)
@@ -107,11 +107,11 @@ class DPKernel(OneEmbedding):
     ) -> Product:
         """The model nearest in the kernel's distance, whitened by the noise, up to the noise."""
         counts, asked = embedding.split(releases)
-        paths = [r for r in releases if isinstance(r, PathRelease)]
+        paths = [r for r in releases if isinstance(r, FunctionalRelease)]
         how: dict[str, Any] = {"rng": rng, "device": device, "progress": progress}
         if paths:
             made = embedding.regrouped(*estimate(counts, setting), setting, path.kernel_of(paths).bins)
-            distance = path.PathLoss(made, paths, device=device)
+            distance = path.FunctionalLoss(made, paths, device=device)
             return embedding.fitted(made, distance, self.fitting, back_end=self.back_end, **how)
         label = _label(embedding.features_of(asked[0], Tensors), setting) if asked else None
         if self.variant == "parallel" and label is not None:

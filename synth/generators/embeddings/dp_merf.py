@@ -13,7 +13,7 @@ from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, OneOf, Range
 from synth.questions import Bins, CountsRelease, EmbeddingRelease, Fourier
 
-LEAST = 25.0  # a bin holds at least this many deviations of the embedding's noise
+BIN_NOISE = 25.0  # a bin holds at least this many deviations of the embedding's noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class DPMerf(OneEmbedding):
     """
 
     name: str = "dp_merf"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "random Fourier features of rows, class by class, noised once"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
@@ -45,7 +45,7 @@ class DPMerf(OneEmbedding):
 
     def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
         """Random Fourier features of the columns, class by class."""
-        made = embedding.columns(total, found, setting, least=LEAST * setting.sigma(left, signed=True))
+        made = embedding.columns(total, found, setting, least=BIN_NOISE * setting.sigma(left, signed=True))
         if len(made.names) < 2:
             return None
         return fourier(made, made.others, count=self.frequencies, order=self.order, label=made.label)

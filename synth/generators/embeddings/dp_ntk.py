@@ -35,7 +35,7 @@ class DPNTK(OneEmbedding):
     """
 
     name: str = "dp_ntk"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "gradients of a public random network (neural tangent features), noised once"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)

@@ -4,23 +4,30 @@ A feature map of these methods has a closed-form expectation under a product dis
 of them: the loss and its gradient are exact, no row is ever drawn for them.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import cos, pi
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
 from synth.generators.base import Progress, Share
+from synth.generators.marginals.fit_mixture import Adam
 from synth.generators.micro_batches import BOUNDLESS, Pieces
+from synth.lazy import Lazy
 
-BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+
 CHECK = 10  # steps between looks at the stopping rule
 FLOOR = 1e-6  # least starting probability of a group
 
-Parts = list[torch.Tensor]  # for each column the group probabilities of every component, (E, B, G_j)
+Parts = list["torch.Tensor"]  # for each column the group probabilities of every component, (E, B, G_j)
 
 
 class Loss(Protocol):
@@ -122,7 +129,7 @@ def descend(
 
     ``after``: called with each step's number, for losses that change as the fit goes on.
     """
-    adam = [_Adam(v) for v in state.variables]
+    adam = [Adam(v) for v in state.variables]
     seen, pieces = 0.0, Pieces()
     for step in range(options.steps):
         value, gradients = _step(state, loss, pieces)
@@ -186,19 +193,6 @@ def slopes(loss: Loss, share: torch.Tensor, parts: Parts, pieces: Pieces) -> tup
 
     found = list(pieces.run(share.shape[1], back))
     return value.detach(), found[0] if len(found) == 1 else [torch.cat(x, 1) for x in zip(*found, strict=True)]
-
-
-class _Adam:
-    """Kingma and Ba, arXiv 1412.6980, Algorithm 1; written out, since building torch.optim takes seconds."""
-
-    def __init__(self, x: torch.Tensor):
-        self.x, self.mean, self.square = x, torch.zeros_like(x), torch.zeros_like(x)
-
-    def move(self, gradient: torch.Tensor, *, step: int, rate: float) -> None:
-        self.mean.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
-        self.square.mul_(BETA_SQUARE).addcmul_(gradient, gradient, value=1 - BETA_SQUARE)
-        scale = rate * (1 - BETA_SQUARE**step) ** 0.5 / (1 - BETA_MEAN**step)
-        self.x.addcdiv_(self.mean, self.square.sqrt().add_(1e-12), value=-scale)
 
 
 class OneWays(Distance):

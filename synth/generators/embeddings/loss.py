@@ -1,11 +1,19 @@
 """Distances between a model's mean embedding and a released one, whitened by the release's noise."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.generators.embeddings.fit import Distance, Parts, real
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 
 class FourierLoss(Distance):

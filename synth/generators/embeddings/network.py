@@ -1,13 +1,21 @@
 """The neural back end of the embedding family: hidden draws through a network are a mixture's components."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.generators.embeddings.fit import Options, Parts
 from synth.generators.mlp import components, network
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 BATCH = 200  # hidden draws a step: the components of the moment
 KEPT = 2000  # hidden draws that make the final mixture

@@ -1,13 +1,21 @@
 """Expected gradients of a voting network under a mixture of products, in closed form, and their distance."""
 
+from __future__ import annotations
+
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.generators.embeddings.embedding import Columns, features_of
 from synth.generators.embeddings.fit import Distance, Parts, real
+from synth.lazy import Lazy
 from synth.questions import EmbeddingRelease, Gradients
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 
 class GradientLoss(Distance):

@@ -1,10 +1,11 @@
 """The functional release: one sample path of a Gaussian process around the rows' kernel sum, told at chosen points."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from scipy.linalg import solve_triangular
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress
@@ -12,7 +13,14 @@ from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import Columns, public_rng
 from synth.generators.embeddings.fit import Distance, Loss, Movable, OneWays, Options, Parts, Sum, descend, real
 from synth.generators.product_mixture.model import Product
-from synth.questions import Path, PathRelease, ProductKernel
+from synth.lazy import Lazy
+from synth.questions import FunctionalQuery, FunctionalRelease, ProductKernel
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+linalg = Lazy("scipy.linalg")
 
 NAME = "kernel sum"
 NUGGET = 1e-3
@@ -43,7 +51,7 @@ def kernel(made: Columns, *, rho: float, label_rho: float) -> ProductKernel:
 
 def measure(
     ask: Ask, made: Columns, *, sigma: float, asks: ProductKernel, anchors: int, options: Options, progress: Progress
-) -> list[PathRelease]:
+) -> list[FunctionalRelease]:
     """Asks for the path at ``anchors`` points in rounds; after the first each round's points come from a model.
 
     **Guarantee**: the whole path costs one Gaussian mechanism; points are public or follow earlier answers; all
@@ -52,7 +60,7 @@ def measure(
     rng = public_rng()
     model = embedding.alone(made)
     state = None
-    releases: list[PathRelease] = []
+    releases: list[FunctionalRelease] = []
     seen = np.zeros((0, asks.dim), dtype=np.int64)
     for step in range(ROUNDS):
         count = max(anchors // ROUNDS, 1)
@@ -60,12 +68,14 @@ def measure(
         if not len(points):
             break
         seen = np.vstack([seen, points])
-        releases.append(ask(Path(name=NAME, purpose=embedding.PURPOSE, kernel=asks, sigma=sigma, nugget=NUGGET,
-                                 points=points)))  # fmt: skip
+        query = FunctionalQuery(
+            name=NAME, purpose=embedding.PURPOSE, kernel=asks, sigma=sigma, nugget=NUGGET, points=points
+        )
+        releases.append(ask(query))
         progress((step + 0.5) / ROUNDS)
         if step < ROUNDS - 1:
             state = state or embedding.start(made, options, back_end="mixture", rng=rng, device="cpu")
-            _move(state, made, PathLoss(made, releases, device="cpu"), options)
+            _move(state, made, FunctionalLoss(made, releases, device="cpu"), options)
             model = embedding.model(made, *state.arrays())
     return releases
 
@@ -89,7 +99,7 @@ def _fresh(asks: ProductKernel, model: Product, seen: np.ndarray, count: int, rn
     return np.array(new[:count], dtype=np.int64).reshape(-1, asks.dim)
 
 
-def kernel_of(releases: Sequence[PathRelease]) -> ProductKernel:
+def kernel_of(releases: Sequence[FunctionalRelease]) -> ProductKernel:
     """The kernel of a path. Errors: UsageError where another method asked for it."""
     found = releases[0].question.kernel
     if not isinstance(found, ProductKernel):
@@ -97,19 +107,20 @@ def kernel_of(releases: Sequence[PathRelease]) -> ProductKernel:
     return found
 
 
-class PathLoss(Distance):
+class FunctionalLoss(Distance):
     """e' (K + nugget)^-1 e / sigma^2, e the model's expected kernel sum less the released path, at all points.
 
     The maximum mean discrepancy within the span of the points, in the metric of the noise. A component's expectation
     is a product over columns of p_j' table_j[:, w_j]: exact.
     """
 
-    def __init__(self, made: Columns, releases: Sequence[PathRelease], *, device: str):
+    def __init__(self, made: Columns, releases: Sequence[FunctionalRelease], *, device: str):
         question, asks = releases[0].question, kernel_of(releases)
         points = np.concatenate([r.question.points for r in releases])
         values = np.concatenate([r.values for r in releases])
         gram = asks.gram(points, points) + question.nugget * np.eye(len(points))
-        inverse = solve_triangular(np.linalg.cholesky(gram), np.eye(len(points)), lower=True) / question.deviation
+        root = np.linalg.cholesky(gram)
+        inverse = linalg.solve_triangular(root, np.eye(len(points)), lower=True) / question.deviation
         self.places = [made.at(b.column) for b in asks.bins]
         self.tables = [real(t[:, w], device) for t, w in zip(asks.tables, points.T, strict=True)]
         self.whiten = real(made.total * inverse, device)

@@ -1,10 +1,10 @@
 """`pearl`: the rows' characteristic function at public random frequencies, released once; an adversary weighs them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
+from typing import TYPE_CHECKING, ClassVar
 
 from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
@@ -14,10 +14,16 @@ from synth.generators.embeddings.loss import FourierLoss
 from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, Between, OneOf, Range
+from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, EmbeddingRelease, Fourier
 
-LEAST = 25.0  # a bin holds at least this many deviations of the embedding's noise
-MOST = 4.0  # no frequency weighs more than this many times the mean
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+
+BIN_NOISE = 25.0  # a bin holds at least this many deviations of the embedding's noise
+MAX_WEIGHT = 4.0  # no frequency weighs more than this many times the mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +37,7 @@ class Pearl(OneEmbedding):
     """
 
     name: str = "pearl"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "characteristic function at random frequencies, noised once, weighed by an adversary"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
@@ -51,7 +57,7 @@ class Pearl(OneEmbedding):
 
     def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
         """The characteristic function at random frequencies."""
-        made = embedding.columns(total, found, setting, least=LEAST * setting.sigma(left, signed=True))
+        made = embedding.columns(total, found, setting, least=BIN_NOISE * setting.sigma(left, signed=True))
         if len(made.names) < 2:
             return None
         return fourier(made, made.names, count=self.frequencies, order=self.order, label=None, favoured=made.label)
@@ -68,8 +74,8 @@ class Pearl(OneEmbedding):
 class Game(Distance):
     """A Fourier distance whose weights an adversary moves, step by step, to where the misfit exceeds the noise.
 
-    Multiplicative weights over frequencies: the adversary's best answers in the long run, within ``MOST`` times the
-    mean so that no frequency's noise is fitted. A misfit is a chi-squared of two degrees for the truth: twice its
+    Multiplicative weights over frequencies: the adversary's best answers in the long run, within ``MAX_WEIGHT`` times
+    the mean so that no frequency's noise is fitted. A misfit is a chi-squared of two degrees for the truth: twice its
     mean, four its variance.
     **Source**: min over models of max over weights, PEARL eq. 8; Freund and Schapire 1999 for the weights.
     """
@@ -92,8 +98,8 @@ class Game(Distance):
         misfits = self.distance.misfits(means)
         if self.speed > 0:
             with torch.no_grad():
-                self.score += self.speed * ((misfits.mean(0) - 2.0) / 2.0).clamp(-1.0, MOST)
+                self.score += self.speed * ((misfits.mean(0) - 2.0) / 2.0).clamp(-1.0, MAX_WEIGHT)
                 self.score.mul_(1 - self.speed)
-                grown = torch.exp(self.score.clamp(-MOST, MOST))
-                self.distance.weight = (grown * (len(grown) / grown.sum())).clamp_max(MOST)
+                grown = torch.exp(self.score.clamp(-MAX_WEIGHT, MAX_WEIGHT))
+                self.distance.weight = (grown * (len(grown) / grown.sum())).clamp_max(MAX_WEIGHT)
         return (misfits * self.distance.weight).sum() / len(means[0])

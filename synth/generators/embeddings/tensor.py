@@ -1,11 +1,20 @@
 """Distance of tensor features: each term's expectation is a weighted product of two views of the model."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
 
 from synth.generators.embeddings.embedding import Columns, features_of
 from synth.generators.embeddings.fit import Distance, Parts, real
+from synth.lazy import Lazy
 from synth.questions import Block, EmbeddingRelease, Tensors, Term
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 
 class TensorLoss(Distance):

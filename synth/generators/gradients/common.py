@@ -1,15 +1,15 @@
 """What the trained methods share: one-ways with a fixed share of the budget, public groups, a network as the model."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from synth.errors import UsageError
 from synth.generators.base import Ask, Setting
 from synth.generators.embeddings import embedding
 from synth.generators.marginals import oneway_queries
@@ -17,7 +17,13 @@ from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import SAFE
 from synth.generators.mlp import Network, components, generator
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Release
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 REST = "rows"  # purpose of the count that takes what trees leave of their share
 LEAST_LEFT = 1e-12
@@ -29,12 +35,12 @@ PUBLIC_SEED = 20180714  # initial weights and generated rows while training: any
 class Ground:
     """What is known before training: one-way releases, and columns in groups.
 
-    ``beside``: mu they took, exactly. ``alone``: one column took all of it.
+    ``mu``: mu they took, exactly. ``alone``: one column took all of it.
     """
 
     counts: tuple[CountsRelease, ...]
     columns: embedding.Columns
-    beside: float
+    mu: float
     alone: bool
 
     @cached_property
@@ -75,7 +81,7 @@ def begin(ask: Ask, setting: Setting, *, share: float, groups: int) -> Ground:
         counts.append(ask(Counts(purpose=REST, marginals=(Marginal(bins=(one,), sigma=setting.sigma(left)),))))
     total, found = estimate(counts, setting)
     columns = embedding.columns(total, found, setting, least=total / groups)
-    return Ground(counts=tuple(counts), columns=columns, beside=setting.mu * sqrt(goal), alone=alone)
+    return Ground(counts=tuple(counts), columns=columns, mu=setting.mu * sqrt(goal), alone=alone)
 
 
 def again(releases: Sequence[Release], setting: Setting, bins: Sequence[Bins]) -> embedding.Columns:
@@ -119,12 +125,6 @@ def network_product(
     """The generator's distributions at ``KEPT`` hidden draws of ``rng``, as a mixture."""
     drawn = rebuilt(weights, [b.size for b in bins], rng=rng)
     return product(made, bins, components(drawn, KEPT, rng=rng))
-
-
-def check_opacus() -> None:
-    """Errors: UsageError when the library of per-example gradients is not installed."""
-    if find_spec("opacus") is None:
-        raise UsageError("opacus is not installed; run: pip install 'facsimile-synth[sgd]'")
 
 
 class Average:

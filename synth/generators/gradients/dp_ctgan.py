@@ -1,12 +1,12 @@
 """`dp_ctgan`: a generator trained against a critic that sees rows through noisy clipped gradients only."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
-from torch.nn.functional import softplus
 
 from synth.generators.base import Ask, Progress
 from synth.generators.gradients import common
@@ -15,9 +15,16 @@ from synth.generators.method import check_range
 from synth.generators.mlp import Adam
 from synth.generators.mlp import network as generator_of
 from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease
 from synth.questions.gradients import CRITIC
-from synth.questions.numeric import networks
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 PURPOSE = "critic"
 BATCH = 500  # generated rows a step
@@ -38,7 +45,7 @@ class DPCtgan(Descending):
     """
 
     name: str = "dp_ctgan"
-    barrier: str = "B3"
+    barrier: str = "during training"
     summary: str = "generative adversarial network; the critic is trained by DP-SGD"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, DescentRelease)
@@ -62,7 +69,7 @@ class DPCtgan(Descending):
     purpose = PURPOSE
 
     def check_together(self) -> None:
-        """Errors: UsageError where the decay would overshoot zero, or without the extra [sgd]."""
+        """Errors: UsageError where the decay would overshoot zero."""
         super().check_together()
         check_range("decay", self.decay, Between(0.0, 1 / self.critic_rate), method=self.name)
 
@@ -79,13 +86,13 @@ class DPCtgan(Descending):
             real = mean_gradient(ask, plan, number, critic, rows=ground.rows)
             with torch.no_grad():
                 fakes = made.drawn(made.hidden(BATCH), hard=True)
-            false = torch.autograd.grad(softplus(critic(fakes)).mean(), judge.parameters)
+            false = torch.autograd.grad(torch.nn.functional.softplus(critic(fakes)).mean(), judge.parameters)
             with torch.no_grad():
                 for p in judge.parameters:
                     p.mul_(1 - self.decay * self.critic_rate)
             judge.move([r + f for r, f in zip(real, false, strict=True)], rate=self.critic_rate)
             for _ in range(self.moves):
-                loss = softplus(-critic(made.drawn(made.hidden(BATCH), hard=True))).mean()
+                loss = torch.nn.functional.softplus(-critic(made.drawn(made.hidden(BATCH), hard=True))).mean()
                 maker.move(torch.autograd.grad(loss, maker.parameters), rate=self.generator_rate)
             mean.note()
         return mean.arrays()

@@ -1,11 +1,12 @@
 """`dp_vae`: a variational autoencoder trained by DP-SGD, encoder and decoder alike."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
 
 from synth.generators.base import Ask, Progress
 from synth.generators.gradients import common
@@ -13,9 +14,16 @@ from synth.generators.gradients.trained import Descending, mean_gradient
 from synth.generators.mlp import Adam
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
 from synth.questions.gradients import AUTOENCODER
-from synth.questions.numeric import networks
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 PURPOSE = "autoencoder"
 AVERAGED = 0.98  # of the running mean of the weights
@@ -33,7 +41,7 @@ class DPVae(Descending):
     """
 
     name: str = "dp_vae"
-    barrier: str = "B3"
+    barrier: str = "during training"
     summary: str = "variational autoencoder; encoder and decoder are trained by DP-SGD"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, DescentRelease)

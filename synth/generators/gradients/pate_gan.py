@@ -1,13 +1,13 @@
 """`pate_gan`: a generator trained against a student that learns from noisy votes of many small teachers."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, nextafter, sqrt
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
-from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
@@ -15,9 +15,16 @@ from synth.generators.gradients.trained import Trained
 from synth.generators.marginals.mixture import SAFE
 from synth.generators.mlp import Adam, Network, network
 from synth.generators.ranges import RATE, SHARE, Between, Range
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
-from synth.questions.numeric import networks
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 PURPOSE = "votes"
 BATCH = 500  # generated rows of a generator's step
@@ -42,7 +49,7 @@ class PateGan(Trained):
     """
 
     name: str = "pate_gan"
-    barrier: str = "B3"
+    barrier: str = "during training"
     summary: str = "generative adversarial network; a student learns from noisy votes of teachers on separate rows"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
@@ -96,7 +103,7 @@ class PateGan(Trained):
             student.note(asked, told.values / plan.teachers)
             for _ in range(self.moves):
                 student.learn(rng)
-                loss = softplus(-student.network(made.drawn(made.hidden(BATCH), hard=True))).mean()
+                loss = torch.nn.functional.softplus(-student.network(made.drawn(made.hidden(BATCH), hard=True))).mean()
                 maker.move(torch.autograd.grad(loss, maker.parameters), rate=self.generator_rate)
             mean.note()
         return mean.arrays()
@@ -123,7 +130,7 @@ class Student:
         recent = range(max(len(self.rows) - 10, 0), len(self.rows))
         rows, shares = torch.cat([self.rows[i] for i in recent]), torch.cat([self.shares[i] for i in recent])
         part = torch.from_numpy(rng.integers(0, len(rows), min(BATCH, len(rows))))
-        loss = binary_cross_entropy_with_logits(self.network(rows[part]), shares[part])
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(self.network(rows[part]), shares[part])
         self.adam.move(torch.autograd.grad(loss, self.adam.parameters), rate=STUDENT_RATE)
 
 

@@ -1,21 +1,28 @@
 """What the trained methods have in common: one-ways, then a training that asks at every step; the rest is free."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
-from torch import nn
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
 from synth.generators.method import Method
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import Descent, DescentRelease, Release, Step, TaughtRelease
 from synth.questions.gradients import whole_rate
-from synth.questions.numeric import networks
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 
 class Trained(Method):
@@ -90,15 +97,11 @@ class Descending(Trained):
         """Whether all questions are Gaussian, so that the run has a mu."""
         return False
 
-    def check_together(self) -> None:
-        """Errors: UsageError without the extra [sgd]."""
-        common.check_opacus()
-
     def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
         """The descent with what the one-ways leave of the budget."""
         assert setting.step_sigma is not None
         rate = whole_rate(self.rate)
-        noise = setting.step_sigma(rate=rate, steps=self.steps, beside=ground.beside)
+        noise = setting.step_sigma(rate=rate, steps=self.steps, mu_elsewhere=ground.mu)
         plan = Descent(purpose=self.purpose, network=self.network, bins=ground.bins, hidden=self.hidden,
                        latent=getattr(self, "latent", 0), clip=self.clip, sigma=noise * self.clip, rate=rate,
                        steps=self.steps)  # fmt: skip
@@ -119,7 +122,7 @@ class Descending(Trained):
         return plan
 
 
-def mean_gradient(ask: Ask, plan: Descent, number: int, moved: nn.Module, *, rows: float) -> list[torch.Tensor]:
+def mean_gradient(ask: Ask, plan: Descent, number: int, moved: torch.nn.Module, *, rows: float) -> list[torch.Tensor]:
     """A step's noisy sum of clipped gradients over the rows that it samples of ``rows``, in the parameters' shapes."""
     told = ask(Step(descent=plan, number=number, weights=networks.arrays(moved)))
     return common.unflat(told.values / max(plan.rate * rows, 1.0), list(moved.parameters()))

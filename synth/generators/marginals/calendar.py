@@ -9,7 +9,7 @@ from synth.questions import Bins, Marginal
 from synth.schema.table import SECONDS, Column
 
 STRICT = 2.0  # times what noise alone makes: so far a margin must be from what the leaves expect to be heard
-FEWEST, MOST = 60, 2**16  # days a range must have for a calendar to say something, and to be listed
+FEWEST_DAYS, MOST_DAYS = 60, 2**16  # days a range must have for a calendar to say something, and to be listed
 SHARE = 0.05  # of the column's one-way share
 ROUNDS = 30
 WEEK, YEAR = 7, 12
@@ -20,7 +20,7 @@ def has_calendar(column: Column) -> bool:
     if column.type != "datetime":
         return False
     low, high = column.bounds
-    return FEWEST <= (high - low) / SECONDS["day"] <= MOST
+    return FEWEST_DAYS <= (high - low) / SECONDS["day"] <= MOST_DAYS
 
 
 def questions(name: str, column: Column, setting: Setting, *, share: float) -> list[Marginal]:

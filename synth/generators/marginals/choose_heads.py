@@ -16,7 +16,7 @@ LEARNT = 12_000  # rows that a logit is fitted on
 SURE = 5.0  # standard deviations by which a table's mean square error must pass its noise's
 ROUNDS = 2  # in which a target's logit learns how much each column tells
 BROKEN = 0.002  # part of the rows in cells that stay empty, from which on a column is drawn again
-MOST = 16  # columns drawn again besides the target
+MOST_CHILDREN = 16  # columns drawn again besides the target
 
 Groups = Mapping[str, np.ndarray]
 Answer = tuple[Marginal, np.ndarray]
@@ -167,7 +167,7 @@ def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str
     partners: dict[str, list[str]] = {}
     for miss in missed:
         parent, child = sorted(miss.columns, key=turn.__getitem__)
-        if child == goal or size[child] > CHILDREN or (child not in partners and len(partners) == MOST):
+        if child == goal or size[child] > CHILDREN or (child not in partners and len(partners) == MOST_CHILDREN):
             continue
         if parent not in partners.setdefault(child, []):
             partners[child].append(parent)

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.sparse import csr_array
 
 from synth.generators.marginals.denoise import nearest
-from synth.generators.product_mixture.logit_head import BASE, LEAST, Head
+from synth.generators.product_mixture.logit_head import BASE, LEAST_PROBABILITY, Head
+from synth.lazy import Lazy
+
+optimize = Lazy("scipy.optimize")
+sparse = Lazy("scipy.sparse")
 
 PRIOR = 0.04  # strength of the pull to that start, against the rows' own entropy
 ITERATIONS = 25
@@ -72,12 +74,12 @@ def fit(
     rows, classes = own.shape
     starts = np.cumsum([0, *(len(t.values) for t in tables)])
     places = np.stack([t.bins[codes[:, t.axis]] for t in tables], axis=1) + starts[:-1]
-    design = csr_array(
+    design = sparse.csr_array(
         (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, len(tables))), shape=(rows, starts[-1])
     )
     mass = np.bincount(places.ravel(), minlength=starts[-1]) / rows
     cell = _cells(tables)  # (bins of all tables, C): which of the pulls
-    prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST))).T.copy()
+    prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST_PROBABILITY))).T.copy()
     for table in tables:
         if isinstance(barred := table.barred, np.ndarray):
             begun += barred[codes[:, table.axis]].T
@@ -120,7 +122,8 @@ def _least(
         loss, slope = value(x * unit)
         return loss, slope * unit
 
-    return minimize(scaled, start / unit, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x * unit
+    found = optimize.minimize(scaled, start / unit, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    return found.x * unit
 
 
 def _cells(tables: Sequence[Seen]) -> np.ndarray:

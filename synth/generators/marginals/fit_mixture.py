@@ -1,14 +1,22 @@
 """Fit of a mixture of product distributions to noisy tables: batched over an ensemble, gradients by hand."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import cos, gcd, pi
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.generators.base import Progress, Share, part
 from synth.generators.micro_batches import Pieces, enough
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
@@ -137,7 +145,7 @@ class _Descent:
     goal: float
 
     def run(
-        self, surface: "_Surface", logits: torch.Tensor, weights: torch.Tensor, last_rate: float, progress: Progress
+        self, surface: _Surface, logits: torch.Tensor, weights: torch.Tensor, last_rate: float, progress: Progress
     ) -> float:
         """Moves both in place; the loss when last looked at."""
         adam = [Adam(logits), Adam(weights)]

@@ -14,7 +14,7 @@ from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.interim_fit import Interim
 from synth.generators.marginals.pair_queries import PURPOSE, Plan, ladders_of, spread
 from synth.questions import Counts, CountsRelease, Marginal, Search
-from synth.questions.search import MOST
+from synth.questions.search import MAX_COUNT
 
 SEARCH = "tables missed"
 ROUNDING = 1 - 1e-9
@@ -117,7 +117,7 @@ def _search(
 
 
 def _whole(rows: np.ndarray) -> np.ndarray:
-    return np.rint(np.clip(rows, 0, MOST)).astype(np.int32)
+    return np.rint(np.clip(rows, 0, MAX_COUNT)).astype(np.int32)
 
 
 def _apart(chosen: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -22,7 +22,7 @@ class Independent(Method):
     """
 
     name: str = "independent"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "noisy counts of each column alone; no relations between columns"
     reads: tuple[type, ...] = (CountsRelease,)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")

@@ -35,7 +35,7 @@ class Mixture(Method):
     """
 
     name: str = "mixture"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "noisy tables of one, two and more columns, fitted by a mixture of product distributions"
     reads: tuple[type, ...] = (CountsRelease, SearchRelease)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")

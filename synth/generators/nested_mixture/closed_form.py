@@ -6,15 +6,22 @@ parent's components as a Markov chain. **Source**: nested mixtures of products f
 arXiv 1412.2282; chains and closed-form tables are ours.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import torch
+from typing import TYPE_CHECKING
 
 from synth.generators.nested_mixture.known import Known
+from synth.lazy import Lazy
 from synth.schema.related import Key, Related, number_of
 
-LEAST = 1e-12
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+
+LEAST_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +32,7 @@ class Columns:
     size: int
 
     @classmethod
-    def of(cls, known: Known) -> "Columns":
+    def of(cls, known: Known) -> Columns:
         """In the order of the table's columns."""
         slices, start = {}, 0
         for name, size in known.sizes.items():
@@ -134,7 +141,7 @@ def across(
     whole = gathered.reshape(len(high.weights), -1, low.probs.shape[1]).sum(1)
     plain = whole.T @ high.probs
     assert mid.by_number is not None
-    each = gathered / mid.weights.clamp_min(LEAST)[:, None]
+    each = gathered / mid.weights.clamp_min(LEAST_WEIGHT)[:, None]
     numbers = (mid.by_number @ each).T  # (G, most)
     where = columns[above].slices[number_of(branch)]
     none = torch.zeros_like(numbers[:, :1])

@@ -1,20 +1,28 @@
 """Fit of a nested mixture to all released tables at once: Adam on their squared residuals, each by its noise."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, pi
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.generators.base import Progress, Share
 from synth.generators.marginals.fit_mixture import Adam
 from synth.generators.nested_mixture.closed_form import Columns, Level, Logits, across, levels, own, paired
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE
+from synth.lazy import Lazy
 from synth.questions import LinkedRelease
 from synth.questions.linked import placed
 from synth.schema.related import Related
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 CHECK = 20  # steps between looks at the stopping rule
 

@@ -1,10 +1,12 @@
 """`nested mixture`: noisy weighted tables of related tables, fitted by a mixture over roots."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals.combine import sharpen
@@ -15,9 +17,15 @@ from synth.generators.nested_mixture.closed_form import Columns, Level, Logits, 
 from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, LinkedRelease
 from synth.questions.linked import placed
 from synth.schema.related import Related
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 
 @dataclass(frozen=True, kw_only=True)

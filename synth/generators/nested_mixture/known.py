@@ -36,12 +36,12 @@ class Known:
 
 @dataclass(frozen=True, kw_only=True)
 class Grain:
-    """How fine bins are: one holds ``least`` times the noise of a table with ``beside`` other bins, and a column has
-    about ``most`` bins at most, numbers and dates ``ordered``.
+    """How fine bins are: one holds ``least`` times the noise of a table with ``other_bins`` other bins, and a column
+    has about ``most`` bins at most, numbers and dates ``ordered``.
     """
 
     least: float = 1.5
-    beside: float = 8.0
+    other_bins: float = 8.0
     most: int = 48
     ordered: int = 24
 
@@ -88,4 +88,4 @@ def known(
 
 def _groups(found: Histogram, setting: Setting, total: float, noise: float, grain: Grain) -> np.ndarray:
     most = grain.ordered if setting.schema.columns[found.column].is_numeric else grain.most
-    return merge(found.mass, least=max(grain.least * noise * grain.beside, total / most))
+    return merge(found.mass, least=max(grain.least * noise * grain.other_bins, total / most))

@@ -73,7 +73,7 @@ def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress
 def _as_single(
     ask: Ask, schema: Related, table: str, releases: list[LinkedRelease]
 ) -> Callable[[Counts], CountsRelease]:
-    """A door for the questions of a single table, which notes the answers as those of related ones."""
+    """An ``ask`` for the questions of a single table, which notes the answers as those of related ones."""
 
     def asked(question: Counts) -> CountsRelease:
         marginals = tuple(of_table(m, table) for m in question.marginals)

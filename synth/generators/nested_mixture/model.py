@@ -14,7 +14,7 @@ from synth.generators.product_mixture.systematic_sampling import even_codes, eve
 from synth.schema.enforcement import Rules
 from synth.schema.related import Key, Related, number_of
 
-BLOCK = 1 << 16  # roots drawn at a time
+ROOTS_AT_A_TIME = 1 << 16  # roots drawn at a time
 EVENED = 1 << 14  # roots up to which rows are rearranged towards the model's tables of pairs
 
 
@@ -63,13 +63,13 @@ class NestedMixture:
         where: Mapping[str, np.ndarray] | None = None,
         rules: Mapping[str, Rules] | None = None,
     ) -> Iterator[dict[str, Rows]]:
-        """Related rows of ``num_roots`` roots, ``BLOCK`` roots at a time; parents are rows of the same block.
+        """Related rows of ``num_roots`` roots, ``ROOTS_AT_A_TIME`` roots at a time; parents are rows of the same block.
 
         ``where``: by column of the root the positions allowed. ``rules``: constraints of each table.
         """
         draw = _Draw(model=self, where=where or {}, rules=rules or {}, rng=rng, evened=num_roots <= EVENED)
-        for first in range(0, num_roots, BLOCK):
-            yield draw.block(min(BLOCK, num_roots - first))
+        for first in range(0, num_roots, ROOTS_AT_A_TIME):
+            yield draw.block(min(ROOTS_AT_A_TIME, num_roots - first))
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """A JSON-able description and the arrays that together rebuild the model."""
@@ -177,7 +177,7 @@ class _Draw:
         product = self.model.tables[table]
         positions = product._positions(codes, views, self.rng)
         if table in self.rules:
-            self.rules[table].mend(positions, product._redraw(component, where, self.rng))
+            self.rules[table].repair(positions, product._redraw(component, where, self.rng))
         return positions
 
 

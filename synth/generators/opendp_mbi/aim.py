@@ -1,4 +1,4 @@
-"""`aim`: AIM as OpenDP and mbi run it (arXiv 2201.12677); the extra `peers`."""
+"""`aim`: AIM as OpenDP and mbi run it (arXiv 2201.12677); the extra `mbi`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Aim(External):
     """
 
     name: str = "aim"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "OpenDP's AIM: tables chosen one after another where the model is worst"
     reads: tuple[type, ...] = (CountsRelease, ExternalRelease)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")

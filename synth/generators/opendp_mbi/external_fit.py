@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from synth.errors import UsageError
+from synth.errors import need
 from synth.generators.base import Ask, Progress, Setting, part
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import PURPOSE as ONE_WAY
@@ -18,9 +17,9 @@ from synth.generators.marginals.merging import merge
 from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.product_mixture.model import Product
 from synth.questions import Bins, CountsRelease, External, ExternalRelease
-from synth.questions.numeric.markov_field import Field, Table
+from synth.questions.numeric.markov_field import MarkovRandomField, Table
 
-NEEDS = ("opendp", "mbi", "polars")  # the extra [peers]
+NEEDS = ("opendp", "mbi", "polars")  # the extra [mbi]
 RECORDS = 30_000  # most records drawn from the field: the model's components
 CELLS = 50_000_000  # most cells (4 bytes each) of all columns' component tables together
 HALVINGS = 20  # of the search for the weight of a bin
@@ -28,9 +27,7 @@ HALVINGS = 20  # of the search for the weight of a bin
 
 def check_installed() -> None:
     """Errors: UsageError when the libraries that the question is put to are not installed."""
-    lacking = [name for name in NEEDS if find_spec(name) is None]
-    if lacking:
-        raise UsageError(f"{', '.join(lacking)} not installed; run: pip install 'facsimile-synth[peers]'")
+    need("this method", "mbi", *NEEDS)
 
 
 def measure(
@@ -98,7 +95,7 @@ def fit(
         return Independent().fit(releases, setting, rng=rng, device=device, progress=progress)
     release = asked[-1]
     bins = {b.column: b for b in release.question.bins}
-    field = Field.fit(
+    field = MarkovRandomField.fit(
         [b.size for b in bins.values()],
         [Table(*t) for t in zip(release.cliques, release.values, release.sigmas, strict=True)],
         total=None if setting.public_rows is None else float(max(setting.public_rows, 1)),

@@ -1,4 +1,4 @@
-"""`mst`: MST as OpenDP and mbi run it (arXiv 2108.04978); the extra `peers`."""
+"""`mst`: MST as OpenDP and mbi run it (arXiv 2108.04978); the extra `mbi`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Mst(External):
     """
 
     name: str = "mst"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "OpenDP's MST: tables of the pairs that depend most on each other, joined into a tree"
     reads: tuple[type, ...] = (CountsRelease, ExternalRelease)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")

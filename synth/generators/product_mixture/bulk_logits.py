@@ -1,16 +1,23 @@
 """Classes of many rows from sums of tables: what a model's heads are drawn with where rows are many."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
 from synth.generators.product_mixture.bulk_sampling import side_by_side
+from synth.lazy import Lazy
 
-BLOCK = 1 << 15  # rows at a time: what is made of them stays in the processor's cache
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+
+ROWS_AT_A_TIME = 1 << 15  # rows at a time: what is made of them stays in the processor's cache
 FLOAT = np.float32  # a probability is then off by a millionth of itself
 TAME = 60.0  # sums of tables that stay below it in size: their exponentials neither overflow nor vanish
 JOINED = 1 << 16  # numbers in a table of several axes: what stays in the cache
@@ -56,11 +63,11 @@ def draw_many(
         for axis, law in laid:
             codes[part, axis] = law.draw(component[part], codes[part], own)
 
-    parts = [slice(at, at + BLOCK) for at in range(0, len(codes), BLOCK)]
+    parts = [slice(at, at + ROWS_AT_A_TIME) for at in range(0, len(codes), ROWS_AT_A_TIME)]
     side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True))
 
 
-def lay(head: Logit, own: np.ndarray, *, least: float) -> "Listed | Odds | Sums":
+def lay(head: Logit, own: np.ndarray, *, least: float) -> Listed | Odds | Sums:
     """The head's law, tables of a few axes joined into one: the fewer are left, the less a row costs.
 
     ``own`` (B, C): the components' probabilities, taken to be at least ``least``.
@@ -74,7 +81,7 @@ def lay(head: Logit, own: np.ndarray, *, least: float) -> "Listed | Odds | Sums"
     return Listed.of(parts[0], joined[0]) if len(parts) == 1 else Sums(parts, joined)
 
 
-def _joined(tables: Mapping[int, np.ndarray], most: int) -> tuple[list["_Part"], list[np.ndarray]]:
+def _joined(tables: Mapping[int, np.ndarray], most: int) -> tuple[list[_Part], list[np.ndarray]]:
     """Tables (G,) or (G, C) of axes, summed into as few as have at most ``most`` combinations of groups each."""
     bins: list[list[int]] = []
     for axis in sorted(tables, key=lambda axis: (-len(tables[axis]), axis)):  # first fit, the largest first
@@ -123,7 +130,7 @@ class Listed:
     beyond: np.ndarray
 
     @staticmethod
-    def of(part: _Part, logits: np.ndarray) -> "Listed":
+    def of(part: _Part, logits: np.ndarray) -> Listed:
         """From the ``logits`` (combinations, C)."""
         grown = np.exp(logits - logits.max(1, keepdims=True))
         beyond = np.cumsum(grown[:, :0:-1], axis=1)[:, ::-1] / grown.sum(1, keepdims=True)

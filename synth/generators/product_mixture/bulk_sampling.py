@@ -10,8 +10,8 @@ import numpy as np
 
 from synth.generators.product_mixture.systematic_sampling import Inside, cumulative
 
-LEAST = 200_000  # rows from which on this way is taken: so many are close to the model however they are drawn
-BLOCK = 1 << 16  # rows at a time
+FEWEST_ROWS = 200_000  # rows from which on this way is taken: so many are close to the model however they are drawn
+ROWS_AT_A_TIME = 1 << 16  # rows at a time
 TURN = np.uint64(32)
 GUIDE = 1 << 16  # parts of all groups in which a leaf is looked for, about
 
@@ -89,10 +89,10 @@ class _Run:
 
 
 def _runs(edges: np.ndarray) -> list[_Run]:
-    """All rows of components from ``edges`` (B + 1,), ``BLOCK`` at a time: what a column makes of them stays cached."""
+    """All rows of components from ``edges`` (B + 1,), so few at a time that a column's work stays cached."""
     out = []
-    for low in range(0, int(edges[-1]), BLOCK):
-        high = min(low + BLOCK, int(edges[-1]))
+    for low in range(0, int(edges[-1]), ROWS_AT_A_TIME):
+        high = min(low + ROWS_AT_A_TIME, int(edges[-1]))
         some = slice(int(np.searchsorted(edges, low, side="right")) - 1, int(np.searchsorted(edges, high)))
         whole = edges[some.start : some.stop + 1]
         counts = np.diff(np.clip(whole, low, high))
@@ -125,8 +125,8 @@ def positions(
     if inside.allowed is not None and not wide:
         first = inside.allowed.take(first, mode="clip").astype(np.int64)
     first, counts = first[search.order], counts[search.order]
-    for at in range(0, len(groups), BLOCK):
-        block, into = search.draw(groups[at : at + BLOCK], rng), out[at : at + BLOCK]
+    for at in range(0, len(groups), ROWS_AT_A_TIME):
+        block, into = search.draw(groups[at : at + ROWS_AT_A_TIME], rng), out[at : at + ROWS_AT_A_TIME]
         first.take(block, out=into, mode="clip")
         if wide:
             into += (rng.random(len(block)) * counts.take(block)).astype(np.int64)  # below the count however rounded

@@ -12,7 +12,7 @@ from synth.errors import InputError
 from synth.generators.product_mixture.column import Axis
 from synth.generators.product_mixture.logit_head import Head
 from synth.generators.product_mixture.model import Product
-from synth.questions.numeric.disk_array import pieces
+from synth.questions.numeric.disk_array import chunks
 
 
 def check(model: Product) -> None:
@@ -24,7 +24,7 @@ def check(model: Product) -> None:
 def check_numbers(arrays: Mapping[str, np.ndarray], *, what: str) -> None:
     """Refuses arrays that hold NaN, which no answer is. Errors: InputError."""
     for name, array in arrays.items():
-        if array.dtype.kind == "f" and any(bool(np.isnan(piece).any()) for piece in pieces(array)):
+        if array.dtype.kind == "f" and any(bool(np.isnan(piece).any()) for piece in chunks(array)):
             raise InputError(f"the {what} is damaged: its array {name} holds NaN; make it again or use another copy")
 
 

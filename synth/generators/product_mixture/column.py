@@ -33,7 +33,7 @@ class Axis:
 
     def draw(self, groups: np.ndarray, within: np.ndarray, inside: Inside, rng: np.random.Generator) -> np.ndarray:
         """Positions for rows whose groups are given: leaves in even proportion, then evenly inside a leaf."""
-        if len(groups) >= bulk_sampling.LEAST:
+        if len(groups) >= bulk_sampling.FEWEST_ROWS:
             return bulk_sampling.positions(groups, within, self.groups, inside, rng)
         size = self.probs.shape[1]
         order = np.argsort(self.groups, kind="stable")

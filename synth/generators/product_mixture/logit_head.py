@@ -9,9 +9,9 @@ from synth.generators.product_mixture.bulk_logits import draw_many
 from synth.generators.product_mixture.bulk_sampling import side_by_side
 
 BASE = 0.75  # power of the component's own probabilities that the logit of a target starts from
-BLOCK = 1 << 16  # rows at a time
+ROWS_AT_A_TIME = 1 << 16  # rows at a time
 MANY = 200_000  # rows that need not be sorted for even proportions
-LEAST = 1e-6  # a component's smallest probability of a class
+LEAST_PROBABILITY = 1e-6  # a component's smallest probability of a class
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,7 +28,7 @@ class Head:
 
     def probabilities(self, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
         """(n, C) of rows with group ``codes`` (n, J), whose components give the classes ``own`` (n, C)."""
-        logits = self.base * np.log(np.maximum(own, LEAST)) + self.start
+        logits = self.base * np.log(np.maximum(own, LEAST_PROBABILITY)) + self.start
         logits -= logits[:, :1]  # all relative to the first class
         for c in range(1, own.shape[1]):
             for j, pull in self.pulls.items():
@@ -78,9 +78,9 @@ def draw_in_turn(
     if len(codes) < MANY:
         return block((slice(None), rng))
     if not limits:
-        draw_many(heads, probs, component, codes, rng=rng, least=LEAST)
+        draw_many(heads, probs, component, codes, rng=rng, least=LEAST_PROBABILITY)
         return np.ones(len(codes))
-    parts = [slice(at, at + BLOCK) for at in range(0, len(codes), BLOCK)]
+    parts = [slice(at, at + ROWS_AT_A_TIME) for at in range(0, len(codes), ROWS_AT_A_TIME)]
     return np.concatenate(side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True)))
 
 

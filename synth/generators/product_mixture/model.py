@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.base import Mend, Positions
+from synth.generators.base import Positions, Repair
 from synth.generators.product_mixture import bulk_sampling
 from synth.generators.product_mixture.column import Axis, View, condition, rows_to_one
 from synth.generators.product_mixture.logit_head import Head, draw_in_turn
@@ -38,7 +38,7 @@ class Product:
         *,
         rng: np.random.Generator,
         where: Mapping[str, np.ndarray] | None = None,
-        mend: Mend | None = None,
+        repair: Repair | None = None,
     ) -> Positions:
         """Draws ``num_rows`` rows in random order, positions (num_rows,) int64 for each column.
 
@@ -47,7 +47,7 @@ class Product:
         independent draws; each row alone follows the model. The heads' columns are drawn last, given the others.
         ``where`` conditions exactly; if the model rules the condition out, rows meet it all the same, being
         drawn evenly from what is allowed. A condition on a head's column keeps some of the rows drawn, or, where
-        hardly any would be kept, is left to the mixture. ``mend`` may then draw cells again, each from its row's
+        hardly any would be kept, is left to the mixture. ``repair`` may then draw cells again, each from its row's
         component and within the condition. Errors: UsageError for an unknown column, an empty or invalid
         condition.
         """
@@ -58,9 +58,9 @@ class Product:
             component, codes, views = self.codes(num_rows, rng=rng, where=where, later=self._later)
             draw_in_turn(self.heads, self.probs, component, codes, rng=rng)
         rows_of = self._positions(codes, views, rng)
-        if mend is not None:
-            mend(rows_of, self._redraw(component, where, rng))
-        if num_rows >= bulk_sampling.LEAST:  # in random order already
+        if repair is not None:
+            repair(rows_of, self._redraw(component, where, rng))
+        if num_rows >= bulk_sampling.FEWEST_ROWS:  # in random order already
             return rows_of
         order = rng.permutation(num_rows)
         return {column: places[order] for column, places in rows_of.items()}
@@ -72,7 +72,7 @@ class Product:
             return self.axes[j].draw(codes[:, j], *views[j][1:], own)
 
         names = [a.column for a in self.axes]
-        if len(codes) < bulk_sampling.LEAST:
+        if len(codes) < bulk_sampling.FEWEST_ROWS:
             return {n: draw(j, rng) for j, n in enumerate(names)}
         own = rng.spawn(len(names))
         return dict(zip(names, bulk_sampling.side_by_side(lambda j: draw(j, own[j]), range(len(names))), strict=True))
@@ -93,7 +93,7 @@ class Product:
         """
         weights, views = self._restrict(where or {})
         probs = [p for p, _, _ in views]
-        if num_rows >= bulk_sampling.LEAST:
+        if num_rows >= bulk_sampling.FEWEST_ROWS:
             return *bulk_sampling.codes(num_rows, weights, probs, rng, later=later), views
         edges = np.floor(np.append(0.0, cumulative(weights)) * num_rows + rng.random())
         rows: np.ndarray = np.diff(edges.astype(np.int64))

@@ -4,7 +4,7 @@ import numpy as np
 
 SWEEPS = 3  # passes over all columns; the first brings most of the gain
 WORK = 60_000_000  # most table look-ups: wide or long tables get fewer passes
-LEAST = 0.1  # of a pass; less gains nothing that is worth counting the pairs for
+LEAST_PASS = 0.1  # of a pass; less gains nothing that is worth counting the pairs for
 MOST_GROUPS = 3000  # beyond, the square table of all pairs takes too much memory
 BATCH = 500  # swaps judged at once, on the same counts
 
@@ -19,7 +19,7 @@ def even_out(codes: np.ndarray, component: np.ndarray, expected: np.ndarray, *, 
     """
     size, columns = len(expected), codes.shape[1]
     passes = min(SWEEPS, WORK / max(len(codes) * columns**2, 1))
-    if len(codes) < 2 or columns < 2 or size > MOST_GROUPS or passes < LEAST:
+    if len(codes) < 2 or columns < 2 or size > MOST_GROUPS or passes < LEAST_PASS:
         return
     error = (_pair_counts(codes, size) - expected).ravel()
     weight = (1 / np.sqrt(expected + 0.5)).ravel()

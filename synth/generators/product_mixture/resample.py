@@ -4,7 +4,7 @@ import numpy as np
 
 from synth.schema.intervals import Intervals
 
-BLOCK = 1 << 22  # cells of the table of cumulative masses that are held at a time
+CELLS_AT_A_TIME = 1 << 22  # cells of the table of cumulative masses that are held at a time
 
 
 def redraw(
@@ -29,7 +29,7 @@ def redraw(
     share = np.diff(before) / np.diff(edges)
     floor = np.zeros(len(component), np.int64) if least is None else allowed.below(least)
     order = np.argsort(component, kind="stable")
-    for part in np.array_split(order, max(1, len(np.unique(component)) * len(starts) // BLOCK)):
+    for part in np.array_split(order, max(1, len(np.unique(component)) * len(starts) // CELLS_AT_A_TIME)):
         out[part] = _draw(masses * share, component[part], floor[part], before, rng)
     return allowed.nth(np.minimum(out, allowed.size - 1))
 

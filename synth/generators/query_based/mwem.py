@@ -37,7 +37,7 @@ class Mwem(Method):
     """
 
     name: str = "mwem"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "multiplicative weights over all cells of a small table; for teaching and for few columns"
     reads: tuple[type, ...] = (CountsRelease, ChoiceRelease)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")

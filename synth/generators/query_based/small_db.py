@@ -32,7 +32,7 @@ class SmallDb(Method):
     """
 
     name: str = "small_db"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "the best of all databases of a few records, chosen privately; for teaching"
     reads: tuple[type, ...] = (ChoiceRelease,)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")

@@ -1,16 +1,25 @@
 """Distances between two sets of slices, batched over all slices: f-divergences by density ratio, and Wasserstein's."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
-import torch
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from synth.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+
 
 WIDEST = 2.0  # of the kernels' widths, against the median distance of noisy slices; the others are 1 and 0.5
-LEAST = 1e-6
+LEAST_RATIO = 1e-6
 LEAST_LOG = 1e-3
 
 
 def _kl(r: torch.Tensor) -> torch.Tensor:
-    return r * torch.log(r.clamp_min(LEAST)) - r + 1
+    return r * torch.log(r.clamp_min(LEAST_RATIO)) - r + 1
 
 
 def _reverse_kl(r: torch.Tensor) -> torch.Tensor:
@@ -18,7 +27,7 @@ def _reverse_kl(r: torch.Tensor) -> torch.Tensor:
 
 
 def _js(r: torch.Tensor) -> torch.Tensor:
-    return r * torch.log(r.clamp_min(LEAST)) - (r + 1) * torch.log((r + 1) / 2)
+    return r * torch.log(r.clamp_min(LEAST_RATIO)) - (r + 1) * torch.log((r + 1) / 2)
 
 
 def _chi2(r: torch.Tensor) -> torch.Tensor:
@@ -26,7 +35,7 @@ def _chi2(r: torch.Tensor) -> torch.Tensor:
 
 
 def _hellinger(r: torch.Tensor) -> torch.Tensor:
-    return (torch.sqrt(r + LEAST) - 1) ** 2
+    return (torch.sqrt(r + LEAST_RATIO) - 1) ** 2
 
 
 # D_f(P || Q) = E_Q[f(dP/dQ)]; each f has its minimum, 0, at 1, so that an estimated ratio whose mean is not quite one
@@ -45,8 +54,8 @@ def divergence(real: torch.Tensor, made: torch.Tensor, *, kind: str, ridge: floa
 
     >>> import torch
     >>> x = torch.linspace(-1, 1, 50).reshape(1, 50, 1)
-    >>> near, far = (float(divergence(x, x + s, kind="chi2", ridge=0.1)) for s in (0.0, 1.5))
-    >>> near < far
+    >>> adjacency, far = (float(divergence(x, x + s, kind="chi2", ridge=0.1)) for s in (0.0, 1.5))
+    >>> adjacency < far
     True
     """
     return DIVERGENCES[kind](ratio(real, made, ridge=ridge)).mean()

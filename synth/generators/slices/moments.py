@@ -11,7 +11,7 @@ from synth.generators.base import Progress
 from synth.generators.marginals import fit_mixture as fitting
 from synth.generators.marginals.mixture import rake
 from synth.questions import SlicesRelease
-from synth.questions.numeric.disk_array import pieces
+from synth.questions.numeric.disk_array import chunks
 
 FEWEST = 8  # groups below which second moments tell nothing
 LEAST_NOISE = 0.1  # of a column's mean cell variance
@@ -51,11 +51,11 @@ def moments(release: SlicesRelease, masses: Sequence[np.ndarray], *, total: floa
     mean = np.concatenate([e.T @ m for e, m in zip(tables, masses, strict=True)])
     left = np.zeros(len(mean)) if release.question.groups is None else _sizes(tables, sigma, size)
     # records' own mean: the one-ways are drawn to even shares, and what they are off would look like a relation
-    middle = sum(p.sum(0) for p in pieces(values)) / groups if release.question.groups is None else size * mean
+    middle = sum(p.sum(0) for p in chunks(values)) / groups if release.question.groups is None else size * mean
     turn = np.eye(len(mean)) - np.outer(mean, left)
     spread = 0.0 if release.question.groups is None else size
     noise = turn @ (spread * np.outer(mean, mean) + sigma**2 * np.eye(len(mean))) @ turn.T
-    found = sum(_products(p - middle, left, mean) for p in pieces(values)) / groups - noise
+    found = sum(_products(p - middle, left, mean) for p in chunks(values)) / groups - noise
     ends = np.cumsum([0] + [e.shape[1] for e in tables])
     spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     parts = [_column(e, m, size, noise[s, s]) for e, m, s in zip(tables, masses, spans, strict=True)]

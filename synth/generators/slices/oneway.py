@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 
 from synth.generators.marginals.histogram import Histogram
+from synth.lazy import Lazy
 from synth.questions import Bins, SlicesRelease
-from synth.questions.numeric.disk_array import pieces
+from synth.questions.numeric.disk_array import chunks
 from synth.schema.table import Schema
+
+optimize = Lazy("scipy.optimize")
 
 # variance of a bin's log share before anything is seen; a public guess (3 to 30 did alike on ACSIncome, Colorado)
 SURPRISE = 10.0
@@ -51,12 +53,12 @@ def _sums(release: SlicesRelease, total: float) -> tuple[np.ndarray, np.ndarray 
     From fewer slices than coordinates: those of the shares that ``_shares`` finds, and these.
     """
     values = release.values
-    sums = np.sum([p.sum(0) for p in pieces(values)], axis=0)
+    sums = np.sum([p.sum(0) for p in chunks(values)], axis=0)
     if release.directions is not None:
         shares = _shares(release, sums / total, total)
         means = [m @ t for m, t in zip(shares, release.question.tables, strict=True)]
         return total * np.concatenate(means), None, shares
-    squares = np.sum([(p**2).sum(0) for p in pieces(values)], axis=0) - len(values) * release.question.sigma**2
+    squares = np.sum([(p**2).sum(0) for p in chunks(values)], axis=0) - len(values) * release.question.sigma**2
     grouped = release.question.groups is not None  # then rows of a group multiply with each other
     return sums, squares - sums**2 / len(values) if grouped else squares, None
 
@@ -89,7 +91,7 @@ def _likeliest(
         value = height - price @ seen + noise / 2 * price @ price
         return value, flat.T @ np.concatenate(shares) - seen + noise * price
 
-    found = minimize(dual, np.zeros(len(seen)), jac=True, method="L-BFGS-B", options=DUAL)
+    found = optimize.minimize(dual, np.zeros(len(seen)), jac=True, method="L-BFGS-B", options=DUAL)
     return _exponential(flat @ found.x, ends, stiff)[1]
 
 

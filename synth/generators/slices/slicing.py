@@ -47,7 +47,7 @@ class Slicing(Method):
     """
 
     name: str = "slicing"
-    barrier: str = "B1"
+    barrier: str = "before the fit"
     summary: str = "noisy random projections of rows or of sums of random groups; moments or a trained network"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, SlicesRelease)

@@ -1,18 +1,26 @@
 """A network trained so that its rows, sliced and noised as the real ones were, look like the release."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from synth.generators import mlp
 from synth.generators.base import Progress
 from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.mlp import Network
+from synth.lazy import Lazy
 from synth.questions import SlicesRelease
-from synth.questions.numeric.disk_array import HELD, pieces
+from synth.questions.numeric.disk_array import HELD, chunks
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 SLICES = 200  # directions drawn a step where the release is a full rotation and the number is not given
 MANY = 2000  # distributions that a trained network is evaluated at: the model's components
@@ -22,7 +30,7 @@ AT_ONCE = 256  # frequencies of one step
 AT_A_TIME = 1 << 12  # released rows whose waves are added together
 NEAREST, FURTHEST = 0.3, 1.5  # lengths of frequencies, in units of 1 / sigma
 
-Distance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Distance = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +38,7 @@ class Target:
     """A release on a device. ``values`` (K, m); ``directions`` (d, m) or None; ``table`` (G, d): coordinates of every
     bin of every column; ``size``: mean rows of a group, 0 where a value is one record."""
 
-    values: "Values"
+    values: Values
     directions: torch.Tensor | None
     table: torch.Tensor
     sigma: float
@@ -58,7 +66,7 @@ class Values:
     def wave(self, points: torch.Tensor) -> torch.Tensor:
         """Mean over all rows of exp(i x'w) for each of ``points`` (m, n), (n,) complex."""
         total = torch.zeros(points.shape[1], dtype=torch.complex128, device=self.device)
-        for piece in pieces(self._values):
+        for piece in chunks(self._values):
             for start in range(0, len(piece), AT_A_TIME):
                 angles = self._real(piece[start : start + AT_A_TIME]) @ points
                 total += torch.complex(torch.cos(angles).sum(0), torch.sin(angles).sum(0))

@@ -23,12 +23,12 @@ from synth.privacy.accounting.events import (
     event,
 )
 from synth.privacy.accounting.float_slack import (
-    DELTA_RESERVE,
-    EPSILON_RESERVE,
+    DELTA_SLACK,
+    EPSILON_SLACK,
     SAFETY,
-    reserve_taken,
     sampler_cost,
-    with_reserve,
+    slack_taken,
+    with_float_slack,
 )
 from synth.privacy.accounting.gaussian import calibrate, derived_epsilon, total_mu
 from synth.privacy.accounting.guarantee import check
@@ -37,9 +37,9 @@ from synth.privacy.accounting.renyi import calibrate_rho
 from synth.privacy.accounting.slice_profile import epsilon_at, slice_sigma
 from synth.privacy.accounting.subsampled_gaussian import sampled_sigma
 
-__all__ = ["ACCOUNTANT", "DELTA_RESERVE", "EPSILON_RESERVE", "SAFETY", "Event", "GaussianDpEvent", "accountant",
+__all__ = ["ACCOUNTANT", "DELTA_SLACK", "EPSILON_SLACK", "SAFETY", "Event", "GaussianDpEvent", "accountant",
            "calibrate", "calibrate_rho", "check", "derived_epsilon", "epsilon_of", "event", "imprecision",
-           "reserve_taken", "sampled_sigma", "sampler_cost", "slice_sigma", "total_mu"]  # fmt: skip
+           "sampled_sigma", "sampler_cost", "slack_taken", "slice_sigma", "total_mu"]  # fmt: skip
 
 ACCOUNTANT = "exact Gaussian profile (mu-GDP)"
 INTEGRATED = "exact Gaussian profile, averaged over the law of the random shift"
@@ -96,27 +96,28 @@ def _by_renyi(events: list[Event], delta: float) -> float:
     pure_epsilon, others = pure.apart(events)
     if len(others) == len(events):
         return through
-    return min(through, epsilon_of(others, delta) + with_reserve(pure_epsilon))
+    return min(through, epsilon_of(others, delta) + with_float_slack(pure_epsilon))
 
 
 def _by_samples(events: list[Event], delta: float) -> float:
     """By loss distributions, all Gaussian events as one."""
     elsewhere, others = _parted(events)
     laws = tuple(subsampled_gaussian.law_of(e) for e in others)
-    return with_reserve(subsampled_gaussian.epsilon(laws, delta * (1 - DELTA_RESERVE), beside=elsewhere))
+    return with_float_slack(subsampled_gaussian.epsilon(laws, delta * (1 - DELTA_SLACK), mu_elsewhere=elsewhere))
 
 
 def _by_profile(one: SlicesDpEvent, elsewhere: float, delta: float) -> float:
     """Slices of one law, with all Gaussian events, by the exact profile."""
-    net, split = delta * (1 - DELTA_RESERVE), one.rows_split_across_groups
-    return with_reserve(epsilon_at(net, one.shift, ratio=one.ratio, beside=elsewhere, rate=one.rate, spread=split))
+    split = {"rows_split_across_groups": one.rows_split_across_groups, "rate": one.rate}
+    net = delta * (1 - DELTA_SLACK)
+    return with_float_slack(epsilon_at(net, one.shift, ratio=one.ratio, mu_elsewhere=elsewhere, **split))
 
 
 def _by_slices(events: list[Event], delta: float) -> float:
     """Slices of several laws, or samples of them beside Gaussian events, by loss distributions."""
     elsewhere, others = _parted(events)
     laws = [slice_pld.law_of(e) for e in others]
-    return with_reserve(slice_pld.epsilon(laws, delta * (1 - DELTA_RESERVE), beside=elsewhere))
+    return with_float_slack(slice_pld.epsilon(laws, delta * (1 - DELTA_SLACK), mu_elsewhere=elsewhere))
 
 
 def _parted(events: list[Event]) -> tuple[float, list[Any]]:

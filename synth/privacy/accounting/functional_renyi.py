@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from math import inf, log
 
 import numpy as np
-from dp_accounting.rdp import compute_epsilon
-from scipy.special import gammaln, logsumexp
 
+from synth.lazy import Lazy
 from synth.privacy.relation import Relation
+
+rdp = Lazy("dp_accounting.rdp")
+special = Lazy("scipy.special")
 
 ORDERS = tuple(range(2, 513))
 
@@ -32,7 +34,7 @@ class Curve:
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon that the curve gives at this delta (arXiv 2004.00010, Proposition 12)."""
-        return float(compute_epsilon(np.array(self.orders), np.array(self.values), delta)[0])
+        return float(rdp.compute_epsilon(np.array(self.orders), np.array(self.values), delta)[0])
 
 
 def gaussian(*, sensitivity: float, sigma: float, orders: Sequence[float] = ORDERS) -> Curve:
@@ -66,9 +68,9 @@ def subsampled(
 
 def _sampled(order: int, rate: float, ratio2: float) -> float:
     k = np.arange(order + 1)
-    chosen = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+    chosen = special.gammaln(order + 1) - special.gammaln(k + 1) - special.gammaln(order - k + 1)
     terms = chosen + (order - k) * np.log1p(-rate) + k * log(rate) + k * (k - 1) * ratio2 / 2
-    return max(float(logsumexp(terms)), 0.0) / (order - 1)
+    return max(float(special.logsumexp(terms)), 0.0) / (order - 1)
 
 
 def sequential(curves: Sequence[Curve]) -> Curve:

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from functools import singledispatch
 from math import inf, isfinite, sqrt
 
-from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
-
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
-from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY, with_reserve
+from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
 from synth.privacy.accounting.guarantee import check
+
+dp_accounting = Lazy("dp_accounting")
 
 
 @singledispatch
@@ -50,8 +51,8 @@ def calibrate(epsilon: float, delta: float) -> float:
     0.268
     """
     check(epsilon, delta)
-    target = epsilon * (1 - EPSILON_RESERVE)
-    mu = 1 / get_sigma_gaussian(target, delta * (1 - DELTA_RESERVE)) * (1 - 2 * SAFETY)
+    target = epsilon * (1 - EPSILON_SLACK)
+    mu = 1 / dp_accounting.get_sigma_gaussian(target, delta * (1 - DELTA_SLACK)) * (1 - 2 * SAFETY)
     while mu > 0 and derived_epsilon(mu * (1 + SAFETY), delta) > epsilon:
         mu *= 1 - SAFETY
     return mu
@@ -67,5 +68,5 @@ def derived_epsilon(mu: float, delta: float) -> float:
     """
     if mu <= 0:
         return 0.0
-    epsilon = float(get_epsilon_gaussian(1 / mu, delta * (1 - DELTA_RESERVE)))
-    return with_reserve(epsilon) if isfinite(epsilon) else inf
+    epsilon = float(dp_accounting.get_epsilon_gaussian(1 / mu, delta * (1 - DELTA_SLACK)))
+    return with_float_slack(epsilon) if isfinite(epsilon) else inf

@@ -9,7 +9,7 @@ from functools import singledispatch
 from synth.errors import UsageError
 from synth.privacy.accounting import zcdp
 from synth.privacy.accounting.events import Event, ExponentialMechanismDpEvent, GaussianDpEvent, ZCDpEvent
-from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY, with_reserve
+from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
 from synth.privacy.accounting.guarantee import check
 
 
@@ -40,13 +40,13 @@ def epsilon(events: Sequence[Event], delta: float) -> float:
 
     Privacy: public only.
     """
-    return with_reserve(zcdp.epsilon_of_rho(sum(rho_of(e) for e in events), delta * (1 - DELTA_RESERVE)))
+    return with_float_slack(zcdp.epsilon_of_rho(sum(rho_of(e) for e in events), delta * (1 - DELTA_SLACK)))
 
 
-def calibrate_rho(epsilon: float, delta: float, *, beside: float = 0.0) -> float:
+def calibrate_rho(epsilon: float, delta: float, *, mu_elsewhere: float = 0.0) -> float:
     """The largest rho that a run may spend when a part of it is zero-concentrated only, rounded down; 0 if none.
 
-    Gaussian questions count with half their mu**2. ``beside``: mu of what the run's other doors may ask.
+    Gaussian questions count with half their mu**2. ``mu_elsewhere``: mu of what the run's other sessions may ask.
 
     Privacy: public only.
 
@@ -54,6 +54,6 @@ def calibrate_rho(epsilon: float, delta: float, *, beside: float = 0.0) -> float
     0.0305
     """
     check(epsilon, delta)
-    target = epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY)
-    whole = zcdp.rho_of_epsilon(target, delta * (1 - DELTA_RESERVE)) * (1 - SAFETY)
-    return max(whole - beside**2 / 2, 0.0)
+    target = epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY)
+    whole = zcdp.rho_of_epsilon(target, delta * (1 - DELTA_SLACK)) * (1 - SAFETY)
+    return max(whole - mu_elsewhere**2 / 2, 0.0)

@@ -5,18 +5,27 @@ Used where no closed composition holds: subsampled slices beside other questions
 Proof note: synth/mechanisms/slices.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, singledispatch
 from math import ceil, inf, isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld.pld_pmf import PLDPmf, create_pmf_pessimistic_connect_dots
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, SlicesDpEvent
 from synth.privacy.accounting.slice_profile import Shift, epsilon_at, profile
+
+if TYPE_CHECKING:
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+else:
+    pld = Lazy("dp_accounting.pld.privacy_loss_distribution")
+    pld_pmf = Lazy("dp_accounting.pld.pld_pmf")
 
 INTERVAL = 2e-3  # step of the losses; connecting the dots errs by its square
 TOP = 1e-13  # delta at the largest loss listed; what is beyond counts as infinite
@@ -80,22 +89,22 @@ def distribution(shift: Shift, *, ratio: float, rate: float = 1.0) -> pld.Privac
     return pld.PrivacyLossDistribution(removed, added)
 
 
-def _masses(steps: np.ndarray, deltas: np.ndarray) -> PLDPmf:
-    return create_pmf_pessimistic_connect_dots(INTERVAL, steps, np.minimum.accumulate(deltas))
+def _masses(steps: np.ndarray, deltas: np.ndarray) -> pld_pmf.PLDPmf:
+    return pld_pmf.create_pmf_pessimistic_connect_dots(INTERVAL, steps, np.minimum.accumulate(deltas))
 
 
-def epsilon(laws: Sequence[Law], delta: float, *, beside: float = 0.0) -> float:
-    """Epsilon at ``delta`` of slices, each given as (shift, ratio, rate, count), and of Gaussians of mu ``beside``.
+def epsilon(laws: Sequence[Law], delta: float, *, mu_elsewhere: float = 0.0) -> float:
+    """Epsilon at ``delta`` of slices, each given as (shift, ratio, rate, count), and of Gaussians (``mu_elsewhere``).
 
     Privacy: public only.
 
     >>> twice = [(Shift(9, 9), 0.3, 1.0, 2)]
-    >>> round(epsilon(twice, 1e-5), 4), round(epsilon(twice, 1e-5, beside=0.2), 4)
+    >>> round(epsilon(twice, 1e-5), 4), round(epsilon(twice, 1e-5, mu_elsewhere=0.2), 4)
     (1.9592, 2.1063)
     """
     whole = pld.identity(value_discretization_interval=INTERVAL)
-    if beside > 0:
-        whole = pld.from_gaussian_mechanism(1 / beside, value_discretization_interval=INTERVAL)
+    if mu_elsewhere > 0:
+        whole = pld.from_gaussian_mechanism(1 / mu_elsewhere, value_discretization_interval=INTERVAL)
     for shift, ratio, rate, count in laws:
         one = distribution(shift, ratio=ratio, rate=rate)
         whole = whole.compose(one if count == 1 else one.self_compose(count))

@@ -10,12 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import asin, inf, isfinite, log1p, pi, sqrt
+from typing import Any
 
 import numpy as np
-from scipy import special, stats
 
-from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY
+from synth.lazy import Lazy
+from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY
 from synth.questions.slices import DIRECTION_BITS
+
+special = Lazy("scipy.special")
+stats = Lazy("scipy.stats")
 
 NODES = 400  # Gauss-Legendre nodes; the integrand is smooth
 TAIL = 1e-30  # probability left out at either end of the law of r, and added to delta
@@ -133,14 +137,15 @@ def _convex(epsilon: float, mu: np.ndarray) -> np.ndarray:
 
 
 def delta(
-    epsilon: float, shift: Shift, *, ratio: float, beside: float = 0.0, rate: float = 1.0, spread: bool = False
-) -> float:
+    epsilon: float, shift: Shift, *, ratio: float, mu_elsewhere: float = 0.0, rate: float = 1.0,
+    rows_split_across_groups: bool = False,
+) -> float:  # fmt: skip
     """The least delta at this epsilon of slices with ``ratio`` = sensitivity / sigma, rounded up.
 
-    ``beside``: mu of Gaussian mechanisms that are asked as well: given U all is Gaussian, with mu**2 summed. ``rate``:
-    each row enters with this probability, else as a zero row (not together with ``beside`` or ``spread``). ``spread``:
-    the sensitivity is several rows' that may fall into different groups, so that r**2 is only bounded in increasing
-    convex order by that of one row as large: the profile's convex majorant is averaged.
+    ``mu_elsewhere``: mu of Gaussian mechanisms that are asked as well: given U all is Gaussian, with mu**2 summed.
+    ``rate``: each row enters with this probability, else as a zero row (with neither of the other two).
+    ``rows_split_across_groups``: the sensitivity is several rows' that may fall into different groups, so that r**2 is
+    only bounded in increasing convex order by that of one row as large: the profile's convex majorant is averaged.
 
     Errors: ValueError for a rate beside other questions or spread rows.
     Privacy: public only.
@@ -148,11 +153,11 @@ def delta(
     >>> round(delta(5.1, Shift(100, 100), ratio=1 / 0.915), 6)
     1e-05
     """
-    if rate < 1 and (beside > 0 or spread):
+    if rate < 1 and (mu_elsewhere > 0 or rows_split_across_groups):
         raise ValueError("subsampled slices compose by loss distributions only")
     r, weight = shift.nodes
-    mu = np.hypot(beside, ratio * r)
-    if spread:
+    mu = np.hypot(mu_elsewhere, ratio * r)
+    if rows_split_across_groups:
         values = _convex(epsilon, mu) if epsilon >= 0 else np.ones_like(mu)
     else:
         values = _thinned(epsilon, mu, rate, removed=True) if rate < 1 else gaussian_delta(epsilon, mu)
@@ -186,28 +191,23 @@ def profile(grid: np.ndarray, shift: Shift, *, ratio: float, rate: float = 1.0, 
     return np.minimum(found * (1 + ROUNDED) + 2 * TAIL, 1.0)
 
 
-def epsilon_at(
-    delta_: float, shift: Shift, *, ratio: float, beside: float = 0.0, rate: float = 1.0, spread: bool = False
-) -> float:
+def epsilon_at(delta_: float, shift: Shift, *, ratio: float, **composed: Any) -> float:
     """The least epsilon at this delta, rounded up; inf where there is none below 1e6. No reserves.
+
+    ``composed``: what else ``delta`` takes.
 
     Privacy: public only.
 
     >>> round(epsilon_at(1e-5, Shift(100, 100), ratio=1 / 1.1492), 1)  # what Theorem 1 asks for at 5.1
     3.9
     """
-
-    def above(epsilon: float) -> bool:
-        return delta(epsilon, shift, ratio=ratio, beside=beside, rate=rate, spread=spread) > delta_
-
-    return _least(above, floor=0.0, ceiling=1e6)
+    return _least(lambda epsilon: delta(epsilon, shift, ratio=ratio, **composed) > delta_, floor=0.0, ceiling=1e6)
 
 
-def sigma_at(
-    epsilon: float, delta_: float, shift: Shift, *, sensitivity: float = 1.0, beside: float = 0.0, rate: float = 1.0,
-    spread: bool = False,
-) -> float:  # fmt: skip
+def sigma_at(epsilon: float, delta_: float, shift: Shift, *, sensitivity: float = 1.0, **composed: Any) -> float:
     """The least sigma whose delta at ``epsilon`` is at most ``delta_``, rounded up; inf where none is. No reserves.
+
+    ``composed``: what else ``delta`` takes.
 
     Privacy: public only.
 
@@ -217,20 +217,18 @@ def sigma_at(
 
     def above(sigma: float) -> bool:
         ratio = sensitivity / sigma if sigma > 0 else inf
-        if not isfinite(ratio):
-            return True
-        return delta(epsilon, shift, ratio=ratio, beside=beside, rate=rate, spread=spread) > delta_
+        return not isfinite(ratio) or delta(epsilon, shift, ratio=ratio, **composed) > delta_
 
     return _least(above, floor=0.0, ceiling=1e9 * sensitivity)
 
 
 def slice_sigma(
     *, epsilon: float, delta: float, sensitivity: float, dim: int, num_slices: int, directions: str = "gaussian",
-    rate: float = 1.0, beside: float = 0.0, spread: bool = False,
+    **composed: Any,
 ) -> float:  # fmt: skip
     """The least noise of one question of slices that keeps (epsilon, delta), the sampler's reserves set aside.
 
-    ``beside``: mu of the Gaussian questions of the same run. Errors: ValueError where these alone take it all.
+    ``composed``: what else ``delta`` takes. Errors: ValueError where ``mu_elsewhere`` alone takes it all.
 
     Privacy: public only.
 
@@ -238,9 +236,8 @@ def slice_sigma(
     >>> round(slice_sigma(num_slices=100, **facts), 2), round(slice_sigma(num_slices=10, **facts), 2)
     (3.85, 1.45)
     """
-    target = epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY), delta * (1 - DELTA_RESERVE)
-    shift = Shift(dim, num_slices, directions)
-    sigma = sigma_at(*target, shift, sensitivity=sensitivity, beside=beside, rate=rate, spread=spread)
+    target = epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY), delta * (1 - DELTA_SLACK)
+    sigma = sigma_at(*target, Shift(dim, num_slices, directions), sensitivity=sensitivity, **composed)
     if not isfinite(sigma):
         raise ValueError("no noise is enough: other questions take the whole budget")
     return sigma * (1 + SAFETY)

@@ -7,19 +7,27 @@ the sum from one place to another: what bounds that pair is below. Proof: mechan
 Proof note: synth/mechanisms/gradients.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import lru_cache, singledispatch
 from math import exp, inf, isfinite, log
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots
-from scipy.optimize import brentq
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent
-from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE, SAFETY
+from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY
 from synth.privacy.accounting.slice_profile import gaussian_delta
+
+if TYPE_CHECKING:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+else:
+    pld = Lazy("dp_accounting.pld.privacy_loss_distribution")
+pld_pmf = Lazy("dp_accounting.pld.pld_pmf")
+optimize = Lazy("scipy.optimize")
 
 INTERVAL, COARSE = 4e-4, 1e-3  # step of the losses, of many steps and of few: connecting the dots errs by its square
 MANY, ROUGH = 100, 4e-3  # how many steps are many; step of the losses of a first search
@@ -46,8 +54,8 @@ def _(event: PoissonSampledDpEvent) -> Law:
 
 
 @lru_cache(maxsize=512)
-def epsilon(laws: tuple[Law, ...], delta: float, *, beside: float = 0.0, interval: float = 0.0) -> float:
-    """Epsilon at ``delta`` of all steps of all laws, and of Gaussian mechanisms of mu ``beside``, rounded up.
+def epsilon(laws: tuple[Law, ...], delta: float, *, mu_elsewhere: float = 0.0, interval: float = 0.0) -> float:
+    """Epsilon at ``delta`` of all steps of all laws, and of Gaussian mechanisms of mu ``mu_elsewhere``, rounded up.
 
     ``interval``: step of the losses, where it is not to be chosen by the number of steps.
 
@@ -58,8 +66,8 @@ def epsilon(laws: tuple[Law, ...], delta: float, *, beside: float = 0.0, interva
     """
     interval = interval or (INTERVAL if max(law[2] for law in laws) >= MANY else COARSE)
     whole = pld.identity(value_discretization_interval=interval)
-    if beside > 0:
-        whole = pld.from_gaussian_mechanism(1 / beside, value_discretization_interval=interval)
+    if mu_elsewhere > 0:
+        whole = pld.from_gaussian_mechanism(1 / mu_elsewhere, value_discretization_interval=interval)
     for ratio, rate, steps, replaced in laws:
         if replaced and rate < 1:
             one = _replaced(ratio, rate, interval)
@@ -83,7 +91,7 @@ def _replaced(ratio: float, rate: float, interval: float) -> pld.PrivacyLossDist
     negative = 1 - shrunk + shrunk * positive[1:]
     deltas = np.concatenate([negative[::-1], positive])
     steps = np.arange(-most, most + 1)
-    return pld.PrivacyLossDistribution(create_pmf_pessimistic_connect_dots(interval, steps, deltas))
+    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(interval, steps, deltas))
 
 
 def replaced_delta(epsilon_: np.ndarray, *, ratio: float, rate: float) -> np.ndarray:
@@ -121,7 +129,7 @@ def least_sigma(reached: Callable[[float], float], goal: float, *, near: float =
         found = reached(exp(point))
         return log(found / goal) if isfinite(found) else 10.0
 
-    sigma = exp(brentq(off, log(low), log(high), xtol=close))
+    sigma = exp(optimize.brentq(off, log(low), log(high), xtol=close))
     while reached(sigma) > goal:
         sigma *= 1 + close
     return sigma
@@ -129,9 +137,9 @@ def least_sigma(reached: Callable[[float], float], goal: float, *, near: float =
 
 @lru_cache(maxsize=256)
 def sampled_sigma(
-    *, epsilon: float, delta: float, rate: float, steps: int, beside: float = 0.0, replaced: bool = False
+    *, epsilon: float, delta: float, rate: float, steps: int, mu_elsewhere: float = 0.0, replaced: bool = False
 ) -> float:
-    """The least noise, in sensitivities, of ``steps`` sums over samples of ``rate``, beside Gaussians of mu ``beside``.
+    """The least noise, in sensitivities, of ``steps`` sums over samples of ``rate``, and Gaussians ``mu_elsewhere``.
 
     The sampler's reserves are set aside. Errors: UsageError where the others take the whole budget.
 
@@ -140,10 +148,10 @@ def sampled_sigma(
     >>> round(sampled_sigma(epsilon=1.0, delta=1e-5, rate=0.01, steps=100), 2)
     0.9
     """
-    goal, net = epsilon * (1 - EPSILON_RESERVE) * (1 - SAFETY), delta * (1 - DELTA_RESERVE)
+    goal, net = epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY), delta * (1 - DELTA_SLACK)
 
     def reached(sigma: float, *, interval: float = 0.0) -> float:
-        return _epsilon(((1 / sigma, rate, steps, replaced),), net, beside=beside, interval=interval)
+        return _epsilon(((1 / sigma, rate, steps, replaced),), net, mu_elsewhere=mu_elsewhere, interval=interval)
 
     try:
         near = least_sigma(lambda s: reached(s, interval=ROUGH), goal, close=1e-4)

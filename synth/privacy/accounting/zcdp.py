@@ -9,7 +9,10 @@ Proof note: synth/mechanisms/selection.md.
 from functools import lru_cache
 
 import numpy as np
-from dp_accounting.rdp import compute_epsilon
+
+from synth.lazy import Lazy
+
+rdp = Lazy("dp_accounting.rdp")
 
 ORDERS = 1 + np.geomspace(1e-2, 1e5, 3000)  # each of them gives a valid epsilon; the least is taken
 
@@ -22,7 +25,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     >>> round(epsilon_of_rho(0.0305, 1e-5), 2)
     1.0
     """
-    return float(compute_epsilon(ORDERS, rho * ORDERS, delta)[0]) if rho > 0 else 0.0
+    return float(rdp.compute_epsilon(ORDERS, rho * ORDERS, delta)[0]) if rho > 0 else 0.0
 
 
 @lru_cache(maxsize=256)

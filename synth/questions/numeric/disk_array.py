@@ -17,13 +17,13 @@ PIECE = 1 << 24  # bytes of a long array that are looked at together
 FULL = "the folder for temporary files is full: a long release is kept there; set TMPDIR to one with more room"
 
 
-class Shelf:
+class DiskArray:
     """Rows of numbers, float64, put down one part after the other.
 
-    >>> shelf = Shelf((3, 2))
-    >>> shelf.add(np.zeros((1, 2)))
-    >>> shelf.add(np.ones((2, 2)))
-    >>> shelf.array().tolist()
+    >>> array_on_disk = DiskArray((3, 2))
+    >>> array_on_disk.add(np.zeros((1, 2)))
+    >>> array_on_disk.add(np.ones((2, 2)))
+    >>> array_on_disk.array().tolist()
     [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
     """
 
@@ -72,10 +72,10 @@ def mapped(descriptor: int, start: int, kind: str, shape: tuple[int, ...]) -> np
     return np.frombuffer(whole, dtype=kind, count=prod(shape), offset=start).reshape(shape)
 
 
-def pieces(array: np.ndarray) -> Iterator[np.ndarray]:
+def chunks(array: np.ndarray) -> Iterator[np.ndarray]:
     """The array, or if it is long its rows some at a time, each piece let go of before the next is read.
 
-    >>> [p.shape for p in pieces(np.zeros((3, 2)))]
+    >>> [p.shape for p in chunks(np.zeros((3, 2)))]
     [(3, 2)]
     """
     if array.nbytes <= HELD:

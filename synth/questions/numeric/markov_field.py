@@ -38,10 +38,10 @@ def total_of(tables: Sequence[Table]) -> float:
     return max(float(sums @ precision / precision.sum()), 1.0)
 
 
-class Field:
+class MarkovRandomField:
     """A field with log ``potentials`` on some cliques; ``sizes``: number of values of each column.
 
-    >>> f = Field([2, 2], {(0, 1): np.log([[2.0, 1.0], [1.0, 2.0]])}, total=6.0)
+    >>> f = MarkovRandomField([2, 2], {(0, 1): np.log([[2.0, 1.0], [1.0, 2.0]])}, total=6.0)
     >>> f.table((1, 0)).round(6).tolist()
     [[2.0, 1.0], [1.0, 2.0]]
     """
@@ -108,7 +108,7 @@ class Field:
         start: Mapping[Clique, np.ndarray] | None = None,
         iterations: int = 1000,
         progress: Callable[[float], Any] = lambda _: None,
-    ) -> "Field":
+    ) -> "MarkovRandomField":
         """The field that agrees best with the tables, in squares weighted by precision.
 
         ``start``: potentials to begin with, as an earlier field's. ``total``: the row count where it is known.
@@ -130,7 +130,7 @@ class Field:
             progress((i + 1) / iterations)
             if still >= PATIENCE:
                 break
-        return Field(sizes, at, total=whole)
+        return MarkovRandomField(sizes, at, total=whole)
 
 
 @dataclass(frozen=True, eq=False)

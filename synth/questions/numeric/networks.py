@@ -1,4 +1,4 @@
-"""Small networks that both sides of the door know: the curator differentiates them on rows, a generator uses them.
+"""Small networks that curator and generators know: the curator differentiates them on rows, a generator uses them.
 
 A row is one-hot, (batch, G) with one unit for each column: the groups of all columns side by side. Weights travel as
 arrays, in the order in which a network lists its parameters.

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from math import exp
 from typing import Any
 
-from synth.privacy.accounting.composition import DELTA_RESERVE, Event, accountant, epsilon_of, event
+from synth.privacy.accounting.composition import DELTA_SLACK, Event, accountant, epsilon_of, event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.release.card.statements import complete
@@ -102,7 +102,7 @@ def card(
     schema: Schema,
     dataset: str | None,
     method: str,
-    near: Adjacency,
+    adjacency: Adjacency,
     epsilon: float,
     delta: float,
     failure_delta: float,
@@ -119,26 +119,26 @@ def card(
         "created": created,
         "dataset": dataset,
         "method": method,
-        "relation": str(near.relation),
-        "relation_in_words": near.in_words,
-        "unit": near.unit,
-        "max_rows_of_a_unit": near.max_rows,
+        "relation": str(adjacency.relation),
+        "relation_in_words": adjacency.in_words,
+        "unit": adjacency.unit,
+        "max_rows_of_a_unit": adjacency.max_rows,
         "epsilon": epsilon,
         "delta": delta,
         "epsilon_derived": epsilon_of(events, delta - failure_delta),
-        "meaning": meaning(epsilon, about="row" if near.by_row else "person"),
+        "meaning": meaning(epsilon, about="row" if adjacency.by_row else "person"),
         "mechanisms": [{"mechanism": _mechanism(e), **e.plain()} for e in _merged(events)],
         "accountant": {
             "name": accountant(events),
             "library": "dp-accounting",
             "version": versions().get("dp-accounting"),
-            "delta_reserved_for_sampler": (delta - failure_delta) * DELTA_RESERVE,
+            "delta_reserved_for_sampler": (delta - failure_delta) * DELTA_SLACK,
             "delta_reserved_for_thresholds": failure_delta,
         },
         "noise_source": noise.name,
         "exportable": noise.exportable,
         "floating_point": "sums are exact, of whole multiples of a lattice step; noise is rounded onto the lattice",
-        "rows": {"synthetic": num_rows, "source_count": "public" if near.rows_are_public else "private"},
+        "rows": {"synthetic": num_rows, "source_count": "public" if adjacency.rows_are_public else "private"},
         "public_facts": {name: c.source for name, c in schema.columns.items()},
         "vouched_alone": {
             name: {"why_alone": RISKS[c.risk], "values": len(c.categories), "reason": c.reason}

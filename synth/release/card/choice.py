@@ -84,7 +84,7 @@ def exact(figures: Sequence[float]) -> float:
     return float(sum((Decimal(repr(float(f))) for f in figures), Decimal(0)))
 
 
-def beside(about: Mapping[str, Any]) -> tuple[float, float]:
+def counted_elsewhere(about: Mapping[str, Any]) -> tuple[float, float]:
     """Epsilon and delta of all that the card counts beside its own run."""
     kept = (about.get("selection") or {}).get("charges") or []
     return exact([c["epsilon"] for c in kept]), exact([c["delta"] for c in kept])
@@ -106,7 +106,7 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     if how not in COUNTED and kept:
         yield f"it counts other candidates, yet says: {told['in_words']}"
     before = told.get("of_which_this_run") or {}
-    for name, more in zip(("epsilon", "delta"), beside(about), strict=True):
+    for name, more in zip(("epsilon", "delta"), counted_elsewhere(about), strict=True):
         whole = exact([before.get(name, 0.0), more])
         if abs(whole - about[name]) > TOLERANCE * whole:
             yield f"its {name} is {about[name]:g}, but its own run and what the choice rests on add up to {whole:g}"

@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
 
 from synth.errors import InputError, SynthError, reading
-from synth.privacy.accounting.composition import DELTA_RESERVE, EPSILON_RESERVE, epsilon_of, event
+from synth.lazy import Lazy
+from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
 from synth.release.card import choice
 from synth.release.card.card import meaning
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema import regular_files
+
+optimize = Lazy("scipy.optimize")
+special = Lazy("scipy.special")
 
 TOLERANCE = 1e-6  # relative; inversions of the profile differ by less
 LEARNING = "schema learning"
@@ -94,21 +96,23 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _mechanism_problems(about: Mapping[str, Any]) -> Iterator[str]:
-    near = Adjacency(relation=Relation(about["relation"]), unit=about["unit"], max_rows=about["max_rows_of_a_unit"])
-    if near.by_row and near.max_rows != 1:
+    adjacency = Adjacency(
+        relation=Relation(about["relation"]), unit=about["unit"], max_rows=about["max_rows_of_a_unit"]
+    )
+    if adjacency.by_row and adjacency.max_rows != 1:
         yield "its unit is a row, yet it speaks of several rows of a unit"
-    least = float(near.max_rows)
+    least = float(adjacency.max_rows)
     for m in about["mechanisms"]:
         if (m.get("sigma") is None) == (m.get("scale") is None):
             yield f"mechanism {m['name']!r} needs either sigma (Gaussian) or scale (Laplace)"
-        elif "counts" in m["mechanism"] and m["sensitivity"] < least * _factor(near) * (1 - TOLERANCE):
+        elif "counts" in m["mechanism"] and m["sensitivity"] < least * _factor(adjacency) * (1 - TOLERANCE):
             yield (f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but {least:g} rows of a unit under "
-                   f"{near.relation} move counts by {least * _factor(near):.4g}")  # fmt: skip
+                   f"{adjacency.relation} move counts by {least * _factor(adjacency):.4g}")  # fmt: skip
 
 
-def _factor(near: Adjacency) -> float:
+def _factor(adjacency: Adjacency) -> float:
     """By how much one row can move a table of counts, in L2."""
-    return sqrt(2) if near.relation is Relation.REPLACE_ONE else 1.0
+    return sqrt(2) if adjacency.relation is Relation.REPLACE_ONE else 1.0
 
 
 def _reserve_problems(about: Mapping[str, Any]) -> Iterator[str]:
@@ -118,18 +122,18 @@ def _reserve_problems(about: Mapping[str, Any]) -> Iterator[str]:
     if failing > set_aside * (1 + TOLERANCE):
         yield f"thresholds may fail with probability {failing:.3g}, but only {set_aside:.3g} of delta is set aside"
     kept = about["accountant"]["delta_reserved_for_sampler"]
-    if abs(kept - (own - set_aside) * DELTA_RESERVE) > TOLERANCE * own:
+    if abs(kept - (own - set_aside) * DELTA_SLACK) > TOLERANCE * own:
         yield "the part of delta kept for the noise generator is not that of its accountant"
 
 
 def _own_delta(about: Mapping[str, Any]) -> float:
     learnt = float((about.get("of_which_schema") or {}).get("delta", 0.0))
-    return float(about["delta"]) - choice.beside(about)[1] - learnt
+    return float(about["delta"]) - choice.counted_elsewhere(about)[1] - learnt
 
 
 def _whole(about: Mapping[str, Any]) -> float:
     """Epsilon of all mechanisms; to it are added a schema learnt before and what a choice rests on."""
-    return choice.exact([_derived(about), choice.beside(about)[0]])
+    return choice.exact([_derived(about), choice.counted_elsewhere(about)[0]])
 
 
 def _derived(about: Mapping[str, Any]) -> float:
@@ -157,7 +161,7 @@ def derive(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> float:
         raise InputError("the card does not hold: its parts take more than all of delta")
     if all(m.get("kind", "gaussian") == "gaussian" and m.get("scale") is None for m in mechanisms):
         mu = sqrt(sum(m["count"] * (m["sensitivity"] / m["sigma"]) ** 2 for m in mechanisms))
-        return _gaussian(mu, delta * (1 - DELTA_RESERVE)) / (1 - EPSILON_RESERVE)
+        return _gaussian(mu, delta * (1 - DELTA_SLACK)) / (1 - EPSILON_SLACK)
     if any(m.get("scale") is not None for m in mechanisms):
         return _with_laplace(mechanisms, delta)
     try:
@@ -170,13 +174,13 @@ def _gaussian(mu: float, delta: float) -> float:
     """The smallest epsilon at which a mu-GDP mechanism has at most this delta."""
 
     def over(epsilon: float) -> float:
-        first, second = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        first, second = special.log_ndtr(mu / 2 - epsilon / mu), epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)
         return exp(first) - exp(second) - delta
 
     if over(0.0) <= 0:
         return 0.0
     high = mu * mu / 2 + mu * sqrt(2 * log(1 / delta)) + 1
-    return float(brentq(over, 0.0, high, xtol=1e-12, rtol=1e-12))
+    return float(optimize.brentq(over, 0.0, high, xtol=1e-12, rtol=1e-12))
 
 
 def _with_laplace(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> float:
@@ -188,5 +192,5 @@ def _with_laplace(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> floa
                 else pld.from_gaussian_mechanism(m["sigma"], sensitivity=m["sensitivity"]))  # fmt: skip
         made = made.self_compose(m["count"])
         whole = made if whole is None else whole.compose(made)
-    found = float(whole.get_epsilon_for_delta(delta * (1 - DELTA_RESERVE))) if whole is not None else 0.0
-    return found / (1 - EPSILON_RESERVE) if isfinite(found) else inf
+    found = float(whole.get_epsilon_for_delta(delta * (1 - DELTA_SLACK))) if whole is not None else 0.0
+    return found / (1 - EPSILON_SLACK) if isfinite(found) else inf

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import pyarrow as pa
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, need
 from synth.sources.engines import duckdb_closed
 from synth.sources.engines.duckdb import parquet_files
 from synth.sources.engines.duckdb_closed import literal
@@ -24,6 +24,7 @@ from synth.sources.engines.sql_dialects import DIALECTS, Dialect
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, or spark"
+EXTRAS = {"databases": ("ibis", "psycopg"), "spark": ("pyspark",)}  # what each brings
 REMEDY = {"duckdb": "it must be a file of DuckDB that nobody writes to meanwhile, nor reads where rows are put there"}
 FETCH = 1 << 16  # rows fetched at a time
 
@@ -77,14 +78,14 @@ class Engine:
 
     @cached_property
     def backend(self) -> Any:
-        """Ibis' connection. Errors: InputError when there is none, or the packages are not installed."""
+        """Ibis' connection. Errors: InputError when there is none; UsageError without the extra that it needs."""
+        for extra, modules in EXTRAS.items():
+            if extra == "databases" or self.dialect.name == extra:
+                need(f"source {self.shown}", extra, *modules)
         try:
             import ibis
 
             return getattr(self, f"_{self.dialect.name}")(ibis)
-        except ImportError:
-            lacking = "Ibis or the engine's driver is not installed; pip install 'facsimile-synth[warehouse]'"
-            raise InputError(f"source {self.shown}: {lacking}") from None
         except (InputError, UsageError):
             raise
         except Exception:  # drivers raise many kinds, and their texts may repeat the address

@@ -15,20 +15,20 @@ class Dialect:
     """
 
     name: str
-    quote: str
-    double: str
+    quote: str = '"'
+    double: str = "DOUBLE"
     words: str
     rint: str
-    nan: str
-    days: str
+    nan: str = "isnan({0})"
+    days: str = "CAST({0} - DATE '1970-01-01' AS BIGINT)"
     seconds: str
-    finite: str
+    finite: str = "isfinite({0})"
     trim: str
-    ltrim: str
-    bytes: str
+    ltrim: str = "ltrim({0}, {1})"
+    bytes: str = "octet_length({0})"
     order: str
-    end: str
-    group: str
+    end: str = "$"
+    group: str = "\\1"
 
     def identifier(self, name: str) -> str:
         """The name, quoted."""
@@ -46,51 +46,33 @@ class Dialect:
 
 DUCKDB = Dialect(
     name="duckdb",
-    quote='"',
-    double="DOUBLE",
     words="VARCHAR",
     rint="round_even({0}, 0)",
-    nan="isnan({0})",
-    days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
     seconds="(epoch_us({0}) // 1000000 - CASE WHEN epoch_us({0}) % 1000000 < 0 THEN 1 ELSE 0 END)",
-    finite="isfinite({0})",
     trim="trim({0}, {1})",
-    ltrim="ltrim({0}, {1})",
     bytes="strlen({0})",
     order="({0} COLLATE C)",
-    end="$",
-    group="\\1",
 )
 POSTGRES = Dialect(
     name="postgres",
-    quote='"',
     double="DOUBLE PRECISION",
     words="TEXT",
     rint="round({0})",
     nan="({0} = CAST('NaN' AS DOUBLE PRECISION))",
-    days="CAST({0} - DATE '1970-01-01' AS BIGINT)",
     seconds="CAST(floor(extract(epoch FROM {0})) AS BIGINT)",
-    finite="isfinite({0})",
     trim="btrim({0}, {1})",
-    ltrim="ltrim({0}, {1})",
-    bytes="octet_length({0})",
     order='({0} COLLATE "C")',
-    end="$",
-    group="\\1",
 )
 SPARK = Dialect(
     name="spark",
     quote="`",
-    double="DOUBLE",
     words="STRING",
     rint="rint({0})",
-    nan="isnan({0})",
     days="CAST(datediff({0}, DATE '1970-01-01') AS BIGINT)",
     seconds="unix_seconds(CAST({0} AS TIMESTAMP))",
     finite="TRUE",
     trim="trim(BOTH {1} FROM {0})",
     ltrim="trim(LEADING {1} FROM {0})",
-    bytes="octet_length({0})",
     order="({0} COLLATE UTF8_BINARY)",
     end="\\z",
     group="$1",

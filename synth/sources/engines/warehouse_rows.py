@@ -12,7 +12,7 @@ from synth.sources.engines.sql_branches import LOST, binned, settled
 from synth.sources.rows.encoded import EncodedRows, Grouping, Tables
 from synth.sources.rows.encoding import Encoder
 from synth.sources.rows.marginals import Binner, cover, distinct, holders
-from synth.sources.rows.spill import Spool
+from synth.sources.rows.spill import Spill
 
 if TYPE_CHECKING:
     from synth.sources.engines.warehouse import WarehousePlace
@@ -27,7 +27,7 @@ class WarehouseRows(EncodedRows):
         self, place: "WarehousePlace", schema: Schema, draws: codec.Draws, positions: Mapping[str, str]
     ) -> None:
         self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
-        self._fetched: Spool | None = None
+        self._fetched: Spill | None = None
         self._known: codec.Encoded | None = None
         self._rows = 0
 
@@ -64,12 +64,12 @@ class WarehouseRows(EncodedRows):
         """Fetched rows, some at a time."""
         return self._local().batches(columns, step)
 
-    def _local(self) -> Spool:
+    def _local(self) -> Spill:
         if self._fetched is None:
             encoder = Encoder(self._schema, self._draws)
             for batch in self._place.batches(self._schema, []):
                 encoder.add(batch)
-            self._fetched = encoder.spool
+            self._fetched = encoder.spill
         return self._fetched
 
     def counts(self, tables: Tables) -> list[np.ndarray]:

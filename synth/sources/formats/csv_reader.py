@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 from synth.errors import EmptyTableError, InputError
 from synth.schema import csv_injection
 from synth.schema.dialect import DELIMITERS, ENCODINGS, Dialect
-from synth.sources.formats.csv_records import BLOCK, LONGEST_ROW, LOST, PLAIN, STATED, Bytes, blocks, repaired
+from synth.sources.formats.csv_records import BYTES_AT_A_TIME, LONGEST_ROW, LOST, PLAIN, STATED, Bytes, blocks, repaired
 from synth.sources.formats.text_table import check_names
 
 GATHERED = 1 << 25  # bytes of cells handed on at a time
@@ -177,7 +177,7 @@ def _options(
     return {
         "read_options": pa_csv.ReadOptions(
             use_threads=threads,
-            block_size=BLOCK if threads else LONGEST_ROW + GATHERED,  # a row must lie within a block
+            block_size=BYTES_AT_A_TIME if threads else LONGEST_ROW + GATHERED,  # a row must lie within a block
             column_names=found.names,
             skip_rows=found.blank_lines if first else 0,
             skip_rows_after_names=1 if first else 0,

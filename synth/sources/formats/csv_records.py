@@ -19,7 +19,7 @@ from synth.errors import InputError
 from synth.schema.dialect import Dialect
 from synth.schema.regular_files import opened
 
-BLOCK = 1 << 22  # bytes parsed at a time
+BYTES_AT_A_TIME = 1 << 22  # bytes parsed at a time
 LONGEST_ROW = 1 << 26  # bytes
 GATHERED = 1 << 23  # bytes read at a time
 STATED = "state its encoding in the schema's dialect (`synth schema init` finds it), or save it as UTF-8"

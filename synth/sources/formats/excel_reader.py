@@ -14,14 +14,16 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-import openpyxl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from synth.errors import EmptyTableError, InputError
+from synth.lazy import Lazy
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.text_table import check_names
+
+openpyxl = Lazy("openpyxl")
 
 MAX_ROWS = 1_048_576  # of a sheet, the header among them
 MAX_UNPACKED = 1 << 30  # bytes of all parts together

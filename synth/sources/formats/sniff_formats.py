@@ -17,7 +17,7 @@ from synth.schema.table import NUMERIC, Column, canonical
 from synth.sources.formats.cell_formats import UNREADABLE, is_text, iso, pointed
 from synth.sources.formats.text_table import Table
 
-MOST = 0.95  # of the rows with a value fit a form, or it is none
+FITTING_SHARE = 0.95  # of the rows with a value fit a form, or it is none
 WORDS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "-", "--", ".")
 NINES = (999, 9999, 99999, -999, -9999)
 PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
@@ -142,11 +142,11 @@ def _dates(seen: Mapping[str, Seen], stated: Mapping[str, str]) -> tuple[dict[st
 
 
 def _date_forms(seen: Seen) -> list[str]:
-    if len(seen.values) == 0 or seen.share(pc.match_substring_regex(seen.values, DATED)) < MOST:
+    if len(seen.values) == 0 or seen.share(pc.match_substring_regex(seen.values, DATED)) < FITTING_SHARE:
         return []
     found = []
     for clock in CLOCKS:  # the first that fits: a clock may be absent
-        found = [d + clock for d in DAYS if seen.share(_exist(iso(seen.values, dates(d + clock)))) >= MOST]
+        found = [d + clock for d in DAYS if seen.share(_exist(iso(seen.values, dates(d + clock)))) >= FITTING_SHARE]
         if found:
             break
     return found
@@ -173,7 +173,7 @@ def _numbers(seen: Seen) -> list[Numbers] | None:
     fits = []
     for form in [Numbers(), Numbers(",", None), *GROUPED]:
         zero = form.thousands is not None and _any(seen.values, rf"^[+-]?0[{form.thousands}]")
-        if not zero and seen.share(pc.is_valid(pointed(seen.values, form))) >= MOST:
+        if not zero and seen.share(pc.is_valid(pointed(seen.values, form))) >= FITTING_SHARE:
             fits.append(form)
     return fits or None
 

@@ -11,7 +11,7 @@ from synth.schema.table import Column, Schema
 from synth.sources.engines.sql_branches import ABOVE, BELOW, LOST
 from synth.sources.formats.text_table import Digest, Table
 from synth.sources.rows.persons import Persons
-from synth.sources.rows.spill import Spool
+from synth.sources.rows.spill import Spill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Encoder:
         self, schema: Schema, draws: codec.Draws, *, person: str | None = None, digest: Digest | None = None
     ) -> None:
         self.columns = schema.measured()
-        self.spool = Spool({n: c.cells for n, c in self.columns.items()})
+        self.spill = Spill({n: c.cells for n, c in self.columns.items()})
         self.digest = digest
         self.persons = Persons(person) if person is not None else None
         self._draws, self._person = draws, person
@@ -50,7 +50,7 @@ class Encoder:
         for name, codes in batch.codes.items():
             positions[name], clamped, unreadable = placed(self.columns[name], codes, self._draws)
             self._count(name, clamped, unreadable)
-        self.spool.append(positions)
+        self.spill.append(positions)
         if self.persons is not None:
             self.persons.append(batch.table.column(str(self._person)))
         if self.digest is not None and not batch.codes:
@@ -63,7 +63,7 @@ class Encoder:
     @property
     def encoded(self) -> codec.Encoded:
         """The rows so far with the counts of unknown cells, which are the steward's alone."""
-        return codec.Encoded(self.spool, self._clamped, self._unreadable)
+        return codec.Encoded(self.spill, self._clamped, self._unreadable)
 
 
 def placed(column: Column, codes: np.ndarray, draws: codec.Draws) -> tuple[np.ndarray, int, int]:

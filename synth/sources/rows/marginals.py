@@ -16,17 +16,17 @@ from synth.sources.rows.encoded import Grouping, Tables
 STEP = 1 << 18  # most rows counted at a time
 HELD = 1 << 25  # most bin codes (4 bytes each) held at a time
 LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather than by a lookup table
-BLOCK = 1 << 16  # most cells of a block of several tables (8 bytes each)
+MAX_CELLS = 1 << 16  # most cells of a block of several tables (8 bytes each)
 AXES = 32  # most groupings of a block: arrays have no more axes, and groupings of a single bin never fill it
 
 
-class Tally:
+class MarginalCounter:
     """Counts of ``tables``, filled batch by batch.
 
     >>> from synth.questions import Bins
-    >>> tally = Tally([[Bins.each("A", 2), Bins.each("B", 2)], [Bins.each("B", 2)]])
-    >>> tally.add({"A": np.array([0, 1, 1]), "B": np.array([1, 1, 0])})
-    >>> [t.tolist() for t in tally.tables()]
+    >>> counter = MarginalCounter([[Bins.each("A", 2), Bins.each("B", 2)], [Bins.each("B", 2)]])
+    >>> counter.add({"A": np.array([0, 1, 1]), "B": np.array([1, 1, 0])})
+    >>> [t.tolist() for t in counter.tables()]
     [[0, 1, 1, 1], [1, 2]]
     """
 
@@ -63,11 +63,11 @@ class Tally:
         return part(self._joint[at].reshape(self._shapes[at]), self._blocks[at], axes, self.groupings)
 
 
-def count(batches: Iterable[Mapping[str, np.ndarray]], tally: Tally) -> list[np.ndarray]:
+def count(batches: Iterable[Mapping[str, np.ndarray]], counter: MarginalCounter) -> list[np.ndarray]:
     """The tally's tables over all batches."""
     for batch in batches:
-        tally.add(batch)
-    return tally.tables()
+        counter.add(batch)
+    return counter.tables()
 
 
 def part(joint: np.ndarray, block: Sequence[int], axes: Sequence[int], groupings: Sequence[Grouping]) -> np.ndarray:
@@ -102,7 +102,7 @@ def distinct(tables: Tables) -> tuple[list[Grouping], list[tuple[int, ...]]]:
     return groupings, axes
 
 
-def cover(axes: Sequence[tuple[int, ...]], sizes: Sequence[int], *, most: int = BLOCK) -> list[tuple[int, ...]]:
+def cover(axes: Sequence[tuple[int, ...]], sizes: Sequence[int], *, most: int = MAX_CELLS) -> list[tuple[int, ...]]:
     """Sets of groupings such that each table lies in one, few of them, with at most ``most`` cells where possible.
 
     Greedy: a block starts from the largest table left and takes the grouping that brings in most pairs left.

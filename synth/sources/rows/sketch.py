@@ -92,8 +92,12 @@ class Sketch(Digest):
     def _take(self, rows: np.ndarray) -> None:
         self._hashes.append(rows)
 
+    def mark(self) -> bytes | None:
+        """The packed mark of all rows so far; None of too many to be compared, and of none: they are nobody's."""
+        return None if self.full or not self._rows else self.value()
+
     def value(self) -> bytes:
-        """The packed mark of all rows so far."""
+        """The packed mark of all rows so far, whatever their number."""
         found, times = np.unique(np.concatenate([*self._hashes, np.zeros(0, np.uint64)]), return_counts=True)
         once = found[times == 1][:KEPT]
         least = once if len(once) == KEPT else np.full(KEPT, NOTHING, np.uint64)

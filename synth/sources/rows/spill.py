@@ -13,7 +13,7 @@ import numpy as np
 
 from synth.errors import InputError
 from synth.sources.rows.encoded import EncodedRows, Tables
-from synth.sources.rows.marginals import Tally, count
+from synth.sources.rows.marginals import MarginalCounter, count
 
 CHUNK = 1 << 18  # rows stored together, column after column
 HELD = 1 << 26  # bytes kept in memory; beyond, all rows go to the file, which the system holds in spare memory anyway
@@ -30,12 +30,12 @@ class _Chunk:
     places: Mapping[str, int]
 
 
-class Spool(EncodedRows):
+class Spill(EncodedRows):
     """Rows appended batch by batch and read again any number of times.
 
     ``cells``: the number of positions of each column, from the schema; it alone decides how wide a cell is stored.
 
-    >>> rows = Spool({"A": 300, "B": 2})
+    >>> rows = Spill({"A": 300, "B": 2})
     >>> rows.append({"A": np.array([299, 0]), "B": np.array([1, 0])})
     >>> rows["A"].tolist(), rows.num_rows
     ([299, 0], 2)
@@ -53,7 +53,7 @@ class Spool(EncodedRows):
 
     def __repr__(self) -> str:
         """Columns only: a representation may land in a log."""
-        return f"Spool({len(self._kinds)} columns)"
+        return f"Spill({len(self._kinds)} columns)"
 
     def __iter__(self) -> Iterator[str]:
         """The columns' names."""
@@ -90,8 +90,8 @@ class Spool(EncodedRows):
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
         """Exact counts, in one pass over the columns that the tables name."""
-        tally = Tally(tables)
-        return count(self._sliced(tally.columns, tally.step), tally)
+        counter = MarginalCounter(tables)
+        return count(self._sliced(counter.columns, counter.step), counter)
 
     def batches(self, columns: Iterable[str], step: int) -> Iterator[dict[str, np.ndarray]]:
         """Positions, int64, of at most ``step`` rows at a time, in the order they came."""

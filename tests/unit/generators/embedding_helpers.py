@@ -15,7 +15,7 @@ from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts, Embedding, Path
+from synth.questions import Counts, Embedding, FunctionalQuery
 from synth.schema.table import Schema, parse
 
 CHAIN = parse({"target": "d", "columns": {
@@ -41,9 +41,9 @@ def chain(rows: int = 3000) -> dict[str, np.ndarray]:
 
 
 def setting_of(schema: Schema, *, epsilon: float, relation: Relation = Relation.ADD_REMOVE, rows: int = 0) -> Setting:
-    near = Adjacency(relation=relation)
+    adjacency = Adjacency(relation=relation)
     signed = 2.0 if relation is Relation.REPLACE_ONE else 1.0
-    return Setting(schema=schema, mu=calibrate(epsilon, 1e-5), sensitivity=counts.sensitivity(near), signed=signed,
+    return Setting(schema=schema, mu=calibrate(epsilon, 1e-5), sensitivity=counts.sensitivity(adjacency), signed=signed,
                    public_rows=rows if relation.rows_are_public else None)  # fmt: skip
 
 
@@ -52,8 +52,8 @@ def measured(generator, places, schema=CHAIN, *, epsilon: float = 2.0, relation:
     """(releases, setting, curator), the curator closed after the last release."""
     rows = len(next(iter(places.values())))
     setting = setting_of(schema, epsilon=epsilon, relation=relation, rows=rows)
-    grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=setting.mu)
-    mechanisms = {Counts: counts, Embedding: embeddings, Path: functional.Functional()}
+    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=setting.mu)
+    mechanisms = {Counts: counts, Embedding: embeddings, FunctionalQuery: functional.Functional()}
     curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms,
                       noise=noise or SystemNoise())  # fmt: skip
     releases = generator.measure(curator.ask, setting, progress=lambda _: None)

@@ -7,7 +7,7 @@ from synth.mechanisms import search
 from synth.questions import Counts, CountsRelease, Search, SearchRelease
 
 
-class OpenDoor:
+class OpenSession:
     """Answers Counts on ``positions`` with rounded Gaussian noise, Search by Gumbel noise; keeps count of the cost."""
 
     def __init__(self, positions, setting: Setting, *, seed=0):

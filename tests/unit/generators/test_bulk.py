@@ -69,7 +69,7 @@ def test_how_many_rows_are_laid_out_at_a_time_changes_nothing(weights, monkeypat
     """Blocks that end inside a component, hold several or none: the rows are those of one block."""
     probs, found = [a.probs[: len(weights)] for a in model().axes], []
     for block in (1 << 16, 1000, 17):
-        monkeypatch.setattr(bulk_sampling, "BLOCK", block)
+        monkeypatch.setattr(bulk_sampling, "ROWS_AT_A_TIME", block)
         found.append(bulk_sampling.codes(5000, np.array(weights), probs, np.random.default_rng(7)))
     for component, codes in found[1:]:
         assert np.array_equal(component, found[0][0])

@@ -10,7 +10,7 @@ from synth.generators.marginals import calendar
 from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.mixture import Mixture
 from synth.schema.table import parse
-from tests.unit.generators.helpers import OpenDoor, quiet
+from tests.unit.generators.helpers import OpenSession, quiet
 
 YEARS = {"type": "datetime", "min": "2015-01-01", "max": "2019-12-31", "nullable": True}
 HOURS = {"type": "datetime", "min": "2018-03-05T06:00:00", "max": "2019-03-04T20:00:00", "resolution": "minute"}
@@ -26,11 +26,11 @@ def day_of(column, places):
 def made(facts, places, *, mu=0.27, generator=None):
     schema = parse({"columns": {"d": facts, "s": {"type": "boolean", "categories": ["f", "m"]}}})
     setting = Setting(schema=schema, mu=mu, sensitivity=1.0)
-    door = OpenDoor({"d": places, "s": np.arange(len(places)) % 2}, setting)
+    session = OpenSession({"d": places, "s": np.arange(len(places)) % 2}, setting)
     generator = generator or Mixture()
-    releases = generator.measure(door, setting, progress=quiet)
+    releases = generator.measure(session, setting, progress=quiet)
     model = generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
-    return model.sample(len(places), rng=np.random.default_rng(1))["d"], schema.columns["d"], door
+    return model.sample(len(places), rng=np.random.default_rng(1))["d"], schema.columns["d"], session
 
 
 def weekdays(column, places):
@@ -96,15 +96,15 @@ def test_each_position_counts_towards_its_own_weekday_and_month(facts):
     column = parse({"columns": {"d": facts}}).columns["d"]
     setting = Setting(schema=parse({"columns": {"d": facts}}), mu=1.0, sensitivity=1.0)
     places = np.random.default_rng(0).integers(0, column.size, 2000)
-    door = OpenDoor({"d": places}, setting)
-    week, year = (door.table(m) / len(places) for m in calendar.questions("d", column, setting, share=0.1))
+    session = OpenSession({"d": places}, setting)
+    week, year = (session.table(m) / len(places) for m in calendar.questions("d", column, setting, share=0.1))
     assert week == pytest.approx(weekdays(column, places))
     assert year == pytest.approx(months(column, places))
 
 
 def test_weekdays_and_months_cost_their_small_share_and_short_ranges_nothing():
-    _, _, door = made(YEARS, dates(YEARS))
-    cost = sum((1 / m.sigma) ** 2 for q in door.asked if q.purpose.endswith("calendar") for m in q.marginals)
-    assert 0 < cost < 0.05 * 0.33 * door.setting.mu**2 * 1.001
-    _, _, door = made({"type": "datetime", "min": "2015-01-01", "max": "2015-01-20"}, np.zeros(100, dtype=np.int64))
-    assert not any(q.purpose.endswith("calendar") for q in door.asked)
+    _, _, session = made(YEARS, dates(YEARS))
+    cost = sum((1 / m.sigma) ** 2 for q in session.asked if q.purpose.endswith("calendar") for m in q.marginals)
+    assert 0 < cost < 0.05 * 0.33 * session.setting.mu**2 * 1.001
+    _, _, session = made({"type": "datetime", "min": "2015-01-01", "max": "2015-01-20"}, np.zeros(100, dtype=np.int64))
+    assert not any(q.purpose.endswith("calendar") for q in session.asked)

@@ -8,13 +8,13 @@ from synth.errors import BudgetError, UsageError
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.fourier import loss as fourier_loss
 from synth.generators.embeddings.ntk_loss import GradientLoss
-from synth.generators.embeddings.path import PathLoss
+from synth.generators.embeddings.path import FunctionalLoss
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import estimate
 from synth.generators.options import with_options
 from synth.privacy.accounting.composition import calibrate, total_mu
 from synth.privacy.relation import Relation
-from synth.questions import PathRelease
+from synth.questions import FunctionalRelease
 from synth.schema.table import parse
 from tests.unit.generators.embedding_helpers import (
     CHAIN,
@@ -117,9 +117,9 @@ def test_the_closed_form_distance_is_that_of_the_enumerated_mean_embedding(name)
     generator = with_options(SMALL[name], {} if name in ("anova", "conditional", "path") else {"oneway_share": 0.5})
     releases, setting, _ = measured(generator, {n: ROWS[n] for n in "acde"}, schema, epsilon=4.0)
     counts, asked = embedding.split(releases)
-    asked = asked or [r for r in releases if isinstance(r, PathRelease)]
+    asked = asked or [r for r in releases if isinstance(r, FunctionalRelease)]
     made = embedding.regrouped(*estimate(counts, setting), setting, _bins(asked[0].question))
-    distance = (PathLoss(made, asked, device="cpu") if name == "path"
+    distance = (FunctionalLoss(made, asked, device="cpu") if name == "path"
                 else LOSSES[name](made, asked[0], device="cpu"))  # fmt: skip
     rng = np.random.default_rng(2)
     share = rng.dirichlet(np.ones(3))

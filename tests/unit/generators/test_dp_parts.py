@@ -10,9 +10,9 @@ from synth.generators.embeddings.dp_kernel import DPKernel
 from synth.generators.embeddings.dp_merf import DPMerf
 from synth.generators.embeddings.dp_ntk import DPNTK
 from synth.generators.embeddings.loss import FourierLoss
-from synth.generators.embeddings.pearl import MOST, Game, Pearl
+from synth.generators.embeddings.pearl import MAX_WEIGHT, Game, Pearl
 from synth.privacy.relation import Relation
-from synth.questions import Embedding, EmbeddingRelease, PathRelease
+from synth.questions import Embedding, EmbeddingRelease, FunctionalRelease
 from tests.unit.generators.embedding_helpers import CHAIN, chain, fitted, measured
 
 ROWS = chain(1500)
@@ -74,7 +74,7 @@ def test_the_adversary_moves_weight_to_what_is_missed_and_keeps_its_bound():
     for _ in range(50):
         game(share, parts)
     assert distance.weight[:5].min() > 2 * distance.weight[5:].max()
-    assert distance.weight.max() <= MOST
+    assert distance.weight.max() <= MAX_WEIGHT
     assert game.goal == pytest.approx(2 * float(distance.weight.sum()))
 
 
@@ -82,17 +82,17 @@ def test_points_of_a_path_are_distinct_and_follow_from_earlier_answers_and_a_pub
     """Answering the same values twice makes the same points: nothing else enters their choice."""
     generator = DPKernel(form="path", anchors=160)
     releases, setting, _ = measured(generator, ROWS)
-    points = np.vstack([r.question.points for r in releases if isinstance(r, PathRelease)])
+    points = np.vstack([r.question.points for r in releases if isinstance(r, FunctionalRelease)])
     assert len(np.unique(points, axis=0)) == len(points) > 100
     asked = []
 
-    def door(question):
+    def session(question):
         asked.append(question)
         return releases[len(asked) - 1]
 
-    generator.measure(door, setting, progress=lambda _: None)
+    generator.measure(session, setting, progress=lambda _: None)
     for mine, first in zip(asked, releases, strict=True):
-        if isinstance(first, PathRelease):
+        if isinstance(first, FunctionalRelease):
             assert np.array_equal(mine.points, first.question.points)
             assert mine.key == first.question.key
 

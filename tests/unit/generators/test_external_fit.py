@@ -8,12 +8,11 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Setting
-from synth.generators.opendp_mbi import external_fit
 from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
 from synth.questions import Counts, ExternalRelease
 from synth.release import store
-from tests.unit.generators.helpers import OpenDoor, quiet
+from tests.unit.generators.helpers import OpenSession, quiet
 
 SCHEMA = synth.parse({"columns": {
     "sex": {"type": "categorical", "categories": ["f", "m"]},
@@ -24,7 +23,7 @@ SCHEMA = synth.parse({"columns": {
 SETTING = Setting(schema=SCHEMA, mu=1.0, sensitivity=1.0, signed=1.0, rho=0.4)
 
 
-class StandIn(OpenDoor):
+class StandIn(OpenSession):
     """Answers the external question with tables of all columns and of the first two, as OpenDP might."""
 
     def __call__(self, question):
@@ -52,16 +51,16 @@ def places(rows=5000):
 
 @pytest.fixture(scope="module")
 def asked():
-    door = StandIn(places(), SETTING)
-    return Mst(bins=12).measure(door, SETTING, progress=quiet), door
+    session = StandIn(places(), SETTING)
+    return Mst(bins=12).measure(session, SETTING, progress=quiet), session
 
 
 def test_the_question_takes_what_the_bins_left(asked):
-    releases, door = asked
+    releases, session = asked
     counted = sum((1 / m.sigma) ** 2 for r in releases[:-1] for m in r.question.marginals)
     assert counted <= 0.1 * 2 * 0.4
-    assert 0.999 * 0.4 < counted / 2 + door.question.rho <= 0.4
-    assert door.question.columns == ("sex", "pay", "age")
+    assert 0.999 * 0.4 < counted / 2 + session.question.rho <= 0.4
+    assert session.question.columns == ("sex", "pay", "age")
 
 
 def test_numbers_are_cut_into_even_bins_and_a_heavy_value_stays_alone(asked):
@@ -90,17 +89,11 @@ def test_the_model_keeps_the_measured_pair_after_a_trip_to_the_store(asked):
 def test_one_column_alone_is_counted_with_the_whole_budget():
     schema = synth.parse({"columns": {"age": {"type": "integer", "min": 0, "max": 19}}})
     setting = replace(SETTING, schema=schema)
-    door = OpenDoor({"age": places()["age"]}, setting)
-    releases = Aim().measure(door, setting, progress=quiet)
-    assert door.spent == pytest.approx(1.0, rel=1e-6)
+    session = OpenSession({"age": places()["age"]}, setting)
+    releases = Aim().measure(session, setting, progress=quiet)
+    assert session.spent == pytest.approx(1.0, rel=1e-6)
     model = Aim().fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     assert model.sample(10, rng=np.random.default_rng(0))["age"].max() < 20
-
-
-def test_a_missing_extra_is_named_with_its_remedy(monkeypatch):
-    monkeypatch.setattr(external_fit, "find_spec", lambda name: None if name == "mbi" else object())
-    with pytest.raises(UsageError, match=r"mbi not installed; run: pip install 'facsimile-synth\[peers\]'"):
-        Mst().check_schema(SCHEMA)
 
 
 @pytest.mark.parametrize("wrong", [Mst(bins=1), Mst(numbers=0.0), Aim(rounds=-1), Aim(max_size=0.0)])

@@ -8,7 +8,6 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
-from synth.generators.gradients import common
 from synth.generators.options import with_options
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import epsilon_of
@@ -102,14 +101,6 @@ def test_the_autoencoder_learns_what_belongs_together():
 def test_an_option_out_of_range_is_named(name, option, value):
     with pytest.raises(UsageError, match=f"--option {option}={value}"):
         with_options(GENERATORS[name], {option: value})
-
-
-def test_without_opacus_the_way_out_is_told(monkeypatch):
-    monkeypatch.setattr(common, "find_spec", lambda _: None)
-    for name in ("dp_ctgan", "dp_vae"):
-        with pytest.raises(UsageError, match="facsimile-synth\\[sgd\\]"):
-            with_options(GENERATORS[name], {})
-    with_options(GENERATORS["pate_gan"], {})  # needs no gradients of rows
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -11,7 +11,7 @@ from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.mixture import Mixture
 from synth.questions import Bins, Marginal
 from synth.schema.table import Schema
-from tests.unit.generators.helpers import OpenDoor, quiet
+from tests.unit.generators.helpers import OpenSession, quiet
 
 ROWS = 20_000
 NAMES = ("place", "region", "size", "sex")
@@ -42,7 +42,7 @@ POOR = Options(components=4, ensembles=2)  # too few components for columns that
 def fitted(*, twins=True, target=None, options=POOR):
     set_by = setting(target)
     method = Mixture(options=options)
-    releases = method.measure(OpenDoor(people(twins), set_by), set_by, progress=quiet)
+    releases = method.measure(OpenSession(people(twins), set_by), set_by, progress=quiet)
     return method.fit(releases, set_by, rng=np.random.default_rng(0), device="cpu", progress=quiet)
 
 
@@ -73,9 +73,9 @@ def test_the_target_comes_last_and_is_no_child_of_a_missed_table():
 
 
 def test_no_more_columns_than_stated_and_none_of_many_groups(monkeypatch):
-    monkeypatch.setattr(choose_heads, "MOST", 0)
+    monkeypatch.setattr(choose_heads, "MOST_CHILDREN", 0)
     assert fitted().heads == ()
-    monkeypatch.setattr(choose_heads, "MOST", 8)
+    monkeypatch.setattr(choose_heads, "MOST_CHILDREN", 8)
     monkeypatch.setattr(choose_heads, "CHILDREN", 10)
     assert "region" not in [h.column for h in fitted().heads]
 

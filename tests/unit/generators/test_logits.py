@@ -7,7 +7,7 @@ import pytest
 
 from synth.generators.product_mixture import bulk_logits
 from synth.generators.product_mixture.bulk_logits import TAME, Listed, Odds, Sums, draw_many, lay
-from synth.generators.product_mixture.logit_head import LEAST, Head
+from synth.generators.product_mixture.logit_head import LEAST_PROBABILITY, Head
 
 SIZES = (3, 2, 4)  # groups of each axis; the heads are on the axes 2, 0 and 1
 ROWS = 120_000
@@ -35,7 +35,7 @@ def drawn(made, probs):
     rng = np.random.default_rng(5)
     before = np.column_stack([rng.integers(0, size, ROWS) for size in SIZES])
     component, after = rng.integers(0, 2, ROWS), before.copy()
-    draw_many(made, probs, component, after, rng=rng, least=LEAST)
+    draw_many(made, probs, component, after, rng=rng, least=LEAST_PROBABILITY)
     return before, after, component
 
 
@@ -64,7 +64,7 @@ def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined
     """
     monkeypatch.setattr(bulk_logits, "JOINED", joined)
     made, probs = heads(scale), tables()
-    laid = [lay(head, probs[head.column][1], least=LEAST) for head in made]
+    laid = [lay(head, probs[head.column][1], least=LEAST_PROBABILITY) for head in made]
     assert [type(law) for law in laid] == kinds
     assert all(law.tame == (scale < 1) for law in laid if isinstance(law, Sums))
     assert [len(law.parts) for law in laid if isinstance(law, Odds)] == [1 if joined > 8 else 2]
@@ -103,10 +103,10 @@ def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_
     pull, each = np.array(far, dtype=np.float32)[:, :classes], 3000
     assert np.abs(pull).max() > TAME
     head, own = Head(column="a", start=np.zeros(classes), pulls={1: pull}), np.full((1, classes), 1 / classes)
-    assert isinstance(lay(head, own, least=LEAST), kind)
+    assert isinstance(lay(head, own, least=LEAST_PROBABILITY), kind)
     codes = np.column_stack([np.zeros(4 * each, dtype=np.int64), np.arange(4 * each) % 4])
     draw_many([head], {"a": (0, own)}, np.zeros(4 * each, dtype=np.int64), codes,
-              rng=np.random.default_rng(0), least=LEAST)  # fmt: skip
+              rng=np.random.default_rng(0), least=LEAST_PROBABILITY)  # fmt: skip
     for group in (0, 1):
         assert (codes[codes[:, 1] == group, 0] == group).all()
     for group in (2, 3):

@@ -10,7 +10,7 @@ from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import Mixture, rake
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
 from synth.schema.table import parse
-from tests.unit.generators.helpers import OpenDoor, quiet
+from tests.unit.generators.helpers import OpenSession, quiet
 
 COLUMNS = {
     "x": {"type": "integer", "min": 0, "max": 99},
@@ -31,11 +31,11 @@ def table(rows=20_000, seed=0):
 
 def run(name, positions, *, mu=0.5, seed=0, schema=SCHEMA):
     setting = Setting(schema=schema, mu=mu, sensitivity=1.0)
-    door = OpenDoor(positions, setting, seed=seed)
+    session = OpenSession(positions, setting, seed=seed)
     generator = GENERATORS[name]
-    releases = generator.measure(door, setting, progress=quiet)
+    releases = generator.measure(session, setting, progress=quiet)
     model = generator.fit(releases, setting, rng=np.random.default_rng(seed), device="cpu", progress=quiet)
-    return door, model
+    return session, model
 
 
 def pair_error(real, fake, a, b, step=5):
@@ -48,8 +48,8 @@ def pair_error(real, fake, a, b, step=5):
 @pytest.mark.parametrize("name", ["mixture", "independent"])
 @pytest.mark.parametrize("mu", [0.001, 0.27, 5.0])
 def test_the_whole_budget_and_no_more(name, mu):
-    door, _ = run(name, table(2000), mu=mu)
-    assert 0.99 * mu**2 < door.spent <= mu**2
+    session, _ = run(name, table(2000), mu=mu)
+    assert 0.99 * mu**2 < session.spent <= mu**2
 
 
 def test_pairs_are_kept_and_the_floor_loses_them():
@@ -114,8 +114,8 @@ def parity_kept(columns, generator, *, target):
     """Share of synthetic rows whose y is the parity of their first columns; .98 of the real ones, .5 by chance."""
     schema = parse({"columns": PARITY} | ({"target": "y"} if target else {}))
     setting = Setting(schema=schema, mu=0.268, sensitivity=1.0, signed=1.0)
-    door = OpenDoor(parity(columns), setting)
-    releases = generator.measure(door, setting, progress=quiet)
+    session = OpenSession(parity(columns), setting)
+    releases = generator.measure(session, setting, progress=quiet)
     rng = np.random.default_rng(0)
     model = generator.fit(releases, setting, rng=rng, device="cpu", progress=quiet)
     fake = model.sample(10_000, rng=rng)
@@ -148,12 +148,12 @@ def test_a_table_that_pairs_tell_all_of_loses_little_to_the_search():
     setting = Setting(schema=schema, mu=0.268, sensitivity=1.0, signed=1.0)
     noise = []
     for rounds in (0, 2):
-        door = OpenDoor(positions, setting)
-        releases = Mixture(rounds=rounds).measure(door, setting, progress=quiet)
+        session = OpenSession(positions, setting)
+        releases = Mixture(rounds=rounds).measure(session, setting, progress=quiet)
         told = [m for r in releases if isinstance(r, CountsRelease) for m in r.question.marginals
                 if m.columns == ("x0", "x1")]  # fmt: skip
         noise.append(sum(m.sigma**-2 for m in told) ** -0.5)
-    assert sum(isinstance(q, Search) for q in door.asked) == 1
+    assert sum(isinstance(q, Search) for q in session.asked) == 1
     assert noise[1] < 1.04 * noise[0]
 
 

@@ -7,7 +7,7 @@ from synth.generators.base import Setting
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import estimate
 from synth.schema.table import parse
-from tests.unit.generators.helpers import OpenDoor
+from tests.unit.generators.helpers import OpenSession
 
 MONEY = {"type": "integer", "min": -1_000_000, "max": 10_000_000}
 
@@ -27,10 +27,10 @@ def setting(columns, mu=0.27, **more):
 
 def asked(columns, positions, *, mu=0.27, share=0.5, whole=False, seed=1):
     place = setting(columns, mu)
-    door = OpenDoor(positions, place, seed=seed)
-    releases = oneway_queries.measure(door, place, share=share, whole=whole)
+    session = OpenSession(positions, place, seed=seed)
+    releases = oneway_queries.measure(session, place, share=share, whole=whole)
     total, found = estimate(releases, place)
-    return door, total, found
+    return session, total, found
 
 
 def ks(positions, histogram):
@@ -45,9 +45,9 @@ def ks(positions, histogram):
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_share_is_never_exceeded(whole):
-    door, _, _ = asked({"m": MONEY, "s": {"type": "boolean", "categories": ["a", "b"]}},
+    session, _, _ = asked({"m": MONEY, "s": {"type": "boolean", "categories": ["a", "b"]}},
                        {"m": money(), "s": money() % 2}, whole=whole)  # fmt: skip
-    spent = door.spent / 0.27**2
+    spent = session.spent / 0.27**2
     assert spent <= 0.5
     assert spent > (0.499 if whole else 0.3)
 
@@ -75,7 +75,7 @@ def test_any_width_works_and_leaves_cover_it(size):
     positions = np.random.default_rng(0).integers(0, size, 3000)
     positions[:1000] = size // 3
     positions[1000:1200] = size
-    door, total, found = asked(column, {"m": positions}, mu=2.0)
+    session, total, found = asked(column, {"m": positions}, mu=2.0)
     histogram = found["m"]
     assert histogram.starts[0] == 0
     assert histogram.starts[-1] == size
@@ -83,7 +83,7 @@ def test_any_width_works_and_leaves_cover_it(size):
     assert histogram.mass.sum() == pytest.approx(total, rel=1e-6)
     spike = np.flatnonzero(histogram.starts == size // 3)
     assert histogram.widths[spike].tolist() == [1]
-    assert max(m.bins[0].starts.size for q in door.asked for m in q.marginals) < 3 * oneway_queries.LIMIT
+    assert max(m.bins[0].starts.size for q in session.asked for m in q.marginals) < 3 * oneway_queries.LIMIT
 
 
 def test_rows_are_estimated_or_public():
@@ -97,7 +97,7 @@ def test_rows_are_estimated_or_public():
     assert total != 5000
     assert total == pytest.approx(5000, abs=30)
     public = setting(columns, 1.0, public_rows=5000)
-    releases = oneway_queries.measure(OpenDoor(positions, public), public, share=0.5)
+    releases = oneway_queries.measure(OpenSession(positions, public), public, share=0.5)
     assert estimate(releases, public)[0] == 5000
 
 

@@ -11,7 +11,7 @@ from synth.generators.marginals.mixture import Mixture
 from synth.generators.marginals.pair_queries import PURPOSE, Plan
 from synth.generators.marginals.second_round import denoised_dependence, most_dependence
 from synth.schema.table import Schema
-from tests.unit.generators.helpers import OpenDoor, quiet
+from tests.unit.generators.helpers import OpenSession, quiet
 
 
 def wide_setting(columns=8, size=400, mu=1.0):
@@ -30,9 +30,9 @@ def dependent(columns=8, size=400, rows=20_000):
 
 def measured(plan, **more):
     setting = wide_setting(**more)
-    door = OpenDoor(dependent(), setting)
-    releases = Mixture(plan=plan, rounds=0).measure(door, setting, progress=quiet)
-    return releases, door, setting
+    session = OpenSession(dependent(), setting)
+    releases = Mixture(plan=plan, rounds=0).measure(session, setting, progress=quiet)
+    return releases, session, setting
 
 
 def test_the_dependent_pair_is_seen_again_and_finer():
@@ -49,7 +49,7 @@ def test_the_dependent_pair_is_seen_again_and_finer():
 def test_groupings_of_both_steps_nest(wide, made):
     """A coarser bin is a union of finer ones, for every two groupings of a column, in wide and other tables."""
     setting = wide_setting()
-    releases = Mixture(plan=Plan(wide=wide)).measure(OpenDoor(made(), setting), setting, progress=quiet)
+    releases = Mixture(plan=Plan(wide=wide)).measure(OpenSession(made(), setting), setting, progress=quiet)
     groupings: dict[str, dict[bytes, np.ndarray]] = {}
     for release in (r for r in releases if r.question.purpose == PURPOSE):
         for bins in (b for m in release.question.marginals for b in m.bins):
@@ -66,39 +66,39 @@ def test_a_number_has_few_bins_of_even_weight_however_little_noise_there_is(mu):
     facts = {"type": "integer", "min": 0, "max": 999}
     setting = Setting(schema=Schema.model_validate({"columns": {"a": facts, "b": facts}}), mu=mu, sensitivity=1.0)
     rng = np.random.default_rng(2)
-    door = OpenDoor({"a": rng.integers(0, 1000, 50_000), "b": rng.integers(0, 1000, 50_000)}, setting)
-    (table,) = Mixture(rounds=0).measure(door, setting, progress=quiet)[-1].question.marginals
+    session = OpenSession({"a": rng.integers(0, 1000, 50_000), "b": rng.integers(0, 1000, 50_000)}, setting)
+    (table,) = Mixture(rounds=0).measure(session, setting, progress=quiet)[-1].question.marginals
     bins = table.bins[0]
     assert bins.size == 32 if mu > 1 else bins.size < 16
     if mu > 1:
-        weights = np.bincount(bins.groups[np.searchsorted(bins.starts, door.positions["a"], side="right") - 1])
+        weights = np.bincount(bins.groups[np.searchsorted(bins.starts, session.positions["a"], side="right") - 1])
         assert weights.max() < 2 * weights.min()
 
 
 @pytest.mark.parametrize("plan", [Plan(wide=10), Plan(wide=10, second=0.9, chosen=30), Plan(wide=99)])
 def test_the_whole_budget_is_spent_in_either_way(plan):
-    releases, door, setting = measured(plan)
-    assert door.spent <= setting.mu**2
-    assert sqrt(door.spent) > 0.999 * setting.mu
+    releases, session, setting = measured(plan)
+    assert session.spent <= setting.mu**2
+    assert sqrt(session.spent) > 0.999 * setting.mu
     assert len(releases) == 3
 
 
 @pytest.mark.parametrize("wide", [10, 99])
 def test_where_nothing_is_merged_nothing_is_kept_back(wide):
     setting = wide_setting(size=3)
-    door = OpenDoor({n: p % 3 for n, p in dependent().items()}, setting)
-    releases = Mixture(plan=Plan(wide=wide), rounds=0).measure(door, setting, progress=quiet)
+    session = OpenSession({n: p % 3 for n, p in dependent().items()}, setting)
+    releases = Mixture(plan=Plan(wide=wide), rounds=0).measure(session, setting, progress=quiet)
     assert len(releases) == 2
-    assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
+    assert 0.999 * setting.mu < sqrt(session.spent) <= setting.mu
 
 
 def test_where_no_few_pairs_stand_out_all_are_asked_again():
     """``worth`` above one: no pairs can hold that part of what hides."""
-    releases, door, setting = measured(Plan(wide=10, worth=1.1))
+    releases, session, setting = measured(Plan(wide=10, worth=1.1))
     first, second = (r.question.marginals for r in releases[-2:])
     assert [m.columns for m in first] == [m.columns for m in second]
     assert all(a.bins == b.bins for a, b in zip(first, second, strict=True))
-    assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
+    assert 0.999 * setting.mu < sqrt(session.spent) <= setting.mu
 
 
 def test_a_wide_table_has_one_grouping_a_column_of_bounded_size():
@@ -113,11 +113,11 @@ def test_finer_tables_lower_the_worst_pairs_error():
     """Total variation of (c2, c5) between source and model rows, with and without the second step."""
     errors = {}
     for name, wide in (("two steps", 10), ("one step", 10_000)):
-        releases, door, setting = measured(Plan(wide=wide, chosen=2), mu=0.5)
+        releases, session, setting = measured(Plan(wide=wide, chosen=2), mu=0.5)
         model = Mixture().fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
         rows = model.sample(20_000, rng=np.random.default_rng(1))
         tables = [
-            np.bincount(p["c2"] // 10 * 40 + p["c5"] // 10, minlength=1600) / 20_000 for p in (rows, door.positions)
+            np.bincount(p["c2"] // 10 * 40 + p["c5"] // 10, minlength=1600) / 20_000 for p in (rows, session.positions)
         ]
         errors[name] = 0.5 * np.abs(tables[0] - tables[1]).sum()
     assert errors["two steps"] < errors["one step"] - 0.02
@@ -136,10 +136,10 @@ def twins(part):
 def test_columns_that_determine_each_other_are_seen_finer_and_others_once_more(part, again):
     """A small part of the budget, and where no pair is one column twice it is spent on all tables again."""
     setting = wide_setting()
-    door = OpenDoor(twins(part), setting)
-    releases = Mixture(rounds=0).measure(door, setting, progress=quiet)
+    session = OpenSession(twins(part), setting)
+    releases = Mixture(rounds=0).measure(session, setting, progress=quiet)
     first, second = (r.question.marginals for r in releases[-2:])
-    assert 0.999 * setting.mu < sqrt(door.spent) <= setting.mu
+    assert 0.999 * setting.mu < sqrt(session.spent) <= setting.mu
     if again:
         assert [m.columns for m in first] == [m.columns for m in second]
     else:
@@ -163,8 +163,8 @@ def test_tables_of_categories_alone_get_twice_the_budget_of_others():
     number, name = {"type": "integer", "min": 0, "max": 3}, {"type": "categorical", "categories": list("abcd")}
     schema = Schema.model_validate({"columns": {"a": number, "b": number, "c": name, "d": name}})
     setting, rng = Setting(schema=schema, mu=5.0, sensitivity=1.0), np.random.default_rng(5)
-    door = OpenDoor({n: rng.integers(0, 4, 50_000) for n in schema.columns}, setting)
-    tables = Mixture(rounds=0).measure(door, setting, progress=quiet)[1].question.marginals
+    session = OpenSession({n: rng.integers(0, 4, 50_000) for n in schema.columns}, setting)
+    tables = Mixture(rounds=0).measure(session, setting, progress=quiet)[1].question.marginals
     spent = {m.columns: 1 / m.sigma**2 for m in tables}
     assert spent["c", "d"] == pytest.approx(2 * spent["a", "b"], rel=1e-6)
     assert spent["a", "c"] == pytest.approx(spent["a", "b"], rel=1e-6)
@@ -177,7 +177,7 @@ def test_bins_that_cannot_get_fewer_are_left_as_they_are():
         schema=Schema.model_validate({"columns": {f"c{j}": facts for j in range(6)}}), mu=9.0, sensitivity=1.0
     )
     rng = np.random.default_rng(6)
-    door = OpenDoor({n: rng.integers(0, 100, 5_000) for n in setting.schema.columns}, setting)
-    releases = Mixture(plan=Plan(wide=5, widest=3), rounds=0).measure(door, setting, progress=quiet)
+    session = OpenSession({n: rng.integers(0, 100, 5_000) for n in setting.schema.columns}, setting)
+    releases = Mixture(plan=Plan(wide=5, widest=3), rounds=0).measure(session, setting, progress=quiet)
     tables = releases[1].question.marginals
     assert max(m.cells for m in tables) <= 9

@@ -44,17 +44,17 @@ def positions(rows=ROWS, seed=0):
 
 def measured(generator, *, relation=Relation.ZERO_OUT, epsilon=5.0, rows=ROWS, schema=SCHEMA):
     places = positions(rows)
-    near = Adjacency(relation=relation)
-    grant = Grant(epsilon=epsilon, delta=1e-5, near=near, mu=calibrate(epsilon, 1e-5))
+    adjacency = Adjacency(relation=relation)
+    grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=adjacency, mu=calibrate(epsilon, 1e-5))
     curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, noise=SystemNoise(),
                       mechanisms={Counts: counts, Slices: slices})  # fmt: skip
 
     def sigma(*, dim, num_slices, **more):
-        size = counts.sensitivity(near)
+        size = counts.sensitivity(adjacency)
         return slice_sigma(epsilon=epsilon, delta=1e-5, sensitivity=size, dim=dim, num_slices=num_slices, **more)
 
-    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(near),
-                      signed=counts.signed_sensitivity(near), slice_sigma=sigma,
+    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(adjacency),
+                      signed=counts.signed_sensitivity(adjacency), slice_sigma=sigma,
                       public_rows=rows if relation.rows_are_public else None)  # fmt: skip
     releases = generator.measure(curator.ask, setting, progress=quiet)
     curator.close()

@@ -9,7 +9,7 @@ from synth.generators.base import Setting
 from synth.generators.query_based.mwem import Mwem
 from synth.generators.query_based.small_db import SmallDb
 from synth.mechanisms import counts, selection
-from synth.privacy.accounting.composition import EPSILON_RESERVE, SAFETY, calibrate, calibrate_rho
+from synth.privacy.accounting.composition import EPSILON_SLACK, SAFETY, calibrate, calibrate_rho
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -33,23 +33,23 @@ def places(schema, rows=2000):
 
 
 def measured(generator, schema, relation):
-    near = Adjacency(relation=relation)
-    grant = Grant(epsilon=EPSILON, delta=1e-5, near=near, mu=calibrate(EPSILON, 1e-5))
+    adjacency = Adjacency(relation=relation)
+    grant = Grant(epsilon=EPSILON, delta=1e-5, adjacency=adjacency, mu=calibrate(EPSILON, 1e-5))
     rows = places(schema)
-    door = Curator(grant=grant, commit=lambda: None, read=lambda: rows, noise=SystemNoise(),
+    session = Curator(grant=grant, commit=lambda: None, read=lambda: rows, noise=SystemNoise(),
                    mechanisms={Counts: counts, Choice: selection})  # fmt: skip
-    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(near),
-                      signed=counts.signed_sensitivity(near), rho=calibrate_rho(EPSILON, 1e-5),
-                      epsilon=EPSILON * (1 - EPSILON_RESERVE) * (1 - SAFETY),
+    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(adjacency),
+                      signed=counts.signed_sensitivity(adjacency), rho=calibrate_rho(EPSILON, 1e-5),
+                      epsilon=EPSILON * (1 - EPSILON_SLACK) * (1 - SAFETY),
                       public_rows=2000 if relation.rows_are_public else None)  # fmt: skip
-    return generator.measure(door.ask, setting, progress=lambda _: None), setting, door
+    return generator.measure(session.ask, setting, progress=lambda _: None), setting, session
 
 
 @pytest.mark.parametrize("generator", [Mwem(), SmallDb()], ids=["mwem", "small_db"])
 @pytest.mark.parametrize("relation", list(Relation))
 def test_the_budget_is_spent_whole_and_a_strong_dependence_kept(generator, relation):
-    releases, setting, door = measured(generator, TOY, relation)
-    assert 0.999 * EPSILON < door.epsilon_derived <= EPSILON
+    releases, setting, session = measured(generator, TOY, relation)
+    assert 0.999 * EPSILON < session.epsilon_derived <= EPSILON
     rng = np.random.default_rng(1)
     model = generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
     drawn = model.sample(2000, rng=rng)

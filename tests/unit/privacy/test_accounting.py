@@ -82,8 +82,8 @@ def test_the_sampler_stays_within_its_reserve_for_a_usual_run(epsilon):
     """A hundred tables at delta 1e-5: what calibration set aside covers the sampler's imprecision."""
     sigma = 1 / (calibrate(epsilon, 1e-5) * sqrt(1 / 100))
     more_epsilon, more_delta = sampler_cost(epsilon, 1e-5, sigma=sigma, draws=100)
-    assert more_epsilon <= epsilon * composition.EPSILON_RESERVE
-    assert more_delta <= 1e-5 * composition.DELTA_RESERVE
+    assert more_epsilon <= epsilon * composition.EPSILON_SLACK
+    assert more_delta <= 1e-5 * composition.DELTA_SLACK
 
 
 @pytest.mark.parametrize("epsilon", [1e308, 10**400, -(10**400), 1e7, float("nan"), "1", None])

@@ -14,13 +14,13 @@ from synth.questions import Bins, Counts, Marginal
 ROWS = {"a": np.array([0, 1, 1], dtype=np.int64)}
 
 
-class Door:
+class Session:
     """A curator over three rows, with a diary of what happened in which order."""
 
     def __init__(self, *, relation=Relation.ADD_REMOVE, epsilon=1.0):
         self.diary: list[str] = []
         self.mu = calibrate(epsilon, 1e-5)
-        grant = Grant(epsilon=epsilon, delta=1e-5, near=Adjacency(relation=relation), mu=self.mu)
+        grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=self.mu)
         self.curator = Curator(
             grant=grant, commit=lambda: self.diary.append("commit"), read=self._read,
             mechanisms={Counts: counts}, noise=SystemNoise(),
@@ -37,67 +37,67 @@ class Door:
 
 
 def test_the_spend_is_committed_before_the_rows_are_read():
-    door = Door()
-    door.ask(0.5)
-    door.ask(0.5)
-    assert door.diary == ["commit", "read"]
+    session = Session()
+    session.ask(0.5)
+    session.ask(0.5)
+    assert session.diary == ["commit", "read"]
 
 
 def test_a_failed_commit_reads_nothing():
-    door = Door()
+    session = Session()
 
     def refuse():
         raise BudgetError("no")
 
-    door.curator._commit = refuse
+    session.curator._commit = refuse
     with pytest.raises(BudgetError):
-        door.ask(0.5)
-    assert door.diary == []
+        session.ask(0.5)
+    assert session.diary == []
 
 
 def test_a_question_over_the_grant_is_refused_and_reads_nothing():
-    door = Door()
+    session = Session()
     with pytest.raises(BudgetError, match="remaining"):
-        door.ask(0.6, tables=2)
-    assert door.diary == []
-    assert door.curator.events == ()
+        session.ask(0.6, tables=2)
+    assert session.diary == []
+    assert session.curator.events == ()
 
 
 def test_questions_add_up_and_the_last_straw_is_refused():
-    door = Door()
+    session = Session()
     for _ in range(4):
-        door.ask(0.25)
+        session.ask(0.25)
     with pytest.raises(BudgetError):
-        door.ask(1e-6)
-    assert door.curator.epsilon_derived <= 1.0
-    assert door.curator.epsilon_derived == pytest.approx(1.0, abs=1e-3)
+        session.ask(1e-6)
+    assert session.curator.epsilon_derived <= 1.0
+    assert session.curator.epsilon_derived == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_closed_door_stays_closed():
-    door = Door()
-    door.ask(0.1)
-    door.curator.close()
+    session = Session()
+    session.ask(0.1)
+    session.curator.close()
     with pytest.raises(BudgetError, match="closed"):
-        door.ask(0.1)
-    assert door.diary == ["commit", "read"]
+        session.ask(0.1)
+    assert session.diary == ["commit", "read"]
 
 
 def test_row_count_is_told_only_where_the_relation_makes_it_public():
-    assert Door().curator.public_rows() is None
-    assert Door(relation=Relation.ZERO_OUT).curator.public_rows() == 3
-    assert Door(relation=Relation.REPLACE_ONE).curator.public_rows() == 3
+    assert Session().curator.public_rows() is None
+    assert Session(relation=Relation.ZERO_OUT).curator.public_rows() == 3
+    assert Session(relation=Relation.REPLACE_ONE).curator.public_rows() == 3
 
 
 def test_too_precise_a_claim_for_the_sampler_is_refused_before_reading():
-    door = Door(epsilon=60.0)
+    session = Session(epsilon=60.0)
     with pytest.raises(BudgetError, match="precise"):
-        door.ask(0.5)
-    assert door.diary == []
+        session.ask(0.5)
+    assert session.diary == []
 
 
 def test_a_larger_sensitivity_costs_more():
     """The same noise under replace_one takes twice the mu**2 of add_remove."""
-    door = Door(relation=Relation.REPLACE_ONE)
-    door.ask(0.5)
+    session = Session(relation=Relation.REPLACE_ONE)
+    session.ask(0.5)
     with pytest.raises(BudgetError):
-        door.ask(0.01)
+        session.ask(0.01)

@@ -69,7 +69,7 @@ def again(key):
         case ["cal", epsilon, delta]:
             return told(lambda: composition.calibrate(float(epsilon), float(delta)))
         case ["rho", epsilon, delta]:
-            return told(lambda: composition.calibrate_rho(float(epsilon), float(delta), beside=0.01))
+            return told(lambda: composition.calibrate_rho(float(epsilon), float(delta), mu_elsewhere=0.01))
         case ["der", epsilon, delta]:
             mu = composition.calibrate(float(epsilon), float(delta))
             return told(lambda: composition.derived_epsilon(mu, float(delta)))
@@ -142,8 +142,8 @@ def test_zero_concentrated_events_cost_what_the_renyi_accountant_says(events):
     account = RdpAccountant((1 + np.geomspace(1e-2, 1e5, 3000)).tolist())
     for one in events:
         account.compose(theirs(one))
-    net = DELTA * (1 - composition.DELTA_RESERVE)
-    expected = composition.with_reserve(float(account.get_epsilon(net)))
+    net = DELTA * (1 - composition.DELTA_SLACK)
+    expected = composition.with_float_slack(float(account.get_epsilon(net)))
     assert renyi.epsilon(events, DELTA) == pytest.approx(expected, rel=1e-9)
 
 

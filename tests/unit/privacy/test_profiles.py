@@ -8,7 +8,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import integrate, stats
 
 from synth.privacy.accounting import slice_pld
-from synth.privacy.accounting.float_slack import DELTA_RESERVE, EPSILON_RESERVE
+from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK
 from synth.privacy.accounting.slice_profile import (
     Shift,
     delta,
@@ -127,11 +127,11 @@ def test_loss_distribution_is_pessimistic_and_close(law, rate):
 
 def test_gaussians_beside_slices_add_to_the_square_of_mu():
     """A fixed shift beside a Gaussian is one Gaussian; a random one agrees with composed loss distributions."""
-    both = delta(1.0, Shift(4, 4, "rotation"), ratio=0.3, beside=0.4)
+    both = delta(1.0, Shift(4, 4, "rotation"), ratio=0.3, mu_elsewhere=0.4)
     assert both == pytest.approx(float(gaussian_delta(1.0, 0.5)), rel=1e-9)
     law = Shift(12, 6)
-    composed = slice_pld.epsilon([(law, 0.5, 1.0, 1)], 1e-6, beside=0.4)
-    exact = epsilon_at(1e-6, law, ratio=0.5, beside=0.4)
+    composed = slice_pld.epsilon([(law, 0.5, 1.0, 1)], 1e-6, mu_elsewhere=0.4)
+    exact = epsilon_at(1e-6, law, ratio=0.5, mu_elsewhere=0.4)
     assert exact <= composed <= exact * 1.001
 
 
@@ -161,7 +161,7 @@ def test_rows_of_a_person_in_different_groups_are_covered(rows):
     law = Shift(1, 1)
     for sigma in (0.01, 0.5, 3.0, 20.0):
         seen = gaussian_delta(1.0, np.sqrt(parts) / sigma)
-        covered = delta(1.0, law, ratio=rows / sigma, spread=True)
+        covered = delta(1.0, law, ratio=rows / sigma, rows_split_across_groups=True)
         assert seen.mean() <= covered + 4.9 * seen.std() / sqrt(len(seen))
     tiny = gaussian_delta(1.0, np.sqrt(parts) / 0.01)
     assert tiny.mean() > delta(1.0, law, ratio=rows / 0.01) + 4.9 * tiny.std() / sqrt(len(tiny))
@@ -170,14 +170,18 @@ def test_rows_of_a_person_in_different_groups_are_covered(rows):
 @pytest.mark.parametrize(("epsilon", "wanted"), [(0.1, 1e-5), (1.0, 1e-5), (8.0, 1e-6)])
 def test_spread_costs_nothing_where_deltas_are_small(epsilon, wanted):
     law = Shift(100, 50)
-    assert sigma_at(epsilon, wanted, law, spread=True) == pytest.approx(sigma_at(epsilon, wanted, law), rel=1e-3)
+    assert sigma_at(epsilon, wanted, law, rows_split_across_groups=True) == pytest.approx(
+        sigma_at(epsilon, wanted, law), rel=1e-3
+    )
 
 
-@pytest.mark.parametrize("facts", [{}, {"rate": 0.2}, {"beside": 0.1}, {"directions": "rotation"}, {"spread": True}])
+@pytest.mark.parametrize(
+    "facts", [{}, {"rate": 0.2}, {"mu_elsewhere": 0.1}, {"directions": "rotation"}, {"rows_split_across_groups": True}]
+)
 def test_calibration_is_on_the_safe_side_and_wastes_little(facts):
     sigma = slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=2.0, dim=50, num_slices=20, **facts)
     law = Shift(50, 20, facts.pop("directions", "gaussian"))
-    net = 1.0 * (1 - EPSILON_RESERVE), 1e-5 * (1 - DELTA_RESERVE)
+    net = 1.0 * (1 - EPSILON_SLACK), 1e-5 * (1 - DELTA_SLACK)
     assert delta(net[0], law, ratio=2 / sigma, **facts) <= net[1]
     assert delta(net[0], law, ratio=2 / (sigma * 0.999), **facts) > net[1]
 
@@ -191,7 +195,7 @@ def test_a_whole_rotation_is_an_ordinary_gaussian():
 
 def test_what_other_questions_took_is_refused():
     with pytest.raises(ValueError, match="whole budget"):
-        slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=9, num_slices=4, beside=0.3)
+        slice_sigma(epsilon=1.0, delta=1e-5, sensitivity=1.0, dim=9, num_slices=4, mu_elsewhere=0.3)
 
 
 @pytest.mark.parametrize("bad", [(0, 1), (1, 0), (1, 1, "cubic")])

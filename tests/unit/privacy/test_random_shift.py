@@ -15,7 +15,7 @@ from synth.privacy.accounting.composition import (
     calibrate,
     derived_epsilon,
     epsilon_of,
-    reserve_taken,
+    slack_taken,
     slice_sigma,
 )
 from synth.privacy.accounting.events import GaussianDpEvent, SlicesDpEvent, event
@@ -98,13 +98,15 @@ ENCODING = Encoding(blocks=(Block.one_hot(Bins.each("a", 2), weight=1.0),))
 NEAR = Adjacency(relation=Relation.ADD_REMOVE)
 
 
-class Door:
+class Session:
     """A curator over three rows, for slices and counts."""
 
-    def __init__(self, *, epsilon=1.0, share=1.0, beside=0.0, near=NEAR):
+    def __init__(self, *, epsilon=1.0, share=1.0, mu_elsewhere=0.0, adjacency=NEAR):
         self.read = 0
         self.mu = calibrate(epsilon, 1e-5)
-        grant = Grant(epsilon=epsilon, delta=1e-5, near=near, mu=self.mu * share**0.5, beside=beside)
+        grant = Grant(
+            epsilon=epsilon, delta=1e-5, adjacency=adjacency, mu=self.mu * share**0.5, mu_elsewhere=mu_elsewhere
+        )
         self.curator = Curator(
             grant=grant, commit=lambda: None, read=self._rows, mechanisms={Slices: slices, Counts: counts},
             noise=SystemNoise(),
@@ -128,37 +130,37 @@ def least(**facts):
 
 
 def test_the_calibrated_noise_takes_the_whole_grant_and_no_more():
-    door = Door()
+    session = Session()
     with pytest.raises(BudgetError, match="above"):
-        door.ask(least() * 0.999)
-    assert door.read == 0
-    assert door.ask(least()).values.shape == (2, 4)
-    assert 0.999 < door.curator.epsilon_derived <= 1.0
+        session.ask(least() * 0.999)
+    assert session.read == 0
+    assert session.ask(least()).values.shape == (2, 4)
+    assert 0.999 < session.curator.epsilon_derived <= 1.0
     with pytest.raises(BudgetError, match="above"):
-        door.count(1000.0)
+        session.count(1000.0)
 
 
 def test_counts_and_slices_share_a_grant():
-    door = Door()
-    door.count(2 / door.mu)
-    door.ask(least(beside=door.mu / 2))
-    assert 0.999 < door.curator.epsilon_derived <= 1.0
+    session = Session()
+    session.count(2 / session.mu)
+    session.ask(least(mu_elsewhere=session.mu / 2))
+    assert 0.999 < session.curator.epsilon_derived <= 1.0
 
 
 def test_a_part_of_a_run_is_composed_with_the_other_parts():
-    with pytest.raises(BudgetError, match="other doors"):
-        Door(share=0.5).ask(1000.0)
-    door = Door(share=0.5, beside=calibrate(1.0, 1e-5) * 0.5**0.5)
+    with pytest.raises(BudgetError, match="other sessions"):
+        Session(share=0.5).ask(1000.0)
+    session = Session(share=0.5, mu_elsewhere=calibrate(1.0, 1e-5) * 0.5**0.5)
     with pytest.raises(BudgetError, match="above"):
-        door.ask(least())
-    door.ask(least(beside=door.mu * 0.5**0.5))
+        session.ask(least())
+    session.ask(least(mu_elsewhere=session.mu * 0.5**0.5))
 
 
 def test_a_whole_rotation_takes_mu_like_a_count():
-    door = Door()
-    door.ask(2**0.5 / door.mu * (1 + 1e-12), directions="rotation", num_slices=None)
-    door.count(2**0.5 / door.mu * (1 + 1e-12))
-    assert door.curator.epsilon_derived == pytest.approx(1.0, abs=1e-3)
+    session = Session()
+    session.ask(2**0.5 / session.mu * (1 + 1e-12), directions="rotation", num_slices=None)
+    session.count(2**0.5 / session.mu * (1 + 1e-12))
+    assert session.curator.epsilon_derived == pytest.approx(1.0, abs=1e-3)
 
 
 WIDE = Encoding(blocks=tuple(Block.one_hot(Bins.each(f"c{i}", 13), weight=0.12) for i in range(60)))
@@ -168,26 +170,28 @@ WIDE = Encoding(blocks=tuple(Block.one_hot(Bins.each(f"c{i}", 13), weight=0.12) 
 @pytest.mark.parametrize("facts", [{}, {"directions": "gaussian", "num_slices": 780}, {"num_slices": 300}])
 def test_the_sampler_stays_within_its_reserve_for_sixty_columns(epsilon, facts):
     """At delta 1e-5, also where a row is replaced: half the reserves cover one question."""
-    near = Adjacency(relation=Relation.REPLACE_ONE)
-    sigma = slices.sensitivity(Slices(purpose="t", encoding=WIDE, sigma=1.0, groups=9), near) / calibrate(epsilon, 1e-5)
+    adjacency = Adjacency(relation=Relation.REPLACE_ONE)
+    sigma = slices.sensitivity(Slices(purpose="t", encoding=WIDE, sigma=1.0, groups=9), adjacency) / calibrate(
+        epsilon, 1e-5
+    )
     question = Slices(purpose="t", encoding=WIDE, sigma=sigma, groups=9, **facts)
-    (one,) = slices.events(question, near)
-    cost = composition.imprecision(one, cells=slices.changed_cells(question, near), epsilon=epsilon, delta=1e-5)
-    assert reserve_taken(cost, epsilon, 1e-5) < 0.5
+    (one,) = slices.events(question, adjacency)
+    cost = composition.imprecision(one, cells=slices.changed_cells(question, adjacency), epsilon=epsilon, delta=1e-5)
+    assert slack_taken(cost, epsilon, 1e-5) < 0.5
 
 
 def test_sampled_records_and_records_of_their_own_are_refused_where_unproved():
     person = Adjacency(relation=Relation.ZERO_OUT, unit="p", max_rows=2)
-    for near, facts in (
+    for adjacency, facts in (
         (NEAR, {"groups": None}),
         (person, {"groups": None}),
         (person, {"rate": 0.5}),
         (Adjacency(relation=Relation.REPLACE_ONE), {"rate": 0.5}),
     ):
-        door = Door(near=near)
+        session = Session(adjacency=adjacency)
         with pytest.raises(UsageError):
-            door.ask(1000.0, **facts)
-        assert door.read == 0
+            session.ask(1000.0, **facts)
+        assert session.read == 0
 
 
 def test_a_row_longer_than_one_is_refused():

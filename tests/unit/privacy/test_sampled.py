@@ -98,22 +98,22 @@ def test_replaced_rows_at_rate_one_are_a_gaussian_of_twice_the_shift():
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-@pytest.mark.parametrize(("epsilon", "beside"), [(0.05, 0.005), (1.0, 0.146), (8.0, 0.0)])
-def test_the_calibrated_noise_spends_what_was_asked(epsilon, beside, replaced):
+@pytest.mark.parametrize(("epsilon", "mu_elsewhere"), [(0.05, 0.005), (1.0, 0.146), (8.0, 0.0)])
+def test_the_calibrated_noise_spends_what_was_asked(epsilon, mu_elsewhere, replaced):
     """Accountant and wish agree to 1e-6, from below."""
     sigma = subsampled_gaussian.sampled_sigma(
-        epsilon=epsilon, delta=1e-5, rate=0.02, steps=20, beside=beside, replaced=replaced
+        epsilon=epsilon, delta=1e-5, rate=0.02, steps=20, mu_elsewhere=mu_elsewhere, replaced=replaced
     )
     kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
     events = [kind(name="a", sensitivity=1.0, sigma=sigma, rate=0.02, count=20)]
-    events += [GaussianDpEvent(name="b", sensitivity=beside, sigma=1.0)] if beside else []
+    events += [GaussianDpEvent(name="b", sensitivity=mu_elsewhere, sigma=1.0)] if mu_elsewhere else []
     found = epsilon_of(events, 1e-5)
     assert epsilon * (1 - 1e-6) < found <= epsilon
 
 
 def test_no_noise_is_enough_where_nothing_is_left():
     with pytest.raises(UsageError, match="larger share"):
-        subsampled_gaussian.sampled_sigma(epsilon=0.1, delta=1e-5, rate=0.02, steps=20, beside=1.0)
+        subsampled_gaussian.sampled_sigma(epsilon=0.1, delta=1e-5, rate=0.02, steps=20, mu_elsewhere=1.0)
 
 
 def test_events_of_samples_keep_to_themselves():

@@ -104,7 +104,7 @@ def test_a_run_on_a_database_names_the_engine_and_never_the_password(cluster, co
     ],
 )
 def test_faults_of_a_source_are_one_line_without_the_password(address, table, error, said, tmp_path):
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     with pytest.raises(error, match=said) as caught:
         run(table, tmp_path / "out", source=address)
     assert "u:hush" not in str(caught.value)
@@ -126,7 +126,7 @@ def model(folder, tmp_path):
 
 def test_blocks_of_rows_make_one_table(model, tmp_path, monkeypatch):
     """Every block has even proportions of its own, identifiers run on, and a Parquet file has a row group for each."""
-    monkeypatch.setattr(draw_rows, "BLOCK", 1000)
+    monkeypatch.setattr(draw_rows, "ROWS_AT_A_TIME", 1000)
     whole, _ = sample(model, num_rows=3500, seed=1)
     for name in ("t.csv", "t.csv.gz", "t.parquet"):
         assert sample_to(model, tmp_path / name, num_rows=3500, seed=1) == (3500, 1.0)
@@ -140,8 +140,8 @@ def test_blocks_of_rows_make_one_table(model, tmp_path, monkeypatch):
 
 
 def test_a_long_run_writes_blocks_and_reads_its_frame_from_the_file(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(draw_rows, "BLOCK", 1000)
-    monkeypatch.setattr("synth.pipeline.fit_and_draw.BLOCK", 1000)
+    monkeypatch.setattr(draw_rows, "ROWS_AT_A_TIME", 1000)
+    monkeypatch.setattr("synth.pipeline.fit_and_draw.ROWS_AT_A_TIME", 1000)
     result = run(folder, tmp_path / "out", num_rows=2500, seed=3)
     assert len(result.texts) == 0
     assert result.frame.shape == (2500, 2)
@@ -149,7 +149,7 @@ def test_a_long_run_writes_blocks_and_reads_its_frame_from_the_file(folder, tmp_
 
 
 def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
-    monkeypatch.setattr(draw_rows, "BLOCK", 1000)
+    monkeypatch.setattr(draw_rows, "ROWS_AT_A_TIME", 1000)
     size, _ = sample_to(model, None, num_rows=2500, seed=1, source=cluster.address, out_table="made")
     found = Engine(cluster.address)
     assert next(iter(found.rows('SELECT count(*), min(a), max(a) FROM "made"'))) == [(2500, 0, 9)]
@@ -184,7 +184,7 @@ def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
 
 def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
     duckdb = pytest.importorskip("duckdb")
-    pytest.importorskip("ibis", reason="the extra `warehouse` is not installed")
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as con:
         con.execute("CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS a, 'x' AS b FROM range(50)")

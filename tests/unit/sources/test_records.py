@@ -95,7 +95,7 @@ import sys
 from pathlib import Path
 from synth.errors import InputError
 from synth.sources.formats import csv_reader as delimited
-delimited.BLOCK = 1 << 16
+delimited.BYTES_AT_A_TIME = 1 << 16
 paths = [Path(p) for p in sys.argv[1:]]
 for turn in range(200):
     path = paths[turn % len(paths)]

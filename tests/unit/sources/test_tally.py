@@ -3,7 +3,7 @@
 import numpy as np
 
 from synth.questions import Bins
-from synth.sources.rows.marginals import AXES, Tally, count
+from synth.sources.rows.marginals import AXES, MarginalCounter, count
 
 
 def merged(column: str) -> Bins:
@@ -15,8 +15,8 @@ def test_tables_of_single_bins_are_counted_however_many_columns_they_join():
     """A wide table of few rows: more columns of one bin each than an array has axes, after the spend."""
     columns = [f"c{i}" for i in range(100)]
     bins = {n: merged(n) for n in columns}
-    tally = Tally([[bins[a], bins[b]] for i, a in enumerate(columns) for b in columns[i + 1 :]])
-    found = count([{n: np.ones(40, dtype=np.int64) for n in columns}], tally)
+    counter = MarginalCounter([[bins[a], bins[b]] for i, a in enumerate(columns) for b in columns[i + 1 :]])
+    found = count([{n: np.ones(40, dtype=np.int64) for n in columns}], counter)
     assert len(found) == 4950
     assert all(t.tolist() == [40] for t in found)
-    assert max(len(b) for b in tally._blocks) == AXES
+    assert max(len(b) for b in counter._blocks) == AXES

@@ -10,13 +10,16 @@ from itertools import combinations_with_replacement
 from math import log, sqrt
 
 import numpy as np
-from scipy.optimize import minimize
+
+from synth.lazy import Lazy
+
+optimize = Lazy("scipy.optimize")
 
 Judge = Callable[[np.ndarray], np.ndarray]  # draws (n, k) -> the attacker's function (n,)
 DEGREE, WAVES, HIDDEN, STEPS, BATCH = 3, 100, 32, 1500, 4096
 FITTED = 30_000  # draws on which convex classes are fitted: more change little
-MOST = 50.0  # no function is held wider: its exponential would be beyond all use
-EPOCHS, LEAST = 40, 300  # most times a network sees each draw, and fewest steps
+WIDEST = 50.0  # no function is held wider: its exponential would be beyond all use
+EPOCHS, FEWEST_STEPS = 40, 300  # most times a network sees each draw, and fewest steps
 RIDGE = 1e-4  # keeps waves that are nearly alike from cancelling each other with huge weights
 OUTER = 5e-4  # of the draws at either end: beyond them waves have nothing to be fitted to
 TAIL = 2e-4  # of the training draws at either end, beyond which a function is held: its range enters the bound
@@ -109,7 +112,7 @@ def leakage(
 
 def _ends(values: np.ndarray) -> tuple[float, float]:
     low, high = np.quantile(values, [TAIL, 1 - TAIL])
-    return max(float(low), -MOST), min(float(high), MOST)
+    return max(float(low), -WIDEST), min(float(high), WIDEST)
 
 
 def _moment(h: np.ndarray, order: float | None) -> np.ndarray:
@@ -151,7 +154,7 @@ def _trained(
     if name == RELU:
         from synth.evaluate.audit.bounded_attackers.network import train
 
-        steps = max(LEAST, min(STEPS, EPOCHS * len(one) // BATCH))
+        steps = max(FEWEST_STEPS, min(STEPS, EPOCHS * len(one) // BATCH))
         return train(one, other, order=order, rng=rng, hidden=HIDDEN, steps=steps, batch=BATCH)
     features = CLASSES[name](np.concatenate([one, other]), rng)
     a, b = (np.column_stack([np.ones(min(len(s), FITTED)), features(s[:FITTED])]) for s in (one, other))
@@ -183,4 +186,4 @@ def _fitted(a: np.ndarray, b: np.ndarray, order: float | None) -> np.ndarray:
         down = b.T @ (np.abs(h) ** (power - 1) * np.sign(h)) / size.sum()
         return float(np.log(size.mean()) / power - log(mean)) + penalty(w), down - means / mean + 2 * RIDGE * w * held
 
-    return minimize(lost, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+    return optimize.minimize(lost, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x

@@ -8,9 +8,12 @@ from collections.abc import Callable
 from math import expm1, log, log1p, sqrt
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.optimize import minimize_scalar
-from scipy.stats import laplace, norm
+
+from synth.lazy import Lazy
+
+integrate = Lazy("scipy.integrate")
+optimize = Lazy("scipy.optimize")
+stats = Lazy("scipy.stats")
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 
@@ -73,25 +76,26 @@ def linear_renyi(density: Callable[[float], float], order: float, *, width: floa
     taken in closed form. ``width``: of the noise; c is looked for up to 40 of its squares. At order 2 it is
     log(1 + 1 / variance).
 
-    >>> round(linear_renyi(norm(scale=2.0).pdf, 2.0, width=2.0), 6) == round(log(1.25), 6)
+    >>> round(linear_renyi(stats.norm(scale=2.0).pdf, 2.0, width=2.0), 6) == round(log(1.25), 6)
     True
     """
     power = order / (order - 1)
 
     def lost(c: float) -> float:
         parts = [(-60 * width, -c), (-c, 60 * width)]
-        moment = sum(quad(lambda x: abs(x + c) ** power * density(x), *p, limit=200)[0] for p in parts)
+        moment = sum(integrate.quad(lambda x: abs(x + c) ** power * density(x), *p, limit=200)[0] for p in parts)
         return -(order * log(1 + c) - (order - 1) * log(moment))
 
-    found = minimize_scalar(lost, bounds=(0.0, 40 * max(width, width**2)), method="bounded", options={"xatol": 1e-9})
+    most, close = 40 * max(width, width**2), {"xatol": 1e-9}
+    found = optimize.minimize_scalar(lost, bounds=(0.0, most), method="bounded", options=close)
     return max(-float(found.fun), 0.0) / (order - 1)
 
 
 def laplace_linear_renyi(epsilon: float, order: float) -> float:
     """The linear attacker's Renyi divergence of Laplace noise: exact."""
-    return linear_renyi(laplace(scale=1 / epsilon).pdf, order, width=1 / epsilon)
+    return linear_renyi(stats.laplace(scale=1 / epsilon).pdf, order, width=1 / epsilon)
 
 
 def gaussian_linear_renyi(sigma: float, order: float) -> float:
     """The linear attacker's Renyi divergence of Gaussian noise: exact, and below the unrestricted one."""
-    return linear_renyi(norm(scale=sigma).pdf, order, width=sigma)
+    return linear_renyi(stats.norm(scale=sigma).pdf, order, width=sigma)

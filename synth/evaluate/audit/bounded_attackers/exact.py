@@ -4,7 +4,10 @@ An attacker's class is the span of ``features`` (points, k) and a constant.
 """
 
 import numpy as np
-from scipy.optimize import minimize
+
+from synth.lazy import Lazy
+
+optimize = Lazy("scipy.optimize")
 
 
 def restricted_kl(p: np.ndarray, q: np.ndarray, features: np.ndarray) -> float:
@@ -24,7 +27,7 @@ def restricted_kl(p: np.ndarray, q: np.ndarray, features: np.ndarray) -> float:
         whole = tilted.sum()
         return float(np.log(whole) + h.max() - p @ h), features.T @ (tilted / whole - p)
 
-    found = minimize(lost, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10})
+    found = optimize.minimize(lost, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10})
     return max(-float(found.fun), 0.0)
 
 
@@ -44,5 +47,5 @@ def restricted_renyi(p: np.ndarray, q: np.ndarray, features: np.ndarray, order: 
 
     start = np.zeros(wide.shape[1])
     start[0] = 1.0
-    found = minimize(lost, start, method="BFGS", options={"gtol": 1e-9})
+    found = optimize.minimize(lost, start, method="BFGS", options={"gtol": 1e-9})
     return max(-float(found.fun), 0.0) * power

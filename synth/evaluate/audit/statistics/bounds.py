@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from math import exp, log
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import beta
+
+from synth.lazy import Lazy
+
+special = Lazy("scipy.special")
+stats = Lazy("scipy.stats")
 
 
 def at_least(hits: np.ndarray | int, draws: int, *, failure: float) -> np.ndarray:
@@ -20,13 +23,13 @@ def at_least(hits: np.ndarray | int, draws: int, *, failure: float) -> np.ndarra
     0.414
     """
     hits = np.asarray(hits)
-    return np.where(hits > 0, beta.ppf(failure, np.maximum(hits, 1), draws - hits + 1), 0.0)
+    return np.where(hits > 0, stats.beta.ppf(failure, np.maximum(hits, 1), draws - hits + 1), 0.0)
 
 
 def at_most(hits: np.ndarray | int, draws: int, *, failure: float) -> np.ndarray:
     """Upper bound on a probability, falling below it with probability ``failure`` at most."""
     hits = np.asarray(hits)
-    return np.where(hits < draws, beta.ppf(1 - failure, hits + 1, np.maximum(draws - hits, 1)), 1.0)
+    return np.where(hits < draws, stats.beta.ppf(1 - failure, hits + 1, np.maximum(draws - hits, 1)), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +54,7 @@ class Rates:
 
         **Source**: Dong, Roth and Su, arXiv 1905.02383, section 2.2.
         """
-        return max(float(ndtri(self.p) - ndtri(self.q)), 0.0)
+        return max(float(special.ndtri(self.p) - special.ndtri(self.q)), 0.0)
 
     def delta(self, epsilon: float) -> float:
         """The least delta at this epsilon that allows both rates."""

@@ -7,7 +7,10 @@ coins were. So many right guesses bound epsilon from one run, where worst-case n
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+
+from synth.lazy import Lazy
+
+stats = Lazy("scipy.stats")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +34,9 @@ def likelihood(right: int, made: int, canaries: int, *, epsilon: float, delta: f
     0.000977
     """
     rate = 1 / (1 + np.exp(-epsilon))
-    beyond = float(binom.sf(right - 1, made, rate))
+    beyond = float(stats.binom.sf(right - 1, made, rate))
     steps = np.arange(1, right + 1)
-    missed = np.cumsum(binom.pmf(right - steps, made, rate)) / steps if right else np.zeros(1)
+    missed = np.cumsum(stats.binom.pmf(right - steps, made, rate)) / steps if right else np.zeros(1)
     return min(1.0, beyond + 2 * canaries * delta * float(missed.max()))
 
 

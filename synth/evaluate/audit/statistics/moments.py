@@ -7,7 +7,10 @@ one table's answers lie from its neighbour's is the mechanism's mu, and their sp
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2, t
+
+from synth.lazy import Lazy
+
+stats = Lazy("scipy.stats")
 
 LOUD = 2.0  # deviations of a taught difference, below which a number is not listened to
 
@@ -57,7 +60,7 @@ def _shift(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, f
     a, b = (held[taught:] @ (way / length) for held in (one, other))
     spread = float(np.sqrt((max(a.var(ddof=1), 1.0) + max(b.var(ddof=1), 1.0)) / len(a)))
     found = float(a.mean() - b.mean())
-    return max(found - float(t.isf(failure, len(a) - 1)) * spread, 0.0), found
+    return max(found - float(stats.t.isf(failure, len(a) - 1)) * spread, 0.0), found
 
 
 def _noise(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, float]:
@@ -67,4 +70,4 @@ def _noise(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, f
     """
     degrees = one.shape[1] * (len(one) + len(other) - 2)
     squares = sum(float(((a - a.mean(0)) ** 2).sum()) for a in (one, other))
-    return float(np.sqrt(squares / chi2.ppf(failure, degrees))), float(np.sqrt(squares / degrees))
+    return float(np.sqrt(squares / stats.chi2.ppf(failure, degrees))), float(np.sqrt(squares / degrees))

@@ -185,7 +185,7 @@ class GaussianKernel:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Path:
+class FunctionalQuery:
     """Question: f(w) + sigma G(w) at ``points``, f = sum over rows of k(row, .), G one Gaussian process for the path.
 
     G has covariance k + nugget * 1[same point]. Asking again with the same name, kernel, sigma, nugget and
@@ -245,7 +245,7 @@ class Path:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PathRelease:
+class FunctionalRelease:
     """Answer: ``values`` (m,) float64 at the question's points; with gradients (m, 1 + d), value first.
 
     The noise of all of a path's releases together is Gaussian with covariance deviation^2 (k + nugget 1[same point]).
@@ -254,7 +254,7 @@ class PathRelease:
     Privacy: released answers only.
     """
 
-    question: Path
+    question: FunctionalQuery
     values: np.ndarray
 
     def __post_init__(self) -> None:

@@ -1,0 +1,161 @@
+"""The figures of docs/decisions that no other benchmark prints: composition, noise, CSV readers, workbooks.
+
+    python benchmarks/decisions.py [--only composition,noise,csv,workbook] [--out benchmarks/results/decisions.json]
+
+Seconds are processor time on one thread. Minutes in all.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+DELTA = 1e-5
+ROW = {  # between two sound rows of columns a and b
+    '`b"b,2`, a quote inside a field': b'b"b,2',
+    '`"b"b,2`, text after a closing quote': b'"b"b,2',
+    "a byte that is no UTF-8": b"b\xffb,2",
+    "NUL in a cell": b"b\x00b,2",
+    "spaces around quotes": b' "b" ,2',
+    "a blank line": b"",
+    "a cell of 5 MB": b"b" * 5_000_000 + b",2",
+}
+LINES, WIDE = 2_000_000, 12
+
+
+def composition() -> dict[str, Any]:
+    """Ten runs at epsilon 1 together; and the noise of one by zero-concentrated privacy and by the exact profile."""
+    from synth.privacy.accounting.compare_runs import Run, compose
+    from synth.privacy.accounting.composition import calibrate
+    from synth.privacy.accounting.zcdp import rho_of_epsilon
+
+    one = Run(epsilon=1.0, delta=DELTA, mu=calibrate(1.0, DELTA))
+    noise = {"exact": 1 / calibrate(1.0, DELTA), "zcdp": (2 * rho_of_epsilon(1.0, DELTA)) ** -0.5}
+    return {"ten_runs": compose([one] * 10).plain(), "sigma_of_sensitivity_1": noise}
+
+
+def noise() -> dict[str, float]:
+    """Microseconds a draw of deviation 30: OpenDP's exact discrete Gaussian from Python, and ours, rounded."""
+    import opendp.prelude as dp
+
+    from synth.privacy.noise import SystemNoise
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int), size=20_000), dp.l2_distance(T=float)
+    discrete = dp.m.make_gaussian(*space, scale=30.0)
+    ours = SystemNoise()
+    return {"opendp": 1e6 * busy(lambda: discrete([0] * 20_000)) / 20_000,
+            "ours": 1e6 * busy(lambda: ours.gaussian_counts((1_000_000,), sigma=30.0)) / 1_000_000}  # fmt: skip
+
+
+def busy(work: Callable[[], object]) -> float:
+    """Processor seconds, the least of three."""
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
+
+
+def readers() -> dict[str, Callable[[Path, list[str]], Any]]:
+    """Reads a file as text, by the reader's name; a table of pyarrow comes back."""
+    import duckdb
+    import polars
+
+    from synth.sources.formats import csv_reader
+
+    def by_duckdb(path: Path, names: list[str]) -> Any:  # noqa: ARG001
+        read = "SELECT * FROM read_csv(?, header=true, all_varchar=true, delim=',', quote='\"', strict_mode=false)"
+        return duckdb.connect(config={"threads": 1}).execute(read, [str(path)]).to_arrow_table()
+
+    def by_polars(path: Path, names: list[str]) -> Any:  # noqa: ARG001
+        return polars.read_csv(path, infer_schema=False, encoding="utf8-lossy").to_arrow()
+
+    return {"ours": csv_reader.read, "DuckDB": by_duckdb, "Polars": by_polars}
+
+
+def csv() -> dict[str, Any]:
+    """What each reader makes of a row between two sound ones; and seconds for a long file."""
+    found: dict[str, dict[str, str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        for what, row in ROW.items():
+            path.write_bytes(b"a,b\nx,1\n" + row + b"\ny,3\n")
+            found[what] = {name: _read(reader, path) for name, reader in readers().items()}
+        text = ",".join(str(100 + i) for i in range(WIDE)).encode() + b"\n"
+        path.write_bytes(",".join(f"c{i}" for i in range(WIDE)).encode() + b"\n" + text * LINES)
+        names = [f"c{i}" for i in range(WIDE)]
+        seconds = {name: busy(lambda r=reader: r(path, names)) for name, reader in readers().items()}
+    return {"rows": found, "seconds": seconds, "lines": LINES, "columns": WIDE}
+
+
+def _read(reader: Callable[[Path, list[str]], Any], path: Path) -> str:
+    """In words what became of the row."""
+    try:
+        first, second = (column.to_pylist() for column in reader(path, ["a", "b"]).columns)
+    except Exception:  # each reader has its own
+        return "the whole file is refused"
+    rows = list(zip(first, second, strict=True))
+    if rows[0] != ("x", "1") or rows[-1] != ("y", "3"):
+        return "its neighbours change"
+    if len(rows) == 2:
+        return "no row"
+    cell = rows[1][0]
+    return f"{len(cell):,} characters" if cell and len(cell) > 20 else f"`{cell!r}`"
+
+
+WRITES = """
+import resource, sys, time
+import numpy as np, pyarrow as pa
+from pathlib import Path
+from synth.sources.formats import excel_writer
+rows, rng = int(sys.argv[1]), np.random.default_rng(0)
+table = {f"i{i}": pa.array(rng.integers(0, 1000, rows).astype(str)) for i in range(6)}
+table |= {f"x{i}": pa.array(rng.integers(0, 10**6, rows) / 100).cast(pa.string()) for i in range(3)}
+table |= {f"t{i}": pa.array(rng.choice(["north", "south", "east"], rows)) for i in range(2)}
+days = rng.integers(0, 3650, rows).astype("datetime64[D]")
+table["d"] = pa.array(np.datetime_as_string(days))
+before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+excel_writer.write(Path(sys.argv[2]), pa.table(table))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(time.process_time() - start, peak / 1024)
+"""
+
+
+def workbook() -> list[dict[str, float]]:
+    """Processor seconds and MiB above the table for a workbook of twelve columns."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in (30_000, 90_000):
+            command = [sys.executable, "-c", WRITES, str(rows), f"{folder}/t.xlsx"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+            seconds, peak = map(float, done.stdout.split())
+            size = (Path(folder) / "t.xlsx").stat().st_size / 1e6
+            found.append({"rows": rows, "seconds": seconds, "peak_mib": peak, "mb": size})
+    return found
+
+
+PARTS: dict[str, Callable[[], Any]] = {"composition": composition, "noise": noise, "csv": csv, "workbook": workbook}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "decisions.json")
+    given = parser.parse_args()
+    kept = json.loads(given.out.read_text()) if given.out.exists() else {}
+    for name in given.only.split(","):
+        kept[name] = PARTS[name]()
+        print(name, json.dumps(kept[name], indent=1, ensure_ascii=False))
+        given.out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

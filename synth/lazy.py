@@ -1,0 +1,32 @@
+"""Libraries that take a second to load, loaded where something of theirs is first used.
+
+A command that refuses its input, lists methods or reads a ledger must not wait for what trains networks.
+"""
+
+import importlib
+from typing import Any
+
+
+class Lazy:
+    """Stands for a module of that name until something of it is asked for.
+
+    Type checkers are told of the module itself::
+
+        if TYPE_CHECKING:
+            import torch
+        else:
+            torch = Lazy("torch")
+
+    Annotations that name it must not be evaluated (``from __future__ import annotations``).
+
+    Privacy: public only.
+
+    >>> Lazy("math").sqrt(4)
+    2.0
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)

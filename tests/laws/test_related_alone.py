@@ -1,0 +1,247 @@
+"""The tree of a root is the same whichever other roots, orphans and cells stand beside it: every source of tables.
+
+Exact weighted tables tell it: those of some roots and of their neighbours together are the sum of those of each. No
+column is without a missing code, no parent has more rows than are kept, and no two of its events are of one day, so
+that nothing is drawn at random.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import synth
+import synth.pipeline.reporting
+from synth.mechanisms import linked
+from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.noise import SeededNoise
+from synth.questions import Bins, Linked, Marginal
+from synth.questions.linked import place
+from synth.schema.related import number_of
+from synth.sources.formats import files
+from synth.sources.related_tables import places, read, text_columns
+from synth.sources.rows.linking import link
+from synth.sources.rows.sketch import Sketch
+from tests.laws.workbooks import workbook
+
+KEY = {"type": "identifier"}
+SCHEMA = synth.parse_related({
+    "dataset": "trees",
+    "tables": {
+        "roots": {"columns": {"id": KEY, "x": {"type": "categorical", "categories": ["a", "3", "1.10"],
+                                                "missing": ["?"]}}},
+        "events": {"columns": {"id": KEY, "event": KEY, "n": {"type": "integer", "min": 0, "max": 9, "nullable": True},
+                               "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31",
+                                       "nullable": True}}},
+        "parts": {"columns": {"event": KEY, "f": {"type": "float", "min": 0, "max": 1, "decimals": 1,
+                                                  "nullable": True}}},
+    },
+    "keys": [{"parent": "roots", "child": "events", "columns": ["id"], "most_children": 3, "order": "day"},
+             {"parent": "events", "child": "parts", "columns": ["event"], "most_children": 2}],
+})  # fmt: skip
+ROWS = {
+    "roots": {"id": ["p1", "p2", "3.0", "p4", ""], "x": ["a", "3.0", "1.10", "?", " a"]},
+    "events": {"id": ["p1", "p1", "p2", "3", "p4"], "event": ["10", "11", "20", "e30", ""],
+               "n": ["1", "2.0", "", "9", "x"],
+               "day": ["2020-02-03", "2020-01-02", "2020-05-06T10:00", "", "2020-12-31"]},
+    "parts": {"event": ["10", "10.0", "11", "e30", "20"], "f": ["0.5", "1", "", "0.25", "x"]},
+}  # fmt: skip
+BIG = "7" * 5_000_000
+HOSTILE = {
+    "blank": ["", " ", "  "],
+    "NUL": ["\0", "a\0", "1\0"],
+    "5 MB": [BIG],
+    "numbers": ["1e400", "-1e400", "infinity", "nan", "9" * 40, "0x1p3", "1e-400"],
+    "decimals": ["1.10", "7.125", "1.", ".5", "+7", "-0", "1E+3", "\u0663"],
+    "dates": ["99999-01-01", "0000-00-00", "2020-02-30", "infinity", "1066-10-14"],
+    "new texts": [f"new {i / 8}" for i in range(2_001)],
+}
+SURROGATES = ["\ud800", "a\udfff", "\udc80"]
+EDGES = ["'", '"', "a,b", "a\nb", "=1+1", "\ufeff", "\u202e", "TRUE", "None", "NULL"]
+
+
+def beside(texts: list[str]) -> dict[str, dict[str, list[str]]]:
+    """Hostile texts as keys and as cells; in the root's table each key stands twice, and orphans point nowhere."""
+    lost = [t[:9] for t in texts]
+    return {
+        "roots": {"id": [*texts, *texts], "x": [*texts, *texts]},
+        "events": {"id": [*texts, *(f"nobody {t}" for t in lost)], "event": [*texts, *(f"o{t}" for t in lost)],
+                   "n": [*texts, *texts], "day": [*texts, *texts]},
+        "parts": {"event": [*texts, *(f"none {t}" for t in lost)], "f": [*texts, *texts]},
+    }  # fmt: skip
+
+
+def both(one: Mapping, other: Mapping) -> dict[str, dict[str, list[str]]]:
+    return {t: {n: [*cells, *other[t][n]] for n, cells in columns.items()} for t, columns in one.items()}
+
+
+def csv_folder(tables, folder):
+    for name, columns in tables.items():
+        text = io.StringIO()
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(columns)
+        lines.writerows(zip(*columns.values(), strict=True))
+        (folder / f"{name}.csv").write_bytes(text.getvalue().encode("utf-8", "surrogatepass"))
+    return folder
+
+
+def parquet_folder(tables, folder):
+    for name, columns in tables.items():
+        files.write(folder / f"{name}.parquet", {n: pa.array(c, pa.string()) for n, c in columns.items()})
+    return folder
+
+
+def workbook_folder(tables, folder):
+    for name, columns in tables.items():
+        workbook(folder / f"{name}.xlsx", pa.table({n: pa.array(c, pa.string()) for n, c in columns.items()}))
+    return folder
+
+
+def frames(tables, _):
+    return {t: pd.DataFrame({n: pd.Series(c, dtype=object) for n, c in cs.items()}) for t, cs in tables.items()}
+
+
+SOURCES: dict[str, Callable] = {"csv": csv_folder, "parquet": parquet_folder, "xlsx": workbook_folder, "frame": frames}
+NUMBER = place("events", number_of("parts"))
+
+
+def questions() -> list[Linked]:
+    def each(table, column, **more):
+        return Bins.each(place(table, column, **more), SCHEMA.tables[table].columns[column].cells)
+
+    of_root, n, day, f = each("roots", "x"), each("events", "n"), each("events", "day"), each("parts", "f")
+    many = [Bins.each(place("roots", number_of("events")), 4), Bins.each(NUMBER, 3)]
+    asked = {
+        ("roots", "rows", 1): [(of_root,), (of_root, many[0])],
+        ("events", "rows", 3): [(n,), (day,), (n, of_root), (n, many[1], many[0])],
+        ("events", "first", 1): [(n,), (day, n)],
+        ("events", "steps", 2): [(n, each("events", "n", other=True))],
+        ("events", "siblings", 6): [(n, each("events", "n", other=True))],
+        ("parts", "rows", 6): [(f,), (f, of_root), (f, n)],
+    }
+    return [Linked(purpose="law", table=t, view=v, most=most,  # type: ignore[arg-type]
+                   marginals=tuple(Marginal(bins=b, sigma=1.0) for b in bins))
+            for (t, v, most), bins in asked.items()]  # fmt: skip
+
+
+ASKED = questions()
+
+
+def counts(tables) -> list[np.ndarray]:
+    noise, opened = SeededNoise(1), {}
+    for name, at in places(tables, SCHEMA).items():
+        own = SCHEMA.tables[name]
+        opened[name] = read(at.under(own), own, text_columns(SCHEMA, name), noise, key=b"k" * 16).rows
+    forest = link(SCHEMA, opened, noise)
+    return [table for asked in ASKED for table in linked.exact(asked, forest)]
+
+
+def check(source, one, other, tmp_path):
+    found = []
+    for i, tables in enumerate((one, other, both(one, other))):
+        (tmp_path / str(i)).mkdir()
+        found.append(counts(SOURCES[source](tables, tmp_path / str(i))))
+    for table, rest, whole in zip(*found, strict=True):
+        assert np.array_equal(table + rest, whole)
+    assert sum(t.sum() for t in found[0]) > 0
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("source", SOURCES)
+def test_trees_are_read_alone(source, hostile, tmp_path):
+    check(source, ROWS, beside(HOSTILE[hostile]), tmp_path)
+
+
+@pytest.mark.parametrize("source", ["csv", "frame"])
+@pytest.mark.parametrize("texts", [SURROGATES, EDGES], ids=["surrogates", "edges"])
+def test_trees_are_read_alone_beside_texts_that_hardly_are(source, texts, tmp_path):
+    check(source, ROWS, beside(texts), tmp_path)
+
+
+ODD = [
+    7.125,
+    float("nan"),
+    float("inf"),
+    2**70,
+    10**5000,
+    True,
+    b"\xff",
+    ("x",),
+    "\ud800",
+    None,
+    pd.NaT,
+    pd.Timestamp.min,
+]
+
+
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_trees_of_objects_are_read_alone(number, tmp_path):
+    check("frame", ROWS, beside_objects(ODD[number]), tmp_path)
+
+
+def beside_objects(odd):
+    columns = {t: list(s.columns) for t, s in SCHEMA.tables.items()}
+    return {t: {n: [odd, odd] for n in names} for t, names in columns.items()}
+
+
+def charged(tables, folder, name="trees", **more):
+    return synth.run(tables, schema=SCHEMA, epsilon=4.0, delta=1e-5, num_rows=5, dataset=name, seed=1,
+                     out=folder, device="cpu", **more)  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_run_beside_all_that_is_hostile_ends_as_any_other(source, tmp_path):
+    """With every text at once, as keys and as cells: the spend is followed by a release, and nothing is said."""
+    texts = [t for kind in HOSTILE.values() for t in kind[:9] if len(t) < 99] + EDGES
+    if source in ("csv", "frame"):
+        texts += SURROGATES
+    (tmp_path / "in").mkdir()
+    given = SOURCES[source](both(ROWS, beside(texts)), tmp_path / "in")
+    told = []
+
+    class Listening(synth.pipeline.reporting.Quiet):
+        def note(self, text):
+            told.append(text)
+
+    found = charged(given, tmp_path / "out", reporter=Listening())
+    assert set(found.num_rows) == set(SCHEMA.tables)
+    assert [t for t in told if "no policy" not in t] == []
+
+
+def lines(name):
+    """What anybody may see of the ledger: how many lines of which kind, and how long each mark is."""
+    return [(e.kind, len(json.dumps(e.question)) if e.kind == "fingerprint" else 0) for e in Ledger().entries(name)]
+
+
+def test_the_ledger_has_a_line_for_each_table_whatever_is_in_it(monkeypatch):
+    """Too long to be compared, empty, or neither: as many lines, of the same lengths."""
+    empty = {**ROWS, "parts": {"event": [], "f": []}}
+    charged(frames(ROWS, None), None, "short")
+    charged(frames(empty, None), None, "empty", separate=True)
+    monkeypatch.setattr("synth.pipeline.same_rows.MOST_COMPARED", 4)
+    monkeypatch.setattr("synth.sources.related_tables.MOST_COMPARED", 4)
+    charged(frames(ROWS, None), None, "long", separate=True)
+    assert lines("short") == lines("empty") == lines("long")
+    assert [kind for kind, _ in lines("long")].count("fingerprint") == len(SCHEMA.tables)
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet"])
+def test_tables_without_rows_are_not_called_the_same(source, tmp_path):
+    """Two folders of other people, each with an empty table of the same columns."""
+    mine = {**ROWS, "parts": {"event": [], "f": []}}
+    theirs = {"roots": {"id": ["q1", "q2"], "x": ["3", "a"]}, "parts": {"event": [], "f": []},
+              "events": {"id": ["q1"], "event": ["77"], "n": ["7"], "day": ["2020-09-09"]}}  # fmt: skip
+    folders = {}
+    for name, tables in (("mine", mine), ("theirs", theirs)):
+        (tmp_path / name).mkdir()
+        folders[name] = SOURCES[source](tables, tmp_path / name)
+    charged(folders["mine"], None, "mine")
+    assert charged(folders["theirs"], None, "theirs").dataset == "theirs"
+    with pytest.raises(synth.UsageError, match="'mine' before"):
+        charged(folders["mine"], None, "again")
+    assert Sketch(b"k" * 16, ["a"]).mark() is None

@@ -1,0 +1,92 @@
+"""What an extra brings may be absent: everything else works, and what cannot says which extra and the command."""
+
+import ast
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import synth
+from synth.errors import SynthError, remedy
+from synth.evaluate import quality
+from synth.generators import GENERATORS
+from synth.sources.engines.engine import Engine
+from tests.conftest import ROOT
+
+BRINGS = {  # the modules of each extra
+    "databases": ("ibis", "psycopg", "sqlglot", "pyarrow_hotfix"),
+    "spark": ("pyspark",),
+    "mbi": ("mbi", "opendp", "jax"),
+    "report": ("sdmetrics", "copulas"),
+    "fetch": ("folktables",),
+    "dev": ("hypothesis", "playwright", "pytest", "vl_convert"),
+}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Hides the modules of extras from this process."""
+
+    def hide(*extras: str) -> None:
+        for top in [m for extra in extras for m in BRINGS[extra]]:
+            for name in [n for n in sys.modules if n == top or n.startswith(f"{top}.")]:
+                monkeypatch.delitem(sys.modules, name)
+            monkeypatch.setitem(sys.modules, top, None)
+
+    return hide
+
+
+def test_every_extra_is_known_here():
+    assert {*BRINGS, "gpu"} == set(PROJECT["optional-dependencies"])
+
+
+def test_nothing_imports_an_extra_before_it_is_asked_for():
+    tops = {m for modules in BRINGS.values() for m in modules}
+    for path in [*(ROOT / "synth").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
+        for node in ast.parse(path.read_text()).body:
+            named = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            named += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {n.split(".")[0] for n in named} & tops, f"{path}: {named}"
+
+
+@pytest.mark.parametrize("method", ["mst", "aim"])
+def test_a_method_says_which_extra(small, without, method):
+    without("mbi")
+    with pytest.raises(synth.UsageError) as told:
+        synth.run(small[0], schema=synth.load(small[1]), epsilon=1, delta=1e-5, method=method, dataset="d")
+    assert "`mbi`" in str(told.value)
+    assert remedy("mbi") in str(told.value)
+    assert not [e for e in synth.Ledger().entries() if e.kind == "spend"], "before the spend"
+
+
+@pytest.mark.parametrize(
+    ("address", "hidden", "extra"),
+    [("duckdb", "databases", "databases"), ("postgres://ann@127.0.0.1:1/db", "databases", "databases"),
+     ("spark", "spark", "spark"), ("spark", "databases", "databases")],
+)  # fmt: skip
+def test_a_source_says_which_extra(without, address, hidden, extra):
+    without(hidden)
+    with pytest.raises(synth.UsageError) as told:
+        Engine(address).tables()
+    assert remedy(extra) in str(told.value)
+
+
+def test_without_any_extra_the_application_and_its_methods_are_there(small, without, tmp_path):
+    """A run, and the steward's report, which lacks one score and says so."""
+    without(*(set(BRINGS) - {"dev"}))
+    (table, schema), out = small, tmp_path / "out"
+    synth.run(table, schema=synth.load(schema), epsilon=1, delta=1e-5, method="independent", dataset="d", out=out)
+    told = synth.write_steward_report(synth.examine(out, real=table), out, tmp_path / "report.html")
+    assert "the extra `report`" in Path(told["report"]).read_text()
+    assert quality.unscored() is not None
+    assert {n for n, m in GENERATORS.items() if _whole(m)} == set(GENERATORS) - {"mst", "aim"}
+
+
+def _whole(method) -> bool:
+    try:
+        method.check_schema(synth.parse({"columns": {"a": {"type": "boolean", "categories": ["f", "m"]}}}))
+    except SynthError as error:
+        return "extra" not in str(error)
+    return True
