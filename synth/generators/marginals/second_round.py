@@ -8,10 +8,11 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.marginals.denoise import nearest
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.pair_queries import PURPOSE, Plan, ladders_of, merged, spread
+from synth.generators.marginals.pair_queries import PURPOSE, Ladder, Plan, ladders_of, merged, spread
 from synth.questions import Counts, CountsRelease, Marginal
 
 Pair = tuple[str, ...]
+FEW = 32  # leaves of a column that a finer table shows one by one
 
 
 def tables(
@@ -41,9 +42,21 @@ def tables(
     names = sorted({n for p in chosen for n in p})
     base = setting.sigma(first) * np.sqrt(len(pairs))
     ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
+    if not wide:
+        ladders = {n: _single(ladder, len(found[n].mass)) for n, ladder in ladders.items()}
     sharper = replace(plan, least=plan.least * plan.closer)
     marginals = spread(chosen, np.ones(len(chosen)), ladders, found, setting, share, sharper)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
+
+
+def _single(ladder: Ladder, leaves: int) -> Ladder:
+    """The ladder with single leaves below it where these are few: what a column fixes is fixed value by value."""
+    finest = np.arange(leaves) if leaves <= FEW else ladder.groups[0]
+    return Ladder(
+        least=np.append(ladder.least[0] / 10, ladder.least),
+        groups=[finest, *ladder.groups],
+        sizes=np.append(finest.max() + 1.0, ladder.sizes),
+    )
 
 
 def _hiding(asked: CountsRelease, found: Mapping[str, Histogram], total: float, plan: Plan) -> Sequence[Pair]:
