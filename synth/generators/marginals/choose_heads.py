@@ -15,7 +15,7 @@ CHILDREN = 48  # most groups of another column that is drawn again
 LEARNT = 12_000  # rows that a logit is fitted on
 SURE = 5.0  # standard deviations by which a table's mean square error must pass its noise's
 ROUNDS = 2  # in which a target's logit learns how much each column tells
-BROKEN = 0.002  # part of the rows in cells that stay empty, from which on a column is drawn again
+BROKEN = 0.005  # part of the rows in cells that stay empty, from which on a column is drawn again
 MOST_CHILDREN = 16  # columns drawn again besides the target
 
 Groups = Mapping[str, np.ndarray]

@@ -44,7 +44,7 @@ class Plan:
     spare: float = 0.03
     hidden: float = 0.15
     determined: int = 3
-    sure: float = 0.85
+    sure: float = 0.72
     plain: float = 0.1
     wide: int = 400
     second: float = 0.4
