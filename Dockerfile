@@ -5,13 +5,13 @@
 ARG BASE=python:3.11.13-slim-bookworm
 
 FROM ${BASE} AS build
-# Of databases, spark, mbi, report, fetch, gpu; "" for none. report brings copulas, under a licence that restricts use.
-ARG EXTRAS="databases,report"
+# Of databases, spark, mbi, report, fetch, gpu; "" for none. report brings copulas, whose licence restricts use.
+ARG EXTRAS="databases"
 # Where the build of torch for CPUs is, if not where pip finds it by itself.
 ARG TORCH_INDEX="https://download.pytorch.org/whl/cpu"
 WORKDIR /src
 COPY pyproject.toml setup.py requirements.txt README.md LICENSE ./
-COPY container/install.sh container/pick.py container/
+COPY container/install.sh container/pick.py container/trim.py container/
 COPY app app
 COPY synth synth
 COPY data data

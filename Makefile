@@ -5,7 +5,7 @@ PORT ?= 8501
 
 .PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
 
-NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py
+NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
 
 setup: .venv/ready  ## everything: the application, all extras, the tools of the tests
@@ -31,7 +31,7 @@ test: setup  ## the whole suite
 
 QUICK := tests/test_architecture.py tests/laws tests/conformance/test_generators.py tests/unit/privacy tests/unit/pipeline
 test-quick: setup  ## the laws, every method on a tiny table, the door, the ledger; no browser
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not long' $(QUICK)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow and not long' $(QUICK)
 
 test-slowest: setup  ## the suite, and the twenty tests that take longest
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
@@ -124,8 +124,18 @@ soak: setup  ## runs, cancels, kills and restarts at random on the application a
 	.venv-tools/bin/python -m pip install --quiet --disable-pip-version-check -r container/tools.txt
 	touch $@
 
-lock: .venv-tools/ready  ## the image's lock files, from pyproject.toml and requirements.txt
+lock: .venv-tools/ready  ## requirements.txt, the one lock, from pyproject.toml
 	.venv-tools/bin/python container/lock.py
+
+dist: sbom licences  ## dist/: wheel and sdist of HEAD, SBOM, licences, checksums; SIGN=KEY signs these
+	.venv-tools/bin/python container/dist.py $(SIGN)
+
+TAG ?= facsimile
+image:  ## the image, by buildah; EXTRAS, BASE as the Dockerfile has them (docs/container.md)
+	sh container/image.sh $(TAG)
+
+image-check:  ## starts the built image as it is meant to run: a run, a bundle, a database, the application; as root
+	sh container/image-check.sh $(TAG)
 
 sbom: setup .venv-tools/ready  ## what the environment holds, as CycloneDX: build/sbom.json
 	mkdir -p build

@@ -24,7 +24,7 @@ import flagship
 import pandas as pd
 from markdown_tables import means
 from orders import k_marginal, triple_tv_err
-from peers import options_of, scored
+from peers import cells_of, scored
 
 ROOT = flagship.ROOT
 RESULTS = ROOT / "benchmarks" / "results" / "beyond_pairs.json"
@@ -127,16 +127,6 @@ def markdown(rows: list[dict]) -> str:
     failed = [f"- {r['table']}, epsilon {r['epsilon']:g}, {r['method']} {r['options']}: {r['failed']}"
               for r in rows if "failed" in r]  # fmt: skip
     return "\n".join([made, *([""] if failed else []), *failed])
-
-
-def cells_of(given: argparse.Namespace, table: str) -> list[dict]:
-    options, once = options_of(given.options), given.once.split(",")
-    return [
-        {"table": table, "epsilon": float(e), "method": m, "options": " ".join(options.get(m, [])), "seed": s}
-        for e in given.epsilons.split(",")
-        for m in given.methods.split(",")
-        for s in range(1 if m in once else given.seeds)
-    ]
 
 
 def arguments() -> argparse.Namespace:

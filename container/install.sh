@@ -50,11 +50,9 @@ torch & # half of all there is to unpack: beside the rest
 waited=$!
 $locked -r "$work/others.txt"
 wait $waited
-# headers, C++ tests and compilers of its own tests: 195 MB that nothing here ever opens
 lib=$("$target/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-rm -rf "$lib/torch/include" "$lib/torch/test" "$lib"/torch/bin/test_* "$lib"/torch/bin/protoc*
-
 if [ "$editable" = yes ]; then
+    "$target/bin/python" "$here/trim.py" "$lib"
     $install --no-deps --no-build-isolation --no-index -e "$here/.."
     exit
 fi
@@ -66,5 +64,6 @@ if [ -z "$wheel" ]; then
 fi
 $install --no-deps --no-index "$wheel"
 $pip check
+"$target/bin/python" "$here/trim.py" "$lib" --image
 "$target/bin/synth" methods >/dev/null
 $pip uninstall --quiet --yes pip # nothing is installed at run time

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 COMMITTED: list[str] = []  # what this process has charged since its command began: exit codes must not deny it
+MACHINE = 3  # the exit code where neither request nor budget is at fault: a disk, a right, a ledger that is gone
 LONGEST = 2000  # characters of a message: a name taken from a foreign file may be of any length
 
 
@@ -41,7 +42,7 @@ class InputError(SynthError):
     Privacy: public only: a message holds no value that stands only in the rows.
     """
 
-    exit_code = 3
+    exit_code = 2
 
 
 class EmptyTableError(InputError):
@@ -58,6 +59,8 @@ class LedgerLostError(InputError):
 
     Privacy: public only.
     """
+
+    exit_code = MACHINE
 
 
 class BudgetError(SynthError):

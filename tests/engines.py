@@ -79,6 +79,9 @@ def fill(engine: Engine, name: str, table: pa.Table, types: dict[str, str]) -> N
     con.commit()
 
 
+SPARK = pytest.param("spark", marks=pytest.mark.xdist_group("spark"))  # one Java for all who ask it
+
+
 def spark() -> Engine:
     """Spark in one process with two cores. Skips the test where it cannot be."""
     pytest.importorskip("ibis", reason="the extra `databases` is not installed")
@@ -88,7 +91,10 @@ def spark() -> Engine:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.sql.shuffle.partitions": "2",
                 "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
-                "spark.sql.adaptive.enabled": "false"}  # fmt: skip
+                "spark.sql.adaptive.enabled": "false",
+                # small tables: compiling a question costs more than answering it
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                "spark.sql.codegen.wholeStage": "false"}  # fmt: skip
     builder = sql.SparkSession.builder.master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,16 @@ ROOMS = ["errors", "lazy", "schema", "questions", "jobs", "sources", "privacy", 
 LOOSE = {"__init__", "__main__"}  # the interface and the command's entry: they know every room
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All nodes of a file's syntax tree: many rules ask for the same files."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imports(path: Path) -> set[str]:
     """Dotted names of the modules of synth that a file imports, without the leading `synth.`."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -115,15 +122,17 @@ def test_the_command_line_needs_nothing_of_the_app():
         assert "app" not in {name.split(".")[0] for name in _all_imports(path)}, path
 
 
+@cache
 def named(path: Path) -> set[str]:
     """As ``imports``, with `from synth.a import b` also as a.b, which may be a module."""
     found = imports(path)
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("synth."):
             found |= {f"{node.module}.{a.name}".removeprefix("synth.") for a in node.names}
     return found
 
 
+@cache
 def reached(module: str) -> set[str]:
     """All modules of synth that a module imports, directly or through others."""
     seen: set[str] = set()
@@ -154,7 +163,7 @@ def test_what_is_released_cannot_reach_a_comparison_with_real_rows(module):
 def random_calls(path: Path) -> list[str]:
     """Calls that draw from numpy's, the standard library's or torch's random numbers, by their source text."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
             text = ast.unparse(node.func)
             if text.startswith(("np.random.", "numpy.random.", "random.", "torch.rand")):
@@ -195,7 +204,7 @@ SMALL = ["app", "synth"]
 def test_files_and_functions_are_small_enough_to_read(folder):
     for path in (ROOT / folder).rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 300, path
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
                 assert node.end_lineno - node.lineno < 60, (path, node.name)
 
@@ -203,8 +212,7 @@ def test_files_and_functions_are_small_enough_to_read(folder):
 def test_no_test_imports_another_test():
     """What several of them use stands in a module of helpers, so that a test can be read, moved and run alone."""
     for path in (ROOT / "tests").rglob("*.py"):
-        tree = ast.parse(path.read_text())
-        froms = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
+        froms = [n for n in nodes(path) if isinstance(n, ast.ImportFrom) and n.module]
         names = _all_imports(path) | {f"{n.module}.{a.name}" for n in froms for a in n.names}
         modules_of_tests = {n for n in names if n.split(".")[0] == "tests" or "." not in n}
         assert not [n for n in modules_of_tests if any(part.startswith("test_") for part in n.split("."))], path
@@ -217,6 +225,6 @@ def test_files_of_tests_have_names_of_their_own():
 
 
 def _all_imports(path: Path) -> set[str]:
-    nodes = list(ast.walk(ast.parse(path.read_text())))
-    plain = {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}
-    return plain | {n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module}
+    found = nodes(path)
+    plain = {a.name for n in found if isinstance(n, ast.Import) for a in n.names}
+    return plain | {n.module for n in found if isinstance(n, ast.ImportFrom) and n.module}

@@ -115,8 +115,8 @@ ASKS = {
 ENDS = {
     0: "done",
     1: "internal error",
-    2: "the request does not fit",
-    3: "the table or its description cannot be used",
+    2: "the request, the table or its description does not fit",
+    3: "this machine could not do it",
     4: "the budget does not allow it",
     5: "it stopped after the budget was charged",
     130: "cancelled, nothing was spent",

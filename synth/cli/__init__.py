@@ -30,7 +30,7 @@ from synth.cli.options import (
 )
 from synth.cli.related import sample_tables
 from synth.cli.report import report
-from synth.cli.restore import ledger_restore
+from synth.cli.restore import ledger_backup, ledger_restore
 from synth.cli.run import run
 from synth.cli.schema import schema_app
 from synth.cli.statistics import statistics
@@ -44,6 +44,7 @@ app.command()(statistics)
 app.command()(bundle)
 app.command()(fetch)
 ledger_app.command("composition")(ledger_composition)
+ledger_app.command("backup")(ledger_backup)
 ledger_app.command("restore")(ledger_restore)
 app.add_typer(schema_app, name="schema")
 app.add_typer(ledger_app, name="ledger")

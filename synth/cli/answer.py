@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from synth.errors import InputError, UsageError, ended
+from synth.errors import MACHINE, UsageError, ended
 
 
 def say(plain: Any) -> None:
@@ -38,7 +38,7 @@ def foreign(error: Exception) -> tuple[str, int]:
     if shown is not None:
         return f"{shown()} (see `synth --help`)", UsageError.exit_code
     if isinstance(error, OSError):
-        return f"{error.filename or 'file'}: {error.strerror or type(error).__name__}", InputError.exit_code
+        return f"{error.filename or 'file'}: {error.strerror or type(error).__name__}", MACHINE
     return f"internal error {type(error).__name__}; please report it with the command you ran", 1
 
 

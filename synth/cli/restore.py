@@ -1,4 +1,4 @@
-"""`synth ledger restore`: a backup in the place of a lost or damaged ledger, with what was lost charged."""
+"""`synth ledger backup` and `restore`: a copy; a backup in a lost ledger's place, with what was lost charged."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,22 @@ import typer
 
 from synth.cli.answer import say
 from synth.cli.options import JsonOpt, LedgerOpt
+
+
+def ledger_backup(
+    out: Annotated[Path, typer.Argument(help="A new file; the key goes beside it, as FILE.key.")],
+    ledger: LedgerOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Copy the ledger as it is at one moment, also while runs spend; keep the copy elsewhere, encrypted."""
+    from synth.privacy.ledger.backup import backup
+    from synth.privacy.ledger.ledger import default_path
+
+    lines = backup(ledger or default_path(), out)
+    if as_json:
+        say({"lines": lines, "ledger": str(out), "key": f"{out}.key"})
+        return
+    print(f"{lines} lines copied to {out}, the key to {out}.key")
 
 
 def ledger_restore(

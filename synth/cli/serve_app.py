@@ -57,6 +57,7 @@ def start(
         "server.fileWatcherType": "none",
     }
     if signing_in := os.environ.get("SYNTH_SECRETS"):
+        check_secrets(Path(signing_in))
         options["secrets.files"] = signing_in
     flags = [f"--{name}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "streamlit", "run", str(entry), *flags]
@@ -90,6 +91,17 @@ def check_roles() -> None:
     roles_file.load(place)
     if find_spec("authlib") is None or not (find_spec("httpx") or find_spec("httpx2")):
         raise InputError("signing in needs the packages Authlib and httpx: pip install facsimile-synth")
+
+
+def check_secrets(place: Path) -> None:
+    """Whether Streamlit will read the sign-in's secrets: it passes over a file with another ending.
+
+    Errors: UsageError.
+    """
+    if not place.is_file():
+        raise UsageError(f"--secrets {place}: no such file; check the path")
+    if place.suffix != ".toml":
+        raise UsageError(f"--secrets {place}: its name must end in .toml; rename it, or mount it under such a name")
 
 
 def upload_limit(stated: str | None) -> int:

@@ -1,4 +1,4 @@
-"""The line in which jobs of one folder wait for their turn; see turn.py for the process that waits."""
+"""The line in which jobs of one folder wait for their turn; see worker.py for the process that waits."""
 
 import sys
 from pathlib import Path

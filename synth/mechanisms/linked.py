@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 
+from synth.errors import BudgetError
 from synth.mechanisms.embeddings import coarsened
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
@@ -13,6 +14,11 @@ from synth.sources.rows.forest import Forest
 from synth.sources.rows.marginals import MarginalCounter
 
 UNIT = 1 << 32  # what a root weighs, in the whole numbers that are summed
+MOST_NOISE = 2.0**26  # roots: sixteen deviations of it, and 2**29 roots, are whole numbers of 63 bits in that unit
+FAINT = (
+    "noise of {:.3g} roots on a table of counts is more than the {:.3g} that are drawn exactly; raise epsilon or "
+    "delta, or choose fewer columns"
+)
 HELD = 32  # weights whose rows are counted side by side
 
 
@@ -28,7 +34,12 @@ def sensitivity(adjacency: Adjacency) -> float:
 
 
 def events(question: Linked, adjacency: Adjacency) -> list[Event]:
-    """What the accountant must count: one Gaussian a table. Privacy: public only."""
+    """What the accountant must count: one Gaussian a table. Privacy: public only.
+
+    Errors: BudgetError for more noise than whole numbers of 63 bits hold.
+    """
+    if (most := max((m.sigma for m in question.marginals), default=0.0)) > MOST_NOISE:
+        raise BudgetError(FAINT.format(most, MOST_NOISE))
     size, name = sensitivity(adjacency), f"{question.table} {question.view}: {question.purpose}"
     return [
         GaussianDpEvent(name=name, sensitivity=size, sigma=m.sigma, pitch=grain(m.sigma)) for m in question.marginals

@@ -164,13 +164,13 @@ def _frame(schema: Schema, rows: int) -> pd.DataFrame:
 
 def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
     """The run from its spend to its files. Errors: SpentError."""
-    paid = ChargedRun(plan, SystemNoise(), watch, folder / "steward.json")
-    with paid.charged():
-        releases, setting = paid.measure()
+    charged_run = ChargedRun(plan, SystemNoise(), watch, folder / "steward.json")
+    with charged_run.charged():
+        releases, setting = charged_run.measure()
         made = fit_and_sample(
             plan.generator, releases, setting, watch, device=plan.device, seed=0, num_rows=WRITTEN, held=False
         )
-        about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
+        about = {**charged_run.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
         write(folder / "release", made, releases, setting, about, watch)
         watch.ended = True
 

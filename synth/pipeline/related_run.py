@@ -154,14 +154,14 @@ def carry_out(
         reporter.stage("check")
         folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
         plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
-        paid = RelatedRun(plan, noise, reporter, steward_log)  # type: ignore[arg-type]
-        with paid.charged():
+        charged_run = RelatedRun(plan, noise, reporter, steward_log)  # type: ignore[arg-type]
+        with charged_run.charged():
             started = time.perf_counter()
-            releases, told = paid.measure()
+            releases, told = charged_run.measure()
             give_back()
             drawn, model, seed = _fit_and_draw(plan, releases, told, reporter)
             seconds = time.perf_counter() - started
-            about = paid.card(num_rows=sum(drawn.num_rows.values()))
+            about = charged_run.card(num_rows=sum(drawn.num_rows.values()))
             about["rows"] = {**about["rows"], "tables": drawn.num_rows}
             about |= {"constraints": drawn.kept, "seed": seed, "release_kinds": ["linked"]}
             reporter.stage("write")
@@ -172,7 +172,7 @@ def carry_out(
         relation=str(plan.grant.adjacency.relation),
         dataset=plan.dataset,
         epsilon_spent=request.epsilon,
-        epsilon_derived=paid.epsilon_derived,
+        epsilon_derived=charged_run.epsilon_derived,
         delta=request.delta,
         num_rows=drawn.num_rows,
         seconds=seconds,

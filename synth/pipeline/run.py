@@ -93,24 +93,24 @@ def carry_out(
         reporter.stage("check")
         folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
         plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
-        paid = ChargedRun(plan, noise, reporter, steward_log)
-        with paid.charged():
+        charged_run = ChargedRun(plan, noise, reporter, steward_log)
+        with charged_run.charged():
             started = time.perf_counter()
-            paid.learn()
-            releases, setting = paid.measure()
+            charged_run.learn()
+            releases, setting = charged_run.measure()
             give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
             made = fit_and_sample(
                 plan.generator, releases, setting, reporter, device=plan.device, seed=request.seed,
                 num_rows=request.num_rows, held=request.out is None,
             )  # fmt: skip
             seconds = time.perf_counter() - started
-            about = {**paid.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
+            about = {**charged_run.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
             about["release_kinds"] = kinds_of(type(r) for r in releases)
             paths = write(request.out, made, releases, setting, about, reporter, raw_text=request.raw_text,
                           dialect=request.dialect)  # fmt: skip
     return Result(
         **_told(plan, made),
-        epsilon_derived=paid.epsilon_derived,
+        epsilon_derived=charged_run.epsilon_derived,
         seconds=seconds,
         seconds_total=time.perf_counter() - clock,
         peak_mib=peak.mib,
@@ -158,6 +158,6 @@ def learn_schema(
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
     request, rows = requested(table, epsilon=epsilon, delta=delta, learn_share=1.0, device="cpu", **options)
     plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
-    paid = ChargedRun(plan, noise, reporter, None)
-    with paid.charged():
-        return paid.learn()
+    charged_run = ChargedRun(plan, noise, reporter, None)
+    with charged_run.charged():
+        return charged_run.learn()

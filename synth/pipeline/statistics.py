@@ -69,12 +69,12 @@ def statistics(
     reporter.stage("check")
     request, rows = requested(table, ask=tuple(ask), epsilon=epsilon, delta=delta, device="cpu", **options)
     plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
-    paid = ChargedRun(plan, noise, reporter, None)
-    with paid.charged():
-        releases, setting = paid.measure()
+    charged_run = ChargedRun(plan, noise, reporter, None)
+    with charged_run.charged():
+        releases, setting = charged_run.measure()
         asked = StatisticsQuestions.of(ask).asked
         answers = tuple(_answer(*pair, setting.schema) for pair in zip(asked, releases, strict=True))
-        return Statistics(answers=answers, card=paid.card(num_rows=0))
+        return Statistics(answers=answers, card=charged_run.card(num_rows=0))
 
 
 def _answer(one: Asked, release: Release, schema: Schema) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from synth.privacy.relation import Adjacency
 CLOSED = "this run's budget is closed; start a new run"
 PRECISION = (
     "the noise generator is not precise enough for this epsilon and delta: so many questions take {:.3g} of the "
-    "reserve that is set aside for what it may err by, and {:.3g} may be taken; lower epsilon or raise delta"
+    "reserve that is set aside for what it may err by, and {:.3g} may be taken; raise delta, and keep epsilon "
+    "between 0.01 and 10"
 )
 SLACK = 1e-9  # relative float error that a generator's own sums may carry; calibration rounds down by as much
 KEPT = 1e-6  # a run's sessions must hold this much of its budget between them, up to rounding

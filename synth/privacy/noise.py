@@ -14,6 +14,8 @@ from randomgen import AESCounter
 
 from synth.privacy.noise_table import leading, thresholds
 
+WIDEST = 2.0**58  # a deviation; sixteen of them, which no draw reaches, leave half of 63 bits to what it is added to
+
 
 class _Forks:
     """How many forks lie between this process and the first: a process number alone may be given again."""
@@ -49,7 +51,13 @@ class SystemNoise:
         return self._rng
 
     def gaussian_counts(self, shape: tuple[int, ...], *, sigma: float) -> np.ndarray:
-        """Independent Gaussians of standard deviation ``sigma``, rounded to whole numbers, int64 (shape)."""
+        """Independent Gaussians of standard deviation ``sigma``, rounded to whole numbers, int64 (shape).
+
+        Errors: ArithmeticError for a sigma of which sixteen deviations are beyond 63 bits: a draw could turn its sign.
+        Mechanisms refuse such noise before the spend; this is the last door.
+        """
+        if not sigma <= WIDEST:
+            raise ArithmeticError(f"noise of deviation {sigma:.3g} does not fit whole numbers of 63 bits")
         return np.rint(self._generator().standard_normal(shape) * sigma).astype(np.int64)
 
     def fine_gaussian(self, shape: tuple[int, ...]) -> np.ndarray:

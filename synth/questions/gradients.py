@@ -18,7 +18,7 @@ LEFT = 0.5  # of the clip: where rounding to the nearest would take more, number
 
 
 def count(sizes: Sequence[int], *, kind: str, hidden: int, latent: int = 0) -> int:
-    """Number of weights of a network (perceptrons.py) on columns of so many groups.
+    """Number of weights of a network (networks.py) on columns of so many groups.
 
     Privacy: public only.
 

@@ -45,11 +45,11 @@ def write(
     dialect: str = "plain",
     note: Callable[[str], None] = print,
 ) -> dict[str, str]:
-    """Writes the files of a release into ``out``: synthetic.csv, its twin in the schema's dialect (twin.py),
+    """Writes the files of a release into ``out``: synthetic.csv, its twin in the schema's dialect (dialect_copy.py),
     schema.json, card.json, release.* and model.*; returns their paths.
 
     The card gains the table's SHA-256, so that another table beside it is noticed, and what became of text that a
-    spreadsheet would take for a formula: ``raw_text`` writes it as it is (formulas.py).
+    spreadsheet would take for a formula: ``raw_text`` writes it as it is (csv_injection.py).
     """
     out.mkdir(parents=True, exist_ok=True)
     write_blocks(out / "synthetic.csv", blocks, setting.schema, raw_text=raw_text)
@@ -79,7 +79,7 @@ def write_table(
 ) -> None:
     """A table file of the kind that its name says: .csv, .csv.gz; .parquet and .xlsx with typed numbers and dates.
 
-    In CSV, which has no types, text that a spreadsheet would take for a formula is marked (formulas.py) unless
+    In CSV, which has no types, text that a spreadsheet would take for a formula is marked (csv_injection.py) unless
     ``raw_text``; an .xlsx holds it as text in any case. ``dialect``: ``same`` writes a CSV as the schema says that the
     private one is written.
     """

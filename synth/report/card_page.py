@@ -148,7 +148,7 @@ def write(
     """Completes card.json in a release's folder and writes card.md and card.html beside it; returns their paths.
 
     ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``chosen``: the card with how the release
-    was chosen (``choosing.settle``). Errors: InputError without a card, UsageError for an unknown fact.
+    was chosen (``chosen_release.settle``). Errors: InputError without a card, UsageError for an unknown fact.
     """
     place = Path(folder)
     place = place.parent if place.is_file() else place

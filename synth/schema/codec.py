@@ -106,7 +106,7 @@ def known(column: Column, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mapped(texts: pa.Array, known: Mapping[str, int]) -> np.ndarray:
-    """The place of each known text, else -1; one that is not known is looked up without the marks of formulas.py."""
+    """The place of each known text, else -1; one that is not known is looked up without csv_injection.py's marks."""
     places = cells.looked_up(texts, known)
     marked = pc.starts_with(texts, csv_injection.MARK).to_numpy(zero_copy_only=False)
     for i in np.flatnonzero(marked & (places < 0)).tolist():

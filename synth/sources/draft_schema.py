@@ -52,7 +52,7 @@ def draft(
     """Drafts the schema of a table: kinds, bounds, categories and missing codes, all ``unconfirmed``.
 
     How texts are written (marks in numbers, order of dates, NA or 999 for missing) is found from them and said in a
-    line each (format_sniff.py); ``formats`` states it by column. Cells that are empty or equal to a code are missing.
+    line each (sniff_formats.py); ``formats`` states it by column. Cells that are empty or equal to a code are missing.
     Columns of whole or decimal numbers become integer or float, dates datetime, two texts boolean, keys identifier,
     other text categorical; naming a column decides its kind. A column without any value is a constant.
     Columns that look like keys are identifiers, notes are ``omitted``; a list of values that tells of persons carries

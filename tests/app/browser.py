@@ -30,17 +30,17 @@ for (const kind of Object.keys(deeds)) addEventListener(kind, e => { deeds[kind]
 """
 
 
-@pytest.fixture
-def clock() -> float:
-    """The time before the server is started, where it is asked for first."""
-    return time.monotonic()
+def environment(home: Path) -> dict[str, str]:
+    """A home and a ledger of its own, for a server that lives longer than one test."""
+    return {**os.environ, "HOME": str(home), "SYNTH_HOME": str(home / "state"), "OMP_NUM_THREADS": "1",
+            "SYNTH_LEDGER": str(home / "ledger.sqlite")}  # fmt: skip
 
 
 @contextmanager
-def server(home: Path, port: int) -> Iterator[subprocess.Popen]:
+def server(home: Path, port: int, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
     """A server of the application, stopped at the end unless it is dead by then."""
     process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"],
-                               env={**os.environ, "HOME": str(home)}, stderr=subprocess.DEVNULL,
+                               env=env or {**os.environ, "HOME": str(home)}, stderr=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL)  # fmt: skip
     for _ in range(300):
         try:

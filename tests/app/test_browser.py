@@ -1,22 +1,57 @@
-"""The real thing: a browser, a server, a run. Skipped where Chromium or playwright is not installed."""
+"""The real thing: a browser, a server, a run. Every page, wide and light, narrow and dark: nothing sticks out, charts
+speak, the keyboard reaches the way on. Skipped where Chromium or playwright is not installed."""
 
 import subprocess
 import sys
-import time
 import zipfile
 
 import pytest
 
 from synth.privacy.ledger.ledger import Ledger
-from tests.app import browser
-from tests.app.browser import CHROMIUM, IDLE, chromium, press, relay, server, there
+from tests.app.browser import CHROMIUM, IDLE, PICTURES, chromium, environment, press, relay, server, there
 from tests.app.ports import free_port
 
-served, visit, clock = browser.served, browser.visit, browser.clock  # fixtures
 pytestmark = [
-    pytest.mark.xdist_group("app"),
+    pytest.mark.xdist_group("browser"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
+WIDE = {"viewport": {"width": 1280, "height": 900}}
+LOOKS = ((390, "dark"), (1280, "light"))
+FOCUSED = "document.activeElement.closest('button, a, [role=button]')?.innerText ?? ''"
+UNNAMED = """() => [...document.querySelectorAll('[data-testid=stVegaLiteChart]')]
+    .filter(chart => !(chart.querySelector('[aria-label]')?.getAttribute('aria-label')?.length > 40)).length"""
+
+
+def looked_at(page, name: str) -> None:
+    """Narrow and dark, then wide and light, with a picture of each for whoever looks at them."""
+    for width, scheme in LOOKS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(IDLE)
+        page.wait_for_timeout(300)  # charts are drawn anew in the new width
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=PICTURES / f"look-{name}-{width}-{scheme}.png")
+        wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        assert wide <= width, f"{name} sticks out of a screen of {width}"
+        assert page.evaluate(UNNAMED) == 0, f"{name} has a chart without a text alternative"
+
+
+def reached_by_tab(page, name: str, most: int = 120) -> bool:
+    """Whether the Tab key comes to a button of that name."""
+    page.evaluate("document.activeElement.blur()")
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if name in page.evaluate(FOCUSED):
+            return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """One server that takes uploads of a mebibyte, and one browser: (home, port, what opens pages, their errors)."""
+    home, port = tmp_path_factory.mktemp("house"), free_port()
+    with server(home, port, {**environment(home), "SYNTH_UPLOAD_MIB": "1"}), chromium(errors := []) as opened:
+        yield home, port, opened, errors
 
 
 def to_run(page) -> None:
@@ -25,45 +60,11 @@ def to_run(page) -> None:
         press(page, f"Next: {step}", step)
 
 
-def test_from_a_stopped_server_to_an_opened_bundle_in_three_minutes_and_ten_clicks(clock, visit, tmp_path):
-    page = visit(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    to_run(page)
-    page.get_by_role("button", name="Spend epsilon").click()
-    page.get_by_role("button", name="Next: Review").click()
-    there(page, "Review")
-    press(page, "Next: Release", "Release")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Everything (.zip)").click()
-    download.value.save_as(tmp_path / "release.zip")
-    assert time.monotonic() - clock < 180
-    deeds = page.evaluate("deeds")
-    assert 0 < deeds["click"] <= 10, deeds
-    assert deeds["keydown"] == 0, "there is nothing to type"
-    with zipfile.ZipFile(tmp_path / "release.zip") as archive:
-        archive.extractall(tmp_path / "release")
-    assert (tmp_path / "release" / "synthetic.csv").read_text().startswith("person_id,age,sex")
-    checked = subprocess.run([sys.executable, "-m", "synth", "card", "check", str(tmp_path / "release" / "card.json")],
-                             capture_output=True, text=True, check=False)  # fmt: skip
-    assert checked.returncode == 0, checked.stderr
-
-
-def test_a_run_goes_on_without_its_window_and_a_narrow_screen_finds_it(visit):
-    first = visit(viewport={"width": 1280, "height": 900})
-    to_run(first)
-    first.get_by_role("button", name="Spend epsilon").click()
-    first.get_by_role("button", name="Cancel the run").wait_for()
-    first.context.close()
-    again = visit(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    again.get_by_role("button", name="Watch it").or_(again.get_by_role("button", name="Open it")).click()
-    again.get_by_role("button", name="Next: Review").or_(again.get_by_role("heading", name="Downloads")).wait_for()
-    wide = again.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert wide <= 390, "nothing sticks out of a narrow screen"
-
-
-def test_a_page_that_lost_its_connection_in_mid_run_comes_back_to_it(served, home):
+def test_from_a_started_server_to_an_opened_bundle_in_ten_clicks_though_the_connection_broke(house, tmp_path):
     """The browser talks through a relay, which is cut while the run goes on; a cut is told on the console."""
-    with relay(int(served.rsplit(":", 1)[1])) as cut, chromium([]) as opened:
-        page = opened(f"http://127.0.0.1:{cut.port}", viewport={"width": 1280, "height": 900})
+    home, port, opened, errors = house
+    with relay(port) as cut:
+        page = opened(f"http://127.0.0.1:{cut.port}", accept_downloads=True, **WIDE)
         to_run(page)
         page.get_by_role("button", name="Spend epsilon").click()
         page.get_by_role("button", name="Cancel the run").wait_for()
@@ -72,38 +73,83 @@ def test_a_page_that_lost_its_connection_in_mid_run_comes_back_to_it(served, hom
         cut.on()
         page.get_by_role("button", name="Next: Review").click()
         there(page, "Review")
+        press(page, "Next: Release", "Release")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Everything (.zip)").click()
+        download.value.save_as(tmp_path / "release.zip")
+        deeds = page.evaluate("deeds")
+        page.context.close()
+    errors.clear()
+    assert 0 < deeds["click"] <= 10, deeds
+    assert deeds["keydown"] == 0, "there is nothing to type"
     assert [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == [1], "nothing was started twice"
+    with zipfile.ZipFile(tmp_path / "release.zip") as archive:
+        archive.extractall(tmp_path / "release")
+    assert (tmp_path / "release" / "synthetic.csv").read_text().startswith("person_id,age,sex")
+    checked = subprocess.run([sys.executable, "-m", "synth", "card", "check", str(tmp_path / "release" / "card.json")],
+                             capture_output=True, text=True, check=False)  # fmt: skip
+    assert checked.returncode == 0, checked.stderr
 
 
-def test_a_run_is_cancelled_by_keyboard(visit):
-    page = visit(viewport={"width": 1280, "height": 900})
-    to_run(page)
-    page.get_by_role("button", name="Spend epsilon").focus()
+def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(house, tmp_path):
+    _, port, opened, errors = house
+    (tmp_path / "large.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
+    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    page.get_by_text("1MB per file").first.wait_for()
+    page.locator("input[type=file]").first.set_input_files(tmp_path / "large.csv")
+    page.get_by_text("must be 1.0MB or smaller").wait_for()
+    assert page.get_by_role("button", name="Load this table").is_disabled()
+    page.context.close()
+    assert errors == []
+
+
+def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
+    """A run is cancelled on the way, by keyboard too."""
+    _, port, opened, errors = house
+    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    looked_at(page, "data")
+    assert reached_by_tab(page, "Use the sample table")
+    page.keyboard.press("Enter")
+    for step, following in zip(("Describe", "Budget", "Method"), ("Budget", "Method", "Run"), strict=True):
+        looked_at(there(page, step), step.lower())
+        assert reached_by_tab(page, f"Next: {following}"), step
+        page.keyboard.press("Enter")
+    looked_at(there(page, "Run"), "run")
+    assert reached_by_tab(page, "Spend epsilon")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Cancel the run").focus()
     page.keyboard.press("Enter")
     page.get_by_text("cancelled").or_(page.get_by_text("The synthetic table is ready")).first.wait_for()
-
-
-def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(home, monkeypatch):
-    monkeypatch.setenv("SYNTH_UPLOAD_MIB", "1")
-    (home / "large.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
-    port = free_port()
-    with server(home, port), chromium(errors := []) as opened:
-        page = opened(f"http://127.0.0.1:{port}", viewport={"width": 1280, "height": 900})
-        page.get_by_text("1MB per file").first.wait_for()
-        page.locator("input[type=file]").first.set_input_files(home / "large.csv")
-        page.get_by_text("must be 1.0MB or smaller").wait_for()
-        assert page.get_by_role("button", name="Load this table").is_disabled()
+    page.wait_for_function(IDLE)
+    if not page.get_by_role("button", name="Next: Review").count():
+        page.get_by_role("button", name="Spend epsilon").click()
+    page.get_by_role("button", name="Next: Review").click()
+    there(page, "Review").get_by_role("button", name="Show the comparison").click()
+    page.get_by_role("tab", name="Pairs of columns").click()
+    looked_at(page, "review")
+    press(page, "Next: Release", "Release")
+    looked_at(page, "release")
+    assert reached_by_tab(page, "Everything (.zip)")
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()
+    there(page, "Ledger").get_by_text("What all runs on a dataset cost together").click()
+    page.get_by_role("button", name="Work it out").click()
+    page.get_by_text("if all were planned beforehand").wait_for()
+    page.keyboard.press("r")  # the page is drawn again, as after a run that ends: what was asked for stays
+    page.wait_for_timeout(2000)
+    page.get_by_text("if all were planned beforehand").wait_for()
+    looked_at(page, "ledger")
+    page.context.close()
     assert errors == []
 
 
-def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(home, people):
+def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(house, home, people):
+    """The run goes on without its window and its server; a narrow screen finds it."""
     (home / "people.csv").write_bytes(people)
-    port, errors = free_port(), []
+    _, _, opened, errors = house
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
-    with server(home, port) as process, chromium([]) as opened:  # a page whose server is gone may complain
-        page = opened(url, viewport={"width": 1280, "height": 900})
+    with server(home, port) as process:
+        page = opened(url, **WIDE)
         page.locator("input[type=file]").first.set_input_files(home / "people.csv")
         page.get_by_test_id("stFileChipName").wait_for()
         page.wait_for_function(IDLE)
@@ -115,11 +161,16 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hom
         process.kill()
         process.wait(30)
         page.context.close()
-    with server(home, port), chromium(errors) as opened:
-        page = opened(url, viewport={"width": 1280, "height": 900})
+        errors.clear()  # a page whose server is gone may complain
+    with server(home, port):
+        page = opened(url, viewport={"width": 390, "height": 844}, color_scheme="dark")
         page.get_by_text("Tables of earlier visits (2)").wait_for()
         page.get_by_role("button", name="Watch it").or_(page.get_by_role("button", name="Open it")).click()
         page.get_by_role("button", name="Next: Review").or_(page.get_by_role("heading", name="Downloads")).wait_for()
+        wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        assert wide <= 390, "nothing sticks out of a narrow screen"
+        page.set_viewport_size({"width": 1280, "height": 900})
         page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()
         there(page, "Ledger").get_by_text("epsilon 1 of 3 spent in 1 run").wait_for()
+        page.context.close()
     assert errors == []

@@ -11,6 +11,7 @@ import synth
 from app.run import forecast
 from app.session import charts, tour
 from app.session.aside import ROOT, Aside
+from tests.app.elements import SCHEMA
 
 CURVE = forecast.CURVE
 
@@ -60,6 +61,24 @@ def test_a_helper_at_rest_is_gone_and_comes_back_for_the_next_task():
     helper.rest()
     assert process.poll() is not None
     assert helper.ask("methods", seconds=60.0, keep=False) == first
+
+
+def test_a_helper_looks_into_the_ledger_that_it_is_asked_in(people, tmp_path, monkeypatch):
+    """It was started with one home, and goes on for another; told what is not set any more, it forgets it."""
+    (tmp_path / "t.csv").write_bytes(people)
+    schema, helper, found = synth.parse(SCHEMA), Aside(), []
+    asked = ("charged_before", str(tmp_path / "t.csv"), schema.to_json(), ["club", "copy"])
+    for name in ("one", "two", "one"):
+        monkeypatch.setenv("SYNTH_LEDGER", str(tmp_path / f"{name}.sqlite"))
+        if not found:
+            synth.run(tmp_path / "t.csv", schema=schema, epsilon=1.0, delta=1e-5, method="independent", num_rows=1)
+        found.append(helper.ask(*asked, seconds=60.0, dataset="copy"))
+        process = helper._child
+    monkeypatch.delenv("SYNTH_LEDGER")  # the home's own then, which is empty
+    found.append(helper.ask(*asked, seconds=60.0, dataset="copy"))
+    assert helper._child is process
+    helper.rest()
+    assert found == [["club"], [], ["club"], []]
 
 
 class _Line:

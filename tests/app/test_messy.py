@@ -9,9 +9,9 @@ from tests.app import browser
 from tests.app.browser import CHROMIUM, IDLE, keep, press, there
 from tests.messy import messy, secrets, told_in
 
-served, visit, clock = browser.served, browser.visit, browser.clock  # fixtures
+served, visit = browser.served, browser.visit  # fixtures
 pytestmark = [
-    pytest.mark.xdist_group("app"),
+    pytest.mark.xdist_group("browser"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
 

@@ -14,14 +14,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from container.trial.provider import client, provider
 from synth import jobs
-from tests.app.browser import CHROMIUM, IDLE, PATIENCE
+from tests.app.browser import CHROMIUM, IDLE, PATIENCE, environment
 from tests.app.ports import free_port
-from tests.app.provider import client, provider
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
-    pytest.mark.xdist_group("app"),
+    pytest.mark.xdist_group("browser"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
 ROLES = """
@@ -61,11 +61,6 @@ def application(env: dict, port: int, *flags: str):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait(30)
-
-
-def environment(home) -> dict:
-    return {**os.environ, "HOME": str(home), "SYNTH_HOME": str(home / "state"), "OMP_NUM_THREADS": "1",
-            "SYNTH_LEDGER": str(home / "ledger.sqlite")}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from decimal import Decimal
 import pytest
 
 from synth.errors import BudgetError, InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import checkpoint, entries, sqlite
+from synth.privacy.ledger import checkpoint, entries, secret_key, sqlite
+from synth.privacy.ledger.backup import backup
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.restore import restore
 from tests.faults.deeds import charge
@@ -226,3 +227,25 @@ def test_the_mark_can_lie_elsewhere(place, monkeypatch):
     shutil.rmtree(place / "no", ignore_errors=True)
     shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
     assert "far.mark" in Ledger(place / "ledger.sqlite").verify().problem
+
+
+def test_a_backup_is_the_ledger_of_one_moment_and_can_be_restored(place, command):
+    """Taken while a writer holds the lock; with the key; readable by its owner alone; never over another file."""
+    path, out = place / "ledger.sqlite", place / "copies.sqlite"
+    secret_key.key(path)
+    with sqlite.connection(path) as db:
+        db.execute("BEGIN IMMEDIATE")
+        assert backup(path, out) == len(list(Ledger(path).entries()))
+        db.execute("ROLLBACK")
+    assert Ledger(out).verify().problem is None or "mark" in Ledger(out).verify().problem
+    assert (place / "copies.sqlite.key").read_bytes() == (place / "ledger.sqlite.key").read_bytes()
+    assert {p.stat().st_mode & 0o777 for p in (out, place / "copies.sqlite.key")} == {0o600}
+    spent = sums(place)
+    path.unlink()
+    assert command("ledger", "restore", out, "--ledger", path)[0] == 0
+    assert sums(place) == spent
+    code, _, told = command("ledger", "backup", out, "--ledger", path)
+    assert code == 2
+    assert "is there already" in told
+    assert command("ledger", "backup", place / "no" / "where", "--ledger", path)[0] == 3
+    assert command("ledger", "backup", place / "new", "--ledger", place / "none.sqlite")[0] == 3

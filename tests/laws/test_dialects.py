@@ -17,7 +17,7 @@ from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
 from synth.sources.table_source import place_of
-from tests.engines import fill, postgres, spark
+from tests.engines import SPARK, fill, postgres, spark
 
 COLUMNS = {
     "ort": {"type": "categorical", "categories": ["Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen"], "nullable": True},
@@ -171,7 +171,7 @@ def elsewhere(kind, frame, folder):
         yield WarehousePlace(engines[kind](), str(path)) if kind in engines else place_of(path)
 
 
-@pytest.mark.parametrize("kind", ["xlsx", "parquet", "frame", "duckdb", "postgres", "spark"])
+@pytest.mark.parametrize("kind", ["xlsx", "parquet", "frame", "duckdb", "postgres", SPARK])
 @pytest.mark.long
 def test_formats_hold_for_texts_in_other_sources(tmp_path, kind):
     plain_texts, told = [r[3] for r in ROWS], [day(r[3], "dd.mm.yyyy HH:MM") for r in ROWS]

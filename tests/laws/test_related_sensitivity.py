@@ -6,7 +6,9 @@ from math import isclose, sqrt
 import numpy as np
 import pytest
 
+from synth.errors import BudgetError
 from synth.mechanisms import linked
+from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
@@ -200,3 +202,16 @@ def test_the_card_counts_every_table_at_its_own_noise():
     assert [(e.sensitivity, e.sigma, e.pitch) for e in found] == [(1.0, 5.0, 1.0)] * 4
     with pytest.raises(ValueError, match="max_rows"):
         linked.sensitivity(Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=2))
+
+
+def test_more_noise_than_whole_numbers_hold_is_refused_before_the_rows_are_asked_for():
+    """Noise of 2**31 roots turned the sign of every other sum: 2**63 in the unit that is summed."""
+    for sigma in (linked.MOST_NOISE * 1.01, 1e9, 1e300):
+        wide = Linked(purpose="t", table="p", view="rows", most=1, marginals=(Marginal(bins=(X,), sigma=sigma),))
+        with pytest.raises(BudgetError, match="raise epsilon"):
+            linked.events(wide, Adjacency(relation=Relation.ADD_REMOVE))
+    with pytest.raises(ArithmeticError, match="63 bits"):
+        SeededNoise(0).gaussian_counts((4,), sigma=2.0**59)
+    drawn = linked.told(np.full(20_000, 2**61), linked.MOST_NOISE, SeededNoise(3))
+    assert drawn.std() == pytest.approx(linked.MOST_NOISE, rel=0.05)
+    assert abs(drawn.mean() - 2**29) < 8 * linked.MOST_NOISE / sqrt(20_000)

@@ -27,7 +27,7 @@ from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.engines.warehouse_rows import WarehouseRows
 from synth.sources.formats import files
 from synth.sources.table_source import FramePlace, Place, place_of
-from tests.engines import fill, postgres, spark
+from tests.engines import SPARK, fill, postgres, spark
 from tests.laws.workbooks import workbook
 
 BIG = 10**18
@@ -302,7 +302,7 @@ ENGINES = {
 }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [SPARK if e == "spark" else e for e in ENGINES])
 @pytest.mark.long
 def test_rows_of_duckdb_and_of_spark_are_read_alone(engine, tmp_path):
     rows, beside = typed("us")
@@ -314,7 +314,7 @@ def test_rows_of_duckdb_and_of_spark_are_read_alone(engine, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x", "t"])
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [SPARK if e == "spark" else e for e in ENGINES])
 @pytest.mark.long
 def test_texts_of_an_engine_are_read_alone_in_a_crowd(engine, name, tmp_path):
     """Categories are counted in the engine, numbers in text are fetched."""

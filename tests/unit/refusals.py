@@ -16,7 +16,7 @@ def errors(told: str) -> list[str]:
     return [line for line in told.splitlines() if line.startswith("synth: ")]
 
 
-def assert_refused(code, said, told, out, *, codes=(3,), words=()):
+def assert_refused(code, said, told, out, *, codes=(2,), words=()):
     assert code in codes, told
     assert said == ""
     assert "Traceback" not in told

@@ -3,18 +3,18 @@
 import json
 import re
 import shlex
-import sys
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from container import dist, pick, trim
 from synth.cli import serve_app
 from synth.errors import UsageError
 from tests.conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "container"))
-import pick
 
 PLACE = ROOT / "container"
 LOCK = (ROOT / "requirements.txt").read_text()
@@ -176,4 +176,92 @@ def test_the_sample_service_is_read_only_and_without_rights():
     text = (PLACE / "compose.yaml").read_text()
     for words_ in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true", "internal: true"):
         assert words_ in text
-    assert "ports" not in text.split("proxy:")[0]
+    assert "ports" not in text.split("  proxy:")[0]
+
+
+@pytest.fixture(scope="module")
+def services() -> dict:
+    """The services of compose.yaml, as a reader of the Compose Specification understands them."""
+    compose = pytest.importorskip("compose_spec", reason="the extra `dev` is not installed whole")
+    return compose.PyCompose.from_yaml((PLACE / "compose.yaml").read_text()).to_dict()["services"]
+
+
+def test_compose_files_follow_the_specification(services):
+    import compose_spec
+
+    gpu = compose_spec.PyCompose.from_yaml((PLACE / "compose.gpu.yaml").read_text()).to_dict()["services"]
+    assert set(gpu) < set(services)
+    with pytest.raises(ValueError, match="memlimit"):
+        compose_spec.PyCompose.from_yaml("services: {a: {image: b, memlimit: 3}}")
+
+
+def test_the_application_reaches_the_provider_and_nobody_reaches_the_application(services):
+    """Sign-in asks the provider for its keys, so that the application is in a network with a way out."""
+    app, proxy, provider = (services[n] for n in ("facsimile", "proxy", "provider"))
+    assert set(provider["networks"]) <= set(app["networks"])
+    assert set(app["networks"]) - set(proxy["networks"]), "a way out that strangers do not come in by"
+    assert "ports" not in app
+    assert all(str(port).startswith("127.0.0.1:") for port in provider["ports"])
+    assert provider["profiles"] == ["trial"]
+
+
+def test_secrets_lie_where_the_application_looks(services):
+    app = services["facsimile"]
+    targets = [s if isinstance(s, str) else s["target"] for s in app["secrets"]]
+    places = {t if t.startswith("/") else f"/run/secrets/{t}" for t in targets}
+    told = {k: str(v) for k, v in app["environment"].items()}
+    assert {told["SYNTH_ROLES"], told["SYNTH_SECRETS"], told["SYNTH_SOURCES"]} <= places
+    assert told["SYNTH_SECRETS"].endswith(".toml")
+
+
+def test_secrets_that_streamlit_would_pass_over_are_refused(tmp_path):
+    for name, rule in (("signin", "must end in .toml"), ("absent.toml", "no such file")):
+        (tmp_path / "signin").write_text("")
+        with pytest.raises(UsageError, match=rule):
+            serve_app.check_secrets(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("described", "ending"),
+    [("v1.2.0-0-gabc1234", ""), ("v1.1.0-5-gabc1234", ".dev5+gabc1234"), ("abc1234", ".dev0+gabc1234")],
+)
+def test_a_version_is_its_tag_s(described, ending):
+    assert dist.suffix("1.2.0", described) == ending
+    with pytest.raises(ValueError, match="make them one"):
+        dist.suffix("1.3.0", "v1.2.0-0-gabc1234")
+
+
+def test_checksums_are_signed_and_a_changed_one_is_noticed(tmp_path):
+    """As SECURITY.md tells whoever takes a release."""
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("ssh-keygen is not installed: apt-get install openssh-client")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a.whl").write_bytes(b"wheel")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
+    sums = dist.summed(tmp_path / "d")
+    dist.sign(sums, str(tmp_path / "key"))
+    (tmp_path / "signers").write_text(f"release {(tmp_path / 'key.pub').read_text()}")
+    told = re.search(r"ssh-keygen -Y verify .*", (ROOT / "SECURITY.md").read_text())
+    assert told is not None
+    command = told[0].replace("release-signers", str(tmp_path / "signers"))
+    assert subprocess.run(command, shell=True, cwd=sums.parent, **quiet).returncode == 0
+    assert subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=sums.parent, **quiet).returncode == 0
+    sums.write_text(sums.read_text().replace("a.whl", "b.whl"))
+    assert subprocess.run(command, shell=True, cwd=sums.parent, **quiet).returncode != 0
+
+
+def test_trimming_a_library_leaves_it_working(tmp_path):
+    """Sections and symbols are for debuggers; what is loaded stays as it is."""
+    module = next(Path(np.__file__).parent.glob("_core/_multiarray_umath*.so"))
+    copy = tmp_path / "trimmed.so"
+    shutil.copy(module, copy)
+    trim.strip(copy)
+    end = copy.stat().st_size
+    assert end <= module.stat().st_size
+    assert copy.read_bytes()[64:4096] == module.read_bytes()[64:4096]
+    trim.strip(copy)
+    assert copy.stat().st_size == end
+    (tmp_path / "text.so.txt").write_text("no library")
+    trim.strip(tmp_path / "text.so.txt")
+    assert (tmp_path / "text.so.txt").read_text() == "no library"

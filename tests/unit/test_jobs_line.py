@@ -91,7 +91,7 @@ def test_a_failure_of_a_plain_command_is_told_in_its_words(tmp_path, home):  # n
     job = jobs.create({"epsilon": 1.0})
     job.start([*QUICK, str(tmp_path / "absent.json")], program=jobs.QUEUED)
     status = waited(job, "failed")
-    assert status.exit_code == 3
+    assert status.exit_code == 2
     assert "absent.json" in status.message
     assert "Traceback" not in (job.path / "log.txt").read_text()
 

@@ -1,6 +1,6 @@
 """Functional Renyi privacy as its paper composes it: one after the other, side by side, sampled. For comparison only.
 
-Our own account is exact (accounting.py); this is what the published analysis of DP-kernel needs instead, and the tests
+Our own account is exact (composition.py); this is what the published analysis of DP-kernel needs instead, and the tests
 say by how much more noise. Source: *Functional Renyi Differential Privacy for Generative Modeling* (NeurIPS 2023),
 whose composition is that of ordinary Renyi privacy (Mironov, arXiv 1702.07476; sampled: arXiv 1908.10530).
 

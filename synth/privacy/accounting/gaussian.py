@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import singledispatch
 from math import inf, isfinite, sqrt
 
+import numpy as np
+
 from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
@@ -52,7 +54,8 @@ def calibrate(epsilon: float, delta: float) -> float:
     """
     check(epsilon, delta)
     target = epsilon * (1 - EPSILON_SLACK)
-    mu = 1 / dp_accounting.get_sigma_gaussian(target, delta * (1 - DELTA_SLACK)) * (1 - 2 * SAFETY)
+    with np.errstate(divide="ignore"):  # where the two terms of the profile are one number, and its logarithm -inf
+        mu = 1 / dp_accounting.get_sigma_gaussian(target, delta * (1 - DELTA_SLACK)) * (1 - 2 * SAFETY)
     while mu > 0 and derived_epsilon(mu * (1 + SAFETY), delta) > epsilon:
         mu *= 1 - SAFETY
     return mu
@@ -68,5 +71,6 @@ def derived_epsilon(mu: float, delta: float) -> float:
     """
     if mu <= 0:
         return 0.0
-    epsilon = float(dp_accounting.get_epsilon_gaussian(1 / mu, delta * (1 - DELTA_SLACK)))
+    with np.errstate(divide="ignore"):
+        epsilon = float(dp_accounting.get_epsilon_gaussian(1 / mu, delta * (1 - DELTA_SLACK)))
     return with_float_slack(epsilon) if isfinite(epsilon) else inf

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, singledispatch
-from math import exp, inf, isfinite, log
+from math import exp, expm1, inf, isfinite, log, log1p
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +34,12 @@ MANY, ROUGH = 100, 4e-3  # how many steps are many; step of the losses of a firs
 TOP = 1e-14  # delta at the largest loss listed; what is beyond counts as infinite
 LARGEST = 40.0  # losses above this count as infinite
 CLOSE = 1e-9  # relative width at which the search for a noise stops
-MOST_NOISE = 1e6  # deviations in sensitivities up to which noise is sought
+LEAST_NOISE, MOST_NOISE = 0.25, 1e6  # deviations in sensitivities between which noise is sought
+
+SELDOM = (
+    "options rate and steps: a row would enter the training with a chance of {:.2g}, which delta {:g} alone allows, so "
+    "nothing could be learnt and no noise would be needed; raise rate or steps, or lower delta"
+)
 
 Law = tuple[float, float, int, bool]  # sensitivity / sigma, rate, steps, whether rows are replaced
 
@@ -112,8 +117,8 @@ def replaced_delta(epsilon_: np.ndarray, *, ratio: float, rate: float) -> np.nda
 def least_sigma(reached: Callable[[float], float], goal: float, *, near: float = 1.0, close: float = CLOSE) -> float:
     """The least noise, in sensitivities, at which ``reached`` (an epsilon, falling with noise) is at most ``goal``.
 
-    Rounded up, to a share of ``close``; sought from ``near`` on. Errors: ValueError where none up to ``MOST_NOISE`` is
-    enough.
+    Rounded up, to a share of ``close``; sought from ``near`` on; never less than ``LEAST_NOISE``, below which losses
+    are too many to be listed. Errors: ValueError where none up to ``MOST_NOISE`` is enough.
 
     Privacy: public only.
     """
@@ -123,7 +128,9 @@ def least_sigma(reached: Callable[[float], float], goal: float, *, near: float =
         if high > MOST_NOISE:
             raise ValueError("no noise is enough: other questions take the whole budget")
     while low == high or reached(low) <= goal:
-        low, high, step = low / step, low, step * step
+        if low <= LEAST_NOISE:
+            return LEAST_NOISE
+        low, high, step = max(low / step, LEAST_NOISE), low, step * step
 
     def off(point: float) -> float:
         found = reached(exp(point))
@@ -141,7 +148,8 @@ def sampled_sigma(
 ) -> float:
     """The least noise, in sensitivities, of ``steps`` sums over samples of ``rate``, and Gaussians ``mu_elsewhere``.
 
-    The sampler's reserves are set aside. Errors: UsageError where the others take the whole budget.
+    The sampler's reserves are set aside. Errors: UsageError where the others take the whole budget, or where a row is
+    sampled so rarely that no noise would be asked for.
 
     Privacy: public only.
 
@@ -149,6 +157,8 @@ def sampled_sigma(
     0.9
     """
     goal, net = epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY), delta * (1 - DELTA_SLACK)
+    if rate < 1 and -expm1(steps * log1p(-rate)) <= delta:
+        raise UsageError(SELDOM.format(-expm1(steps * log1p(-rate)), delta))
 
     def reached(sigma: float, *, interval: float = 0.0) -> float:
         return _epsilon(((1 / sigma, rate, steps, replaced),), net, mu_elsewhere=mu_elsewhere, interval=interval)
@@ -157,7 +167,9 @@ def sampled_sigma(
         near = least_sigma(lambda s: reached(s, interval=ROUGH), goal, close=1e-4)
         return least_sigma(reached, goal, near=near)
     except ValueError:
-        raise UsageError("nothing of epsilon is left for the steps; give them a larger share") from None
+        raise UsageError(
+            "nothing of epsilon is left for the steps; lower option oneway_share, steps or rate, or raise epsilon"
+        ) from None
 
 
 _epsilon = epsilon

@@ -34,7 +34,7 @@ class Restored:
 def restore(path: str | Path, backup: str | Path) -> Restored:
     """Fills the ledger with a backup's lines, and charges what the lost lines had spent as far as that is known.
 
-    Known is what the present file still tells, and what its mark tells (ledger_mark.py). A file that is no database
+    Known is what the present file still tells, and what its mark tells (checkpoint.py). A file that is no database
     any more is kept under another name. Errors: InputError for a backup that is no ledger or does not verify;
     UsageError when the present ledger holds every line of the backup, so that nothing is to be restored.
 

@@ -21,7 +21,7 @@ WAIT = 120.0  # seconds to wait for other writers
 def create(path: Path) -> None:
     """Makes the file (and its folder) unless it is there.
 
-    Errors: InputError when it is no ledger, or on a network file system (ledger_place.py).
+    Errors: InputError when it is no ledger, or on a network file system (filesystem.py).
     """
     filesystem.check(path)
     filesystem.check_links(path)
@@ -68,7 +68,9 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
     except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError):
         pass  # SQLite names these
     except OSError as error:
-        raise LedgerLostError(f"ledger {path}: {error.strerror or 'cannot be read'}; name another file") from None
+        lost = LedgerLostError(f"ledger {path}: {error.strerror or 'cannot be read'}; name another file")
+        lost.exit_code = InputError.exit_code  # a pipe or a folder was named: the request is at fault
+        raise lost from None
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=WAIT)) as db:
             db.isolation_level = None

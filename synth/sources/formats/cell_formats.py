@@ -91,7 +91,7 @@ def _by_value(chunk: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
 
 
 def stays(plain: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
-    """Empty cells, missing codes, texts behind an apostrophe (formulas.py), and infinite numbers."""
+    """Empty cells, missing codes, texts behind an apostrophe (csv_injection.py), and infinite numbers."""
     known = pa.array(sorted({canonical(c) for c in codes} | {c.strip() for c in codes} | {""}), pa.string())
     kept = pc.or_(pc.is_in(plain, value_set=known), pc.starts_with(plain, csv_injection.MARK))
     return pc.or_(kept, pc.match_substring_regex(plain, INFINITE)) if isinstance(form, Numbers) else kept

@@ -48,10 +48,14 @@ def test_a_finished_plan_says_what_will_be_spent_and_spends_nothing(small):
     assert spends() == []
 
 
-def test_a_plan_opens_no_table(tmp_path):
-    plan = planned(RunRequest(**FACTS, table=tmp_path / "nowhere.csv"), SCHEMA, note=lambda _: None)
-    with pytest.raises(InputError, match="nowhere"):
+def test_a_plan_reads_nothing_of_a_table(tmp_path):
+    """Only whether there is one; its header and rows are looked at later."""
+    (tmp_path / "t.csv").write_text("not,the,columns\n")
+    plan = planned(RunRequest(**FACTS, table=tmp_path / "t.csv"), SCHEMA, note=lambda _: None)
+    with pytest.raises(InputError, match=r"t\.csv"):
         plan.rows.check_form()
+    with pytest.raises(InputError, match="nowhere"):
+        planned(RunRequest(**FACTS, table=tmp_path / "nowhere.csv"), SCHEMA, note=lambda _: None)
 
 
 @pytest.mark.parametrize(("options", "error"), [

@@ -41,6 +41,7 @@ def test_epsilon_is_dp_accountings_and_below_renyis(sigma, rate, steps):
 
 
 @pytest.mark.parametrize(("sigma", "rate", "steps"), CASES)
+@pytest.mark.long
 def test_opacus_agrees(sigma, rate, steps):
     """Opacus' accountant, written by others on another principle, states an error of 0.01 and keeps it."""
     prv = pytest.importorskip("opacus.accountants").PRVAccountant()
@@ -162,3 +163,14 @@ def test_profile_of_one_step_by_hand():
     start = sigma**2 * log((exp(epsilon) - 1 + rate) / rate) + 0.5  # where the gap opens
     exact = integrate.quad(gap, start, 20)[0]
     assert subsampled_gaussian.epsilon(((1 / sigma, rate, 1, False),), exact) == pytest.approx(epsilon, abs=1e-4)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_no_noise_is_sought_below_what_can_be_accounted_for(replaced):
+    """A row that hardly ever enters would need none at all: losses beyond any memory, and a division by zero."""
+    with pytest.raises(UsageError, match="options rate and steps"):
+        subsampled_gaussian.sampled_sigma(epsilon=1.0, delta=1e-5, rate=1e-6, steps=9, replaced=replaced)
+    least = subsampled_gaussian.sampled_sigma(epsilon=1.0, delta=1e-5, rate=1e-6, steps=11, replaced=replaced)
+    assert least == subsampled_gaussian.LEAST_NOISE
+    law = ((1 / least, 1e-6, 11, replaced),)
+    assert subsampled_gaussian.epsilon(law, 1e-5) <= 1.0

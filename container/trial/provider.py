@@ -1,9 +1,11 @@
-"""A small OpenID provider for tests: authorization code flow, signed ID tokens, a page where one picks who one is.
+"""A small OpenID provider for trials and tests: authorization code flow, signed ID tokens, a page that asks who one is.
 
-It listens on the loopback address, knows one client, and believes whoever comes: the test chooses the person.
+It knows one client and believes whoever comes: never put it before real data. ``compose.yaml`` starts it under the
+profile `trial` from the application's own image, and publishes it on the loopback address of the machine alone.
 **Source**: OpenID Connect Core 1.0, section 3.1; Discovery 1.0, section 4.
 """
 
+import argparse
 import json
 import secrets
 import threading
@@ -24,11 +26,18 @@ PEOPLE = ("ann@example.org", "bob@example.org", "carl@example.org", "mallory@els
 
 
 class Provider(ThreadingHTTPServer):
-    """The provider; ``issuer`` is its address. ``verified``: what it says of every address; None for nothing."""
+    """The provider; ``issuer`` is its address. ``verified``: what it says of every address; None for nothing.
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.issuer = f"http://127.0.0.1:{self.server_address[1]}"
+    ``outside``: its address as the browser knows it, where that is another.
+    """
+
+    def __init__(
+        self, listen: tuple[str, int] = ("127.0.0.1", 0), *, issuer: str | None = None, outside: str | None = None,
+        people: tuple[str, ...] = PEOPLE, secret: str = HUSH,
+    ) -> None:  # fmt: skip
+        super().__init__(listen, _Handler)
+        self.issuer = issuer or f"http://127.0.0.1:{self.server_address[1]}"
+        self.outside, self.people, self.secret = outside or self.issuer, people, secret
         self.key = RSAKey.generate_key(2048, {"kid": "test", "use": "sig", "alg": "RS256"})
         self.codes: dict[str, dict[str, str]] = {}
         self.verified: bool | None = True
@@ -59,7 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif parts.path == "/jwks":
             self._json(KeySet([self.server.key]).as_dict(private=False))
         elif parts.path == "/authorize" and "email" not in asked:
-            links = [f'<a href="/authorize?{escape(urlencode({**asked, "email": p}))}">{p}</a>' for p in PEOPLE]
+            links = [
+                f'<a href="/authorize?{escape(urlencode({**asked, "email": p}))}">{p}</a>' for p in self.server.people
+            ]
             self._answer(f"<h1>Who are you?</h1>{'<br>'.join(links)}".encode(), "text/html")
         elif parts.path == "/authorize":
             code = secrets.token_hex(8)
@@ -78,15 +89,15 @@ class _Handler(BaseHTTPRequestHandler):
         given = (told.get("client_id"), told.get("client_secret"))
         if self.headers.get("Authorization", "").startswith("Basic "):
             given = tuple(b64decode(self.headers["Authorization"][6:]).decode().split(":", 1))
-        if given != (CLIENT, HUSH) or told.get("code") not in self.server.codes:
+        if given != (CLIENT, self.server.secret) or told.get("code") not in self.server.codes:
             self._json({"error": "invalid_grant"}, status=400)
             return
         self._json(self.server.token(told["code"]))
 
     def _about(self) -> dict[str, Any]:
-        issuer = self.server.issuer
+        issuer, outside = self.server.issuer, self.server.outside
         return {
-            "issuer": issuer, "authorization_endpoint": f"{issuer}/authorize", "token_endpoint": f"{issuer}/token",
+            "issuer": issuer, "authorization_endpoint": f"{outside}/authorize", "token_endpoint": f"{issuer}/token",
             "jwks_uri": f"{issuer}/jwks", "response_types_supported": ["code"], "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"], "scopes_supported": ["openid", "email", "profile"],
         }  # fmt: skip
@@ -127,3 +138,25 @@ client_id = "{CLIENT}"
 client_secret = "{HUSH}"
 server_metadata_url = "{issuer}/.well-known/openid-configuration"
 """
+
+
+def main() -> None:
+    """Serves until it is stopped."""
+    wanted = argparse.ArgumentParser(description="An OpenID provider for a trial: whoever comes is believed.")
+    wanted.add_argument("--listen", default="127.0.0.1:9000")
+    wanted.add_argument("--inside", help="its address as the application knows it")
+    wanted.add_argument("--outside", help="its address as the browser knows it")
+    wanted.add_argument("--secret", default=HUSH, help="the client's")
+    wanted.add_argument("people", nargs="+", help="addresses to choose from")
+    told = wanted.parse_args()
+    host, _, port = told.listen.rpartition(":")
+    listen = (host, int(port))
+    with Provider(
+        listen, issuer=told.inside, outside=told.outside, people=tuple(told.people), secret=told.secret
+    ) as found:
+        print(f"a provider for a trial, which believes whoever comes: {found.outside}", flush=True)
+        found.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
