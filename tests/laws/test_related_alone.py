@@ -195,6 +195,7 @@ def charged(tables, folder, name="trees", **more):
 
 
 @pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.long
 def test_a_run_beside_all_that_is_hostile_ends_as_any_other(source, tmp_path):
     """With every text at once, as keys and as cells: the spend is followed by a release, and nothing is said."""
     texts = [t for kind in HOSTILE.values() for t in kind[:9] if len(t) < 99] + EDGES
