@@ -151,7 +151,7 @@ def check(source, one, other, tmp_path):
     assert sum(t.sum() for t in found[0]) > 0
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("hostile", [pytest.param(h, marks=pytest.mark.long) if h == "5 MB" else h for h in HOSTILE])
 @pytest.mark.parametrize("source", SOURCES)
 def test_trees_are_read_alone(source, hostile, tmp_path):
     check(source, ROWS, beside(HOSTILE[hostile]), tmp_path)
