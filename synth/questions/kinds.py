@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable
 
+ON_CARDS = {"functional": "path"}  # names that were found after cards had been written
+
 
 def kinds_of(releases: Iterable[type]) -> list[str]:
-    """Words for kinds of release, sorted.
+    """Words for kinds of release, sorted, as cards have them.
 
     Privacy: public only.
 
-    >>> from synth.questions import CountsRelease
-    >>> kinds_of([CountsRelease])
-    ['counts']
+    >>> from synth.questions import CountsRelease, FunctionalRelease
+    >>> kinds_of([FunctionalRelease, CountsRelease])
+    ['counts', 'path']
     """
-    return sorted({r.__name__.removesuffix("Release").lower() for r in releases})
+    words = (r.__name__.removesuffix("Release").lower() for r in releases)
+    return sorted({ON_CARDS.get(word, word) for word in words})
