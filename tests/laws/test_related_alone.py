@@ -151,7 +151,7 @@ def check(source, one, other, tmp_path):
     assert sum(t.sum() for t in found[0]) > 0
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("hostile", [pytest.param(h, marks=pytest.mark.long) if h == "5 MB" else h for h in HOSTILE])
 @pytest.mark.parametrize("source", SOURCES)
 def test_trees_are_read_alone(source, hostile, tmp_path):
     check(source, ROWS, beside(HOSTILE[hostile]), tmp_path)
@@ -195,6 +195,7 @@ def charged(tables, folder, name="trees", **more):
 
 
 @pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.long
 def test_a_run_beside_all_that_is_hostile_ends_as_any_other(source, tmp_path):
     """With every text at once, as keys and as cells: the spend is followed by a release, and nothing is said."""
     texts = [t for kind in HOSTILE.values() for t in kind[:9] if len(t) < 99] + EDGES

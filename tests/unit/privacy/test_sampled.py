@@ -100,6 +100,7 @@ def test_replaced_rows_at_rate_one_are_a_gaussian_of_twice_the_shift():
 
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize(("epsilon", "mu_elsewhere"), [(0.05, 0.005), (1.0, 0.146), (8.0, 0.0)])
+@pytest.mark.long
 def test_the_calibrated_noise_spends_what_was_asked(epsilon, mu_elsewhere, replaced):
     """Accountant and wish agree to 1e-6, from below."""
     sigma = subsampled_gaussian.sampled_sigma(
@@ -113,7 +114,7 @@ def test_the_calibrated_noise_spends_what_was_asked(epsilon, mu_elsewhere, repla
 
 
 def test_no_noise_is_enough_where_nothing_is_left():
-    with pytest.raises(UsageError, match="larger share"):
+    with pytest.raises(UsageError, match="nothing of epsilon is left for the steps; lower option oneway_share"):
         subsampled_gaussian.sampled_sigma(epsilon=0.1, delta=1e-5, rate=0.02, steps=20, mu_elsewhere=1.0)
 
 
