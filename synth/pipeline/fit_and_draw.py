@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from synth.generators.base import Generator, Model, Setting
 from synth.generators.options import options_of
+from synth.lazy import Lazy
 from synth.pipeline.draw_rows import ROWS_AT_A_TIME, Drawn, chunks
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
-from synth.questions.numeric.networks import one_thread
 from synth.release import folder
+
+networks = Lazy("synth.questions.numeric.networks")  # and with it torch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,7 @@ def fit_and_sample(
     seed = secrets.randbits(32) if seed is None else seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
-    with one_thread():
+    with networks.one_thread():
         model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)

@@ -17,6 +17,7 @@ from synth.errors import UsageError
 from synth.generators.base import Setting
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.jobs import PeakMemory, give_back
+from synth.lazy import Lazy
 from synth.pipeline.budget import setting
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.private_rows import Rows
@@ -29,7 +30,6 @@ from synth.pipeline.result import Outcome
 from synth.pipeline.same_rows import MaySpend, anybody, unlike
 from synth.privacy.noise import SystemNoise
 from synth.questions import LinkedRelease
-from synth.questions.numeric.networks import one_thread
 from synth.release import folder, related_folder
 from synth.release.card.card import card
 from synth.schema import codec
@@ -38,6 +38,8 @@ from synth.schema.table import Schema
 from synth.sources.related_tables import read, text_columns
 from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import link
+
+networks = Lazy("synth.questions.numeric.networks")  # and with it torch
 
 LINKAGE = "rows of different tables belong together by fresh keys, which stand for no real row's"
 
@@ -218,7 +220,7 @@ def _fit_and_draw(
     seed = secrets.randbits(32) if plan.request.seed is None else plan.request.seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
-    with one_thread():
+    with networks.one_thread():
         model = plan.questions.fit(releases, plan.schema, told, rng=rng, device=plan.device, progress=reporter.progress)
     reporter.stage("sample")
     return DrawnTables(model, plan.request.num_rows or roots_of(model), rng=rng), model, seed
