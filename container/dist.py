@@ -47,7 +47,9 @@ def packed(added: str) -> None:
         subprocess.run(["tar", "-x", "-C", name], input=whole, check=True)
         command = [sys.executable, "setup.py", "-q", "egg_info", "--tag-build", added, "sdist", "--dist-dir", str(DIST),
                    "bdist_wheel", "--dist-dir", str(DIST)]  # fmt: skip
-        subprocess.run(command, cwd=name, check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"make dist: {done.stderr[-2000:]}")
 
 
 def summed(folder: Path) -> Path:

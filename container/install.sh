@@ -36,7 +36,9 @@ trap 'rm -rf "$work"' EXIT
 "$python" "$here/pick.py" $extras >"$work/whole.txt"
 # torch alone, whose build for CPUs the package index does not have
 sed -n '/^torch==/,/[^\\]$/p' "$work/whole.txt" >"$work/torch.txt"
-sed '/^torch==/,/[^\\]$/d' "$work/whole.txt" >"$work/others.txt"
+# PySpark comes as sources alone, whose build needs what the others bring
+sed -n '/^pyspark==/,/[^\\]$/p' "$work/whole.txt" >"$work/sources.txt"
+sed '/^torch==/,/[^\\]$/d; /^pyspark==/,/[^\\]$/d' "$work/whole.txt" >"$work/others.txt"
 
 pip="$target/bin/python -m pip --disable-pip-version-check --no-input"
 install="$pip install --quiet --quiet --no-compile"
@@ -50,6 +52,8 @@ torch & # half of all there is to unpack: beside the rest
 waited=$!
 $locked -r "$work/others.txt"
 wait $waited
+[ ! -s "$work/sources.txt" ] ||
+    $install --require-hashes --no-deps --no-build-isolation -r "$work/sources.txt"
 lib=$("$target/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
 if [ "$editable" = yes ]; then
     "$target/bin/python" "$here/trim.py" "$lib"

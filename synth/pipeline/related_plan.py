@@ -52,6 +52,10 @@ class RelatedPlan:
     book: Ledger
     learn_share: float = 0.0
 
+    def alone(self, name: str) -> Rows:
+        """A table's measured columns, as a run on it alone reads them: by these its rows are known there."""
+        return Rows(place=self.rows[name].place, columns=list(self.schema.tables[name].measured()))
+
     @property
     def engine(self) -> str:
         """What reads the tables, for ledger and card."""
@@ -109,8 +113,9 @@ def prepare(
             table.check_form()
     if not request.separate:
         for name, table in plan.rows.items():
-            with allowed_empty(plan.schema, name):
-                same_rows.check(table, plan.book, dataset=plan.dataset, may_spend=may_spend)
+            for rows_of in (table, plan.alone(name)):
+                with allowed_empty(plan.schema, name):
+                    same_rows.check(rows_of, plan.book, dataset=plan.dataset, may_spend=may_spend)
     give_back()
     return plan
 

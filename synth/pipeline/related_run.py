@@ -19,6 +19,7 @@ from synth.generators.nested_mixture.model import NestedMixture
 from synth.jobs import PeakMemory, give_back
 from synth.pipeline.budget import setting
 from synth.pipeline.charged_run import ChargedRun
+from synth.pipeline.private_rows import Rows
 from synth.pipeline.related_draw import DrawnTables
 from synth.pipeline.related_plan import RelatedPlan, prepare
 from synth.pipeline.related_sample import roots_of
@@ -113,12 +114,17 @@ class RelatedRun(ChargedRun):
             own = read(rows.place, self.schema.tables[name], text_columns(self.schema, name), self.noise,
                        key=self.plan.book.row_key())  # fmt: skip
             opened[name], found[name] = own.rows, own.encoded
-            digest = unlike(rows) if own.digest is None else own.digest  # a line for each table, whatever is in it
-            apart = self.plan.request.separate
-            self.plan.book.fingerprint(self.line.run, dataset=self.plan.dataset, digest=digest, apart=apart)
+            self._mark(own.digest, rows)
+            self._mark(own.alone, self.plan.alone(name))
         if self.log is not None:
             self._tell_steward(found)
         return link(self.schema, opened, self.noise)
+
+    def _mark(self, digest: bytes | None, rows: Rows) -> None:
+        """A line of the ledger for each table and form of its mark, whatever is in it."""
+        assert self.line is not None
+        digest, apart = unlike(rows) if digest is None else digest, self.plan.request.separate
+        self.plan.book.fingerprint(self.line.run, dataset=self.plan.dataset, digest=digest, apart=apart)
 
     def _tell_steward(self, found: Mapping[str, codec.Encoded]) -> None:
         """Counts of cells outside the schemas, in a private file."""

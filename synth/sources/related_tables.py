@@ -23,11 +23,15 @@ ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx", "")  # of a table's file; not
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """One table's rows, the steward's counts of its unknown cells, and a mark of its rows (None: too long, or none)."""
+    """One table's rows, the steward's counts of its unknown cells, and marks of its rows (None: too long, or none).
+
+    ``digest``: with keys; ``alone``: of the measured columns, as a run on this table alone would mark it.
+    """
 
     rows: Opened
     encoded: Encoded
     digest: bytes | None
+    alone: bytes | None
 
 
 def places(tables: str | Path | Mapping[str, object], schema: Related) -> dict[str, Place]:
@@ -81,21 +85,25 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
     """
     names = [*schema.measured(), *texts]
     digest = Sketch(key, names, most=MOST_COMPARED)
+    alone = Sketch(key, schema.measured(), most=MOST_COMPARED)
     encoder = Encoder(schema, draws, digest=digest)
     held: dict[str, list[Text]] = {n: [] for n in texts}
     with suppress(EmptyTableError):  # the check of the form refused an empty root
         for batch in place.batches(schema, texts):
             encoder.add(batch)
+            if not batch.codes:
+                alone.add(batch.table)
             for name in texts:
                 column = batch.table.column(name)
                 held[name].append(Text(column.values, column.codes))
     place.feed(digest, names)
+    place.feed(alone, list(schema.measured()))
     opened = Opened(
         positions=encoder.spill,
         texts={n: _joined(parts) for n, parts in held.items()},
         num_rows=encoder.spill.num_rows,
     )
-    return Read(rows=opened, encoded=encoder.encoded, digest=digest.mark())
+    return Read(rows=opened, encoded=encoder.encoded, digest=digest.mark(), alone=alone.mark())
 
 
 def _joined(parts: Sequence[Text]) -> Text:

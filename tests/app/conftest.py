@@ -17,6 +17,8 @@ def helpers(monkeypatch):
     """The helpers beside the server stay for the next test: each takes seconds to start. ``test_forecast`` has their
     ends."""
     monkeypatch.setattr(aside.planner, "rest", lambda: None)
+    asked = aside.worker.ask
+    monkeypatch.setattr(aside.worker, "ask", lambda *told, **named: asked(*told, **{**named, "keep": True}))
 
 
 @pytest.fixture

@@ -19,14 +19,14 @@ from tests.conftest import SMALL, small_frame
 OTHERS = ("aim", "mst")  # OpenDP's take seconds a run: one run each here, all laws in `make test-slow`
 
 
-def listed(name, *more):
+def listed(name, *more, long=False):
     marks = [pytest.mark.xdist_group(f"method {name}"), *([pytest.mark.slow] if name in OTHERS else [])]
-    return pytest.param(name, *more, marks=marks)
+    return pytest.param(name, *more, marks=[*marks, *([pytest.mark.long] if long else [])])
 
 
 LISTED = [name for name in GENERATORS if name != "small_db"]  # for teaching sizes only: tests of its own
 NAMES = [listed(name) for name in LISTED]
-PAIRS = [listed(name, relation) for name in LISTED for relation in GENERATORS[name].relations]
+PAIRS = [listed(n, r, long=r != GENERATORS[n].relations[0]) for n in LISTED for r in GENERATORS[n].relations]
 # The laws hold for any number of steps; these are enough to see them.
 
 
@@ -110,6 +110,7 @@ def test_same_release_and_seed_make_the_same_table_and_another_seed_another(name
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
 def test_two_runs_with_one_seed_share_no_noise_and_keep_no_value_of_a_row(name, tmp_path):
     """The seed is for initialisation and sampling only: counts differ. A sentinel in an identifier and in an
     unreadable cell appears in no file of a release."""

@@ -184,6 +184,7 @@ def cluster() -> Iterator[Engine]:
         yield engine
 
 
+@pytest.mark.long
 @settings(LAW, max_examples=15, phases=[Phase.explicit, Phase.generate])
 @given(rows, schemas, st.integers(0, 99))
 def test_postgres_counts_what_frames_count(cluster, cells, schema, seed):
@@ -194,6 +195,7 @@ def test_postgres_counts_what_frames_count(cluster, cells, schema, seed):
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
 
 
+@pytest.mark.long
 @settings(LAW, max_examples=15, phases=[Phase.explicit, Phase.generate])
 @given(rows, schemas, st.integers(0, 99))
 def test_duckdb_through_ibis_counts_what_frames_count(tmp_path_factory, cells, schema, seed):

@@ -49,6 +49,7 @@ def test_the_release_is_noisy_tables_of_the_pairs_that_depend(released, algorith
         assert np.abs(values - truth(clique, rows())).max() < 6 * sigma
 
 
+@pytest.mark.long
 def test_the_noise_spends_what_is_charged(released):
     """MST's tables (one-ways half of rho, pairs nine tenths of the rest) are Gaussians of that rho for two rows."""
     release = released["mst"]

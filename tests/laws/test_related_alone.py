@@ -151,7 +151,7 @@ def check(source, one, other, tmp_path):
     assert sum(t.sum() for t in found[0]) > 0
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("hostile", [pytest.param(h, marks=pytest.mark.long) if h == "5 MB" else h for h in HOSTILE])
 @pytest.mark.parametrize("source", SOURCES)
 def test_trees_are_read_alone(source, hostile, tmp_path):
     check(source, ROWS, beside(HOSTILE[hostile]), tmp_path)
@@ -195,6 +195,7 @@ def charged(tables, folder, name="trees", **more):
 
 
 @pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.long
 def test_a_run_beside_all_that_is_hostile_ends_as_any_other(source, tmp_path):
     """With every text at once, as keys and as cells: the spend is followed by a release, and nothing is said."""
     texts = [t for kind in HOSTILE.values() for t in kind[:9] if len(t) < 99] + EDGES
@@ -227,7 +228,9 @@ def test_the_ledger_has_a_line_for_each_table_whatever_is_in_it(monkeypatch):
     monkeypatch.setattr("synth.sources.related_tables.MOST_COMPARED", 4)
     charged(frames(ROWS, None), None, "long", separate=True)
     assert lines("short") == lines("empty") == lines("long")
-    assert [kind for kind, _ in lines("long")].count("fingerprint") == len(SCHEMA.tables)
+    assert [kind for kind, _ in lines("long")].count("fingerprint") == 2 * len(SCHEMA.tables), (
+        "with its keys, and without"
+    )
 
 
 @pytest.mark.parametrize("source", ["csv", "parquet"])
@@ -245,3 +248,22 @@ def test_tables_without_rows_are_not_called_the_same(source, tmp_path):
     with pytest.raises(synth.UsageError, match="'mine' before"):
         charged(folders["mine"], None, "again")
     assert Sketch(b"k" * 16, ["a"]).mark() is None
+
+
+def test_a_table_of_a_folder_is_known_when_it_is_charged_alone_and_the_other_way_round(tmp_path):
+    """Two columns and no key: by its rows alone, which are those of the folder's file."""
+    rng = np.random.default_rng(3)
+    tables = frames(ROWS, None)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, 300), "D")
+    tables["events"] = pd.DataFrame({"id": rng.choice(["p1", "p2", "p4"], 300), "event": np.arange(300).astype(str),
+                                     "n": rng.integers(0, 9, 300).astype(str), "day": days})  # fmt: skip
+    facts = synth.parse({"columns": {n: c.model_dump(exclude_none=True) for n, c in
+                                     SCHEMA.tables["events"].measured().items()}})  # fmt: skip
+    charged(tables, None, "folder")
+    single = tables["events"][["day", "n"]]
+    assert synth.charged_before(single, schema=facts, dataset="singly") == ["folder"]
+    book = tmp_path / "other.sqlite"
+    synth.run(single, schema=facts, epsilon=1.0, delta=1e-5, method="independent", num_rows=5, dataset="singly",
+              ledger=book)  # fmt: skip
+    with pytest.raises(synth.UsageError, match="'singly' before"):
+        charged(tables, None, "folder", ledger=book)

@@ -117,6 +117,7 @@ def test_a_run_shows_no_difference_between_neighbours(runs, neighbour):
     assert "SENTINEL" not in json.dumps(runs[neighbour])
 
 
+@pytest.mark.long
 def test_the_comparison_sees_enough(runs):
     """The evil twin: a table that is no neighbour in form is told apart; and what must be there is looked at."""
     told = runs["base"]

@@ -138,6 +138,28 @@ def newest(db: sqlite3.Connection, *, up_to: int | None = None, **where: Where) 
     return None if line is None else entry(line)
 
 
+def newest_question(
+    db: sqlite3.Connection, *, up_to: int | None = None, **where: Where
+) -> tuple[int, dict[str, Any]] | None:
+    """Number and question of the line that ``newest`` finds, where thousands are looked through.
+
+    Errors: InputError for a line that was damaged or altered.
+    """
+    test, values = _test(where, up_to)
+    line = db.execute(
+        f"SELECT number, question FROM ledger WHERE {test} ORDER BY number DESC LIMIT 1", values
+    ).fetchone()
+    if line is None:
+        return None
+    try:
+        question = json.loads(line["question"])
+    except (ValueError, TypeError, RecursionError):
+        question = None
+    if not isinstance(question, dict) or not isinstance(line["number"], int):
+        raise InputError(DAMAGED)
+    return line["number"], question
+
+
 def page(db: sqlite3.Connection, where: Mapping[str, Where], *, size: int, skip: int) -> list[Entry]:
     """``size`` lines whose columns have the given values, newest first, after the newest ``skip``.
 

@@ -12,14 +12,14 @@ dataset's marks takes as many lines as its rows have changed, not as many as it 
 import hmac
 import secrets
 import sqlite3
-from base64 import b64decode, b64encode
+from base64 import b64encode
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
 from typing import Any
 
 from synth.privacy.ledger import entries
-from synth.privacy.ledger.entries import Entry
 
 # Forms of older lines: 1, one keyed hash of the rows, the same wherever they are charged; 2, without the line before.
 FORM, WITHOUT_BEFORE = 3, 2
@@ -41,33 +41,33 @@ class Opened:
 def sealed(db: sqlite3.Connection, key: bytes, mark: bytes, *, dataset: str, apart: bool) -> dict[str, Any]:
     """What a line keeps of a mark. ``apart``: somebody said that its persons are in no other dataset."""
     before = 0
-    if (last := entries.newest(db, dataset=dataset, kind=KIND)) is not None:
-        found = opened(key, last)
+    if (last := entries.newest_question(db, dataset=dataset, kind=KIND)) is not None:
+        found = opened(key, *last)
         same = found is not None and (found.mark, found.apart) == (mark, apart)
-        before = found.before if found is not None and same else last.number
+        before = found.before if found is not None and same else last[0]
     salt = secrets.token_bytes(SALT)
     plain = bytes([apart]) + before.to_bytes(NUMBER, "big") + mark
     return {"form": FORM, "fingerprint": b64encode(salt + _hidden(key, salt, plain)).decode()}
 
 
-def opened(key: bytes, line: Entry) -> Opened | None:
-    """The mark that a line keeps; None for lines of the first form.
+def opened(key: bytes, number: int, question: dict[str, Any]) -> Opened | None:
+    """The mark that line ``number`` keeps; None for lines of the first form.
 
     Under another key it is noise; so is then the line before, and one that cannot be is taken for the next older one.
     """
-    form = line.question.get("form")
+    form = question.get("form")
     if form not in (FORM, WITHOUT_BEFORE):
         return None
     try:
-        kept = b64decode(str(line.question["fingerprint"]), validate=True)
+        kept = a2b_base64(str(question["fingerprint"]), strict_mode=True)
     except (KeyError, ValueError):
         return None
     plain = _hidden(key, kept[:SALT], kept[SALT:])
     apart, rest = plain[:1] == b"\1", plain[1:]
     if form == WITHOUT_BEFORE:
-        return Opened(rest, apart, line.number - 1)
+        return Opened(rest, apart, number - 1)
     before = int.from_bytes(rest[:NUMBER], "big")
-    return Opened(rest[NUMBER:], apart, min(before, line.number - 1))
+    return Opened(rest[NUMBER:], apart, min(before, number - 1))
 
 
 def twins(
@@ -81,21 +81,24 @@ def twins(
         return []
     old = hmac.new(key, mark[:32], "sha256").hexdigest()
 
-    def like(line: Entry, found: Opened | None) -> bool:
-        return line.question.get("fingerprint") == old if found is None else alike(found.mark, mark)
+    def like(question: dict[str, Any], found: Opened | None) -> bool:
+        return question.get("fingerprint") == old if found is None else alike(found.mark, mark)
 
     return sorted(one[0] for one in among if any(like(*kept) for kept in _kept(db, key, one)))
 
 
-def _kept(db: sqlite3.Connection, key: bytes, spellings: Sequence[str]) -> Iterator[tuple[Entry, Opened | None]]:
+def _kept(
+    db: sqlite3.Connection, key: bytes, spellings: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], Opened | None]]:
     """The marks of a dataset, newest first, without those that repeat the next older one."""
     for dataset in spellings:
-        line = entries.newest(db, dataset=dataset, kind=KIND)
+        line = entries.newest_question(db, dataset=dataset, kind=KIND)
         while line is not None:
-            found = opened(key, line)
-            yield line, found
-            before = line.number - 1 if found is None else found.before
-            line = entries.newest(db, dataset=dataset, kind=KIND, up_to=before) if before else None
+            number, question = line
+            found = opened(key, number, question)
+            yield question, found
+            before = number - 1 if found is None else found.before
+            line = entries.newest_question(db, dataset=dataset, kind=KIND, up_to=before) if before else None
 
 
 def _hidden(key: bytes, salt: bytes, plain: bytes) -> bytes:

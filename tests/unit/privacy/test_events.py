@@ -79,6 +79,7 @@ def again(key):
     return told(lambda: composition.epsilon_of([EVENTS[n] for n in names.split("+")], float(delta)))
 
 
+@pytest.mark.long
 def test_every_figure_is_bit_for_bit_that_of_the_version_before():
     assert len(GOLDEN) > 200
     assert {key: again(key) for key in GOLDEN} == GOLDEN

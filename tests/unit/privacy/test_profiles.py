@@ -118,6 +118,7 @@ def test_subsampling_helps_and_agrees_with_dp_accounting_where_the_shift_is_fixe
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("rate", [1.0, 0.3])
+@pytest.mark.long
 def test_loss_distribution_is_pessimistic_and_close(law, rate):
     one = slice_pld.distribution(law, ratio=0.8, rate=rate)
     for epsilon in (0.05, 0.4, 1.5):

@@ -100,6 +100,7 @@ def test_replaced_rows_at_rate_one_are_a_gaussian_of_twice_the_shift():
 
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize(("epsilon", "mu_elsewhere"), [(0.05, 0.005), (1.0, 0.146), (8.0, 0.0)])
+@pytest.mark.long
 def test_the_calibrated_noise_spends_what_was_asked(epsilon, mu_elsewhere, replaced):
     """Accountant and wish agree to 1e-6, from below."""
     sigma = subsampled_gaussian.sampled_sigma(
