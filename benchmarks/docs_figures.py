@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import beyond_pairs
 import docs_figures_audit as audit
 import docs_figures_decisions as decisions
 import docs_figures_options as options
@@ -190,6 +191,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
+    "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "parities": lambda: high_order.markdown(kept("high_order")),
     "published": published,
     "relations": relations,

@@ -98,6 +98,7 @@ STAGES = {
 ASKS = {
     "one-way": "single columns",
     "one-way, calendar": "weekdays and months",
+    "one-way, round numbers": "how round numbers are",
     "one-way, again": "single columns, finer",
     "tables": "pairs of columns",
     "slices": "random blends of all columns",

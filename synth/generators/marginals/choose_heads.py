@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from synth.generators.marginals import fit_head
+from synth.generators.marginals import fit_head, rules
 from synth.generators.product_mixture import logit_head as heads
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease, Marginal
@@ -15,7 +15,8 @@ CHILDREN = 48  # most groups of another column that is drawn again
 LEARNT = 12_000  # rows that a logit is fitted on
 SURE = 5.0  # standard deviations by which a table's mean square error must pass its noise's
 ROUNDS = 2  # in which a target's logit learns how much each column tells
-MOST_CHILDREN = 8  # columns drawn again besides the target
+BROKEN = 0.005  # part of the rows in cells that stay empty, from which on a column is drawn again
+MOST_CHILDREN = 16  # columns drawn again besides the target
 
 Groups = Mapping[str, np.ndarray]
 Answer = tuple[Marginal, np.ndarray]
@@ -41,9 +42,10 @@ def headed(
     """
     everything = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
     answers = averaged(a for a in everything if len(a[0].bins) == 2)
+    ruled = {id(v): _never(model, groups, m, v) for m, v in answers}
     larger = [a for a in everything if len(a[0].bins) > 2 and target in a[0].columns]
     goal = target if target is not None and _suits(target, groups, answers) else None
-    turns = _turns(misses(model, groups, answers), groups, goal)
+    turns = _turns([*broken(model, groups, answers, ruled), *misses(model, groups, answers)], groups, goal)
     if goal is not None:
         turns[goal] = []
     if not turns:
@@ -53,7 +55,7 @@ def headed(
     for column, partners in turns.items():
         _, probs = model.probs[column]
         final = column == goal
-        seen = [s for n, s in _seen(column, groups, answers, model.total) if final or n in partners]
+        seen = [s for n, s in _seen(column, groups, answers, ruled, model.total) if final or n in partners]
         own = probs[component].astype(float)
         learnt = ROUNDS if final else 0
         bases = (1.0,) if not final else (heads.BASE, 1.0) if larger else (heads.BASE,)
@@ -115,13 +117,34 @@ def misses(model: Product, groups: Groups, answers: Sequence[Answer]) -> list[Mi
     fitted on, which could do no better; the largest excess first."""
     out = []
     for marginal, values in answers:
-        left, right = (_binned(model, groups, b.column, b.groups) for b in marginal.bins)
-        made = (left * model.weights[:, None]).T @ right
+        made = _made(model, groups, marginal)
         noise = marginal.sigma**2 + made * model.total**2 / LEARNT
         error = float(((made * model.total - values) ** 2 / noise).sum())
         if error > values.size + SURE * np.sqrt(2 * values.size):
             out.append(Miss(columns=marginal.columns, excess=error - values.size))
     return sorted(out, key=lambda m: -m.excess)
+
+
+def broken(model: Product, groups: Groups, answers: Sequence[Answer], ruled: Mapping[int, np.ndarray]) -> list[Miss]:
+    """The tables in which the mixture has much of what stays empty, by the rows in it, the most first."""
+    out = []
+    for marginal, values in answers:
+        wrong = float(_made(model, groups, marginal)[ruled[id(values)]].sum())
+        if wrong > BROKEN:
+            out.append(Miss(columns=marginal.columns, excess=wrong))
+    return sorted(out, key=lambda m: -m.excess)
+
+
+def _never(model: Product, groups: Groups, marginal: Marginal, values: np.ndarray) -> np.ndarray:
+    sides = [_binned(model, groups, b.column, b.groups) for b in marginal.bins]
+    rows, cols = (model.weights @ s * model.total for s in sides)
+    return rules.never(values, marginal.sigma, rows=rows, cols=cols)
+
+
+def _made(model: Product, groups: Groups, marginal: Marginal) -> np.ndarray:
+    """The mixture's probabilities of a table of two columns."""
+    left, right = (_binned(model, groups, b.column, b.groups) for b in marginal.bins)
+    return (left * model.weights[:, None]).T @ right
 
 
 def _binned(model: Product, groups: Groups, column: str, bins: np.ndarray) -> np.ndarray:
@@ -146,11 +169,14 @@ def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str
         parent, child = sorted(miss.columns, key=turn.__getitem__)
         if child == goal or size[child] > CHILDREN or (child not in partners and len(partners) == MOST_CHILDREN):
             continue
-        partners.setdefault(child, []).append(parent)
+        if parent not in partners.setdefault(child, []):
+            partners[child].append(parent)
     return {n: partners[n] for n in order if n in partners}
 
 
-def _seen(column: str, groups: Groups, answers: Sequence[Answer], total: float) -> Iterator[tuple[str, fit_head.Seen]]:
+def _seen(
+    column: str, groups: Groups, answers: Sequence[Answer], ruled: Mapping[int, np.ndarray], total: float
+) -> Iterator[tuple[str, fit_head.Seen]]:
     """(other column, table) of each table of a column, in groups of both."""
     names = list(groups)
     for marginal, values in answers:
@@ -166,6 +192,7 @@ def _seen(column: str, groups: Groups, answers: Sequence[Answer], total: float) 
                 mine=_bins_of(groups[column], mine.groups),
                 values=(values if last else values.T) / total,
                 sigma=marginal.sigma / total,
+                never=ruled[id(values)] if last else ruled[id(values)].T,
             ),
         )
 

@@ -16,6 +16,7 @@ sparse = Lazy("scipy.sparse")
 PRIOR = 0.04  # strength of the pull to that start, against the rows' own entropy
 ITERATIONS = 25
 RAKES = 10  # of a table to the masses of its sides
+BARRED = 30.0  # logit of what stays empty
 FLATTEST = 1e-4  # least variance of a table's pulls that is believed
 
 
@@ -24,7 +25,8 @@ class Seen:
     """A noisy table of the head's column with another, in groups of both.
 
     ``axis``: which other; ``bins`` (G,), ``mine`` (C,): the table's bin of each of its groups, and of each class;
-    ``values`` (bins, bins of classes): probabilities; ``sigma``: the deviation of one.
+    ``values`` (bins, bins of classes): probabilities; ``sigma``: the deviation of one. ``never``, of the same shape:
+    cells that stay empty.
     """
 
     axis: int
@@ -32,6 +34,20 @@ class Seen:
     mine: np.ndarray
     values: np.ndarray
     sigma: float
+    never: np.ndarray | None = None
+
+    @property
+    def barred(self) -> np.ndarray | float:
+        """Logits (G, C) that keep out what stays empty; 0 where nothing does."""
+        if self.never is None or not self.never.any():
+            return 0.0
+        out: np.ndarray = np.where(self.never, -BARRED, 0.0)[self.bins][:, self.mine]
+        return out
+
+    @property
+    def kept(self) -> np.ndarray:
+        """The values, zero in cells that stay empty."""
+        return self.values if self.never is None else np.where(self.never, 0.0, self.values)
 
 
 def fit(
@@ -64,6 +80,9 @@ def fit(
     mass = np.bincount(places.ravel(), minlength=starts[-1]) / rows
     cell = _cells(tables)  # (bins of all tables, C): which of the pulls
     prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST_PROBABILITY))).T.copy()
+    for table in tables:
+        if isinstance(barred := table.barred, np.ndarray):
+            begun += barred[codes[:, table.axis]].T
     goal = np.concatenate(
         [_goal(t, mass[at : at + len(t.values)], prior) for t, at in zip(tables, starts[:-1], strict=True)]
     )
@@ -89,7 +108,7 @@ def fit(
     pull = found[classes:][cell]
     pulls = {t.axis: np.zeros((sizes[t.axis], classes), dtype=np.float32) for t in tables}
     for table, at in zip(tables, starts[:-1], strict=True):
-        pulls[table.axis] += pull[at + table.bins]
+        pulls[table.axis] += (pull[at + table.bins] + table.barred).astype(np.float32)
     return Head(column=column, start=found[:classes], pulls=pulls, base=base)
 
 
@@ -128,7 +147,7 @@ def _ridge_of_size(tables: Sequence[Seen], pulls: np.ndarray) -> np.ndarray:
 
 def _goal(table: Seen, mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """The table's cells, flat, with the rows' own masses (bins,) of its bins and ``prior`` (C,) of the classes."""
-    values = nearest(table.values, mass)
+    values = nearest(table.kept, mass)
     whole = np.bincount(table.mine, weights=prior, minlength=values.shape[1])
     for _ in range(RAKES):
         values = values * (whole / np.maximum(values.sum(0), 1e-300))

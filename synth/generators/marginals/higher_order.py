@@ -68,6 +68,7 @@ def ask_beyond(
     ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=len(pairs) > plan.wide)
     coarsest = {n: ladders[n].groups[-1] for n in names}
     listed = candidates(found, coarsest, target=setting.schema.target, order=rounds.order, rows=total)
+    determined = _determined(tables, plan)
     made: list[Any] = []
     left = share * ROUNDING
     part, again = left * rounds.first, list[tuple[str, ...]]()
@@ -75,7 +76,7 @@ def ask_beyond(
         if listed is None:
             break
         model = interim_fit.fit(found, [*tables, *made], total, fitted=fitted)
-        listed = listed.without_pairs(_missed(tables[0], model, total, rounds))
+        listed = listed.without_pairs([*determined, *_missed(tables[0], model, total, rounds)])
         if listed is None:
             break
         picks = min(rounds.picks, len(listed.tables))
@@ -142,6 +143,15 @@ def _spread(chosen: Sequence[tuple[str, ...]], ladders, found, setting: Setting,
 def _missed(asked: CountsRelease, model: Interim, total: float, rounds: Rounds) -> list[tuple[str, ...]]:
     """Pairs of which the quick fit misses much that their tables tell: larger ones would show the same once more."""
     return [m.columns for m, v in _answers(asked) if _gap(m, v, model, total, rounds) > 0]
+
+
+def _determined(tables: Sequence[CountsRelease], plan: Plan) -> list[tuple[str, ...]]:
+    """Pairs that were counted again since they nearly determine each other: a quick fit misses them, and their rules
+    are drawn by themselves (``rules.py``)."""
+    asked = tables[0].question.marginals
+    if len(asked) > plan.wide:
+        return []
+    return [m.columns for t in tables[1:] if len(t.question.marginals) < len(asked) for m in t.question.marginals]
 
 
 def _answers(release: CountsRelease) -> Iterator[tuple[Marginal, np.ndarray]]:

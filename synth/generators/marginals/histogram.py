@@ -14,6 +14,8 @@ PURPOSE = "one-way"
 CUT = "one-way, level"
 AGAIN = "one-way, again"
 CALENDAR = "one-way, calendar"
+STANDS_OUT = 4.0  # deviations above the median part
+HEAPS = "one-way, round numbers"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -21,6 +23,7 @@ class Histogram:
     """Estimated counts of one column: leaf i holds positions from ``starts[i]`` on and ``mass[i]`` >= 0 rows.
 
     ``sigma``: deviation of a leaf's mass, about. ``calendar``: of dates, counts by weekday and by month.
+    ``heaps``: of wide ranges of whole numbers, by how round they are.
     """
 
     column: str
@@ -29,6 +32,7 @@ class Histogram:
     mass: np.ndarray
     sigma: float
     calendar: tuple[tuple[Marginal, np.ndarray], ...] = ()
+    heaps: tuple[tuple[Marginal, np.ndarray], ...] = ()
 
     @property
     def widths(self) -> np.ndarray:
@@ -58,6 +62,8 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
                 found[name] = _average(found[name], marginal, counts, total)
             elif release.question.purpose == CALENDAR:
                 found[name] = replace(found[name], calendar=(*found[name].calendar, (marginal, counts)))
+            elif release.question.purpose == HEAPS:
+                found[name] = replace(found[name], heaps=((marginal, counts),))
     return total, found
 
 
@@ -121,9 +127,19 @@ def _refine(found: Histogram, marginal: Marginal, values: np.ndarray, *, level: 
 
 
 def _parts(counts: np.ndarray, whole: float, before: float, sigma: float) -> np.ndarray:
-    """Masses of parts, reconciled with their whole by generalised least squares, non-negative."""
+    """Masses of parts, reconciled with their whole by generalised least squares, non-negative.
+
+    Parts that stand out stay as counted; the others are drawn towards their mean as far as their spread is noise's.
+    **Source**: positive-part estimator of James and Stein 1961.
+    """
     weight = before**2 / (before**2 + len(counts) * sigma**2)
-    return project(counts, total=max(whole + weight * (counts.sum() - whole), 0.0))
+    goal = max(whole + weight * (counts.sum() - whole), 0.0)
+    low = counts < np.median(counts) + STANDS_OUT * sigma
+    away = counts[low] - counts[low].mean()
+    kept = max(0.0, 1 - (len(away) - 1) * sigma**2 / max(float(away @ away), 1e-9))
+    smooth = counts.astype(float)
+    smooth[low] = counts[low].mean() + kept * away
+    return project(smooth, total=goal)
 
 
 def _spikes(

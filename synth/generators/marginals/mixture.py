@@ -125,9 +125,12 @@ class Mixture(Method):
 
 
 def axis(found: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
-    """A model's column: group probabilities (B, G), expanded to leaves, and dates to days, by the histogram."""
+    """A model's column: group probabilities (B, G), expanded to leaves, to days and round numbers, by the histogram."""
     empty = np.bincount(groups, weights=found.mass)[groups] <= 0
     starts, mass = found.starts, np.where(empty, found.widths * 1e-12, found.mass)  # widths where nothing is known
+    if found.heaps:  # within groups, which are better known than how round their numbers are
+        starts, leaf, mass = calendar.spread(starts, mass, found.cells, found.heaps)
+        groups = groups[leaf]
     if found.calendar:
         before = np.bincount(groups, weights=mass)
         starts, leaf, mass = calendar.spread(starts, mass, found.cells, found.calendar)

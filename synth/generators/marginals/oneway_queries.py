@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Ask, Setting
-from synth.generators.marginals import calendar
-from synth.generators.marginals.histogram import AGAIN, CALENDAR, PURPOSE, Histogram, cut_purpose, estimate
+from synth.generators.marginals import calendar, heaps
+from synth.generators.marginals.histogram import AGAIN, CALENDAR, HEAPS, PURPOSE, Histogram, cut_purpose, estimate
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
 from synth.schema.table import Column
 
@@ -38,6 +38,8 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     shares = _shares(columns, share)
     dates = [n for n, c in columns.items() if is_tree(c) and calendar.has_calendar(c)]
     parts = {n: shares[n] * calendar.SHARE for n in dates}
+    rounds = [n for n, c in columns.items() if is_tree(c) and heaps.has_heaps(c)]
+    parts |= {n: shares[n] * heaps.SHARE for n in rounds}
     shares |= {n: shares[n] - p for n, p in parts.items()}
     first = tuple(_first(n, c, setting.sigma(shares[n] * (FIRST if is_tree(c) else 1.0))) for n, c in columns.items())
     releases = [ask(Counts(purpose=PURPOSE, marginals=first))]
@@ -54,6 +56,11 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     if dates:
         asked_days = [m for n in dates for m in calendar.questions(n, columns[n], setting, share=parts[n])]
         releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
+    if rounds:
+        found = estimate(releases, setting)[1]
+        told = [heaps.question(found[n], columns[n], setting, share=parts[n]) for n in rounds]
+        if kept := tuple(m for m in told if m is not None):
+            releases.append(ask(Counts(purpose=HEAPS, marginals=kept)))
     if whole:
         releases += _again(ask, setting, releases, share)
     return releases

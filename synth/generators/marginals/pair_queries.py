@@ -41,9 +41,10 @@ class Plan:
     ratio: float = 2.5
     levels: int = 5
     rounds: int = 12
-    spare: float = 0.02
+    spare: float = 0.03
     hidden: float = 0.15
-    sure: float = 0.85
+    determined: int = 3
+    sure: float = 0.72
     plain: float = 0.1
     wide: int = 400
     second: float = 0.4

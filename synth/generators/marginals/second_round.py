@@ -8,10 +8,11 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.marginals.denoise import nearest
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.pair_queries import PURPOSE, Plan, ladders_of, merged, spread
+from synth.generators.marginals.pair_queries import PURPOSE, Ladder, Plan, ladders_of, merged, spread
 from synth.questions import Counts, CountsRelease, Marginal
 
 Pair = tuple[str, ...]
+FEW = 32  # leaves of a column that a finer table shows one by one
 
 
 def tables(
@@ -41,9 +42,21 @@ def tables(
     names = sorted({n for p in chosen for n in p})
     base = setting.sigma(first) * np.sqrt(len(pairs))
     ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
+    if not wide:
+        ladders = {n: _single(ladder, len(found[n].mass)) for n, ladder in ladders.items()}
     sharper = replace(plan, least=plan.least * plan.closer)
     marginals = spread(chosen, np.ones(len(chosen)), ladders, found, setting, share, sharper)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
+
+
+def _single(ladder: Ladder, leaves: int) -> Ladder:
+    """The ladder with single leaves below it where these are few: what a column fixes is fixed value by value."""
+    finest = np.arange(leaves) if leaves <= FEW else ladder.groups[0]
+    return Ladder(
+        least=np.append(ladder.least[0] / 10, ladder.least),
+        groups=[finest, *ladder.groups],
+        sizes=np.append(finest.max() + 1.0, ladder.sizes),
+    )
 
 
 def _hiding(asked: CountsRelease, found: Mapping[str, Histogram], total: float, plan: Plan) -> Sequence[Pair]:
@@ -57,16 +70,20 @@ def _hiding(asked: CountsRelease, found: Mapping[str, Histogram], total: float, 
 
 
 def _determined(asked: CountsRelease, found: Mapping[str, Histogram], plan: Plan) -> Sequence[Pair]:
-    """The pair that nearly determines each other and hides most, if it hides much."""
-    best, pair = plan.hidden, None
+    """The pairs that nearly determine each other and hide much, those that hide most; each column once."""
+    scores: dict[Pair, float] = {}
     for marginal, values in zip(asked.question.marginals, asked.values, strict=True):
         hidden = merged(marginal, found)
-        if len(marginal.bins) != 2 or hidden <= best:
+        if len(marginal.bins) != 2 or hidden <= plan.hidden:
             continue
         depends = denoised_dependence(values)
-        if depends >= max(plan.sure * most_dependence(values), plan.plain) and depends * hidden > best:
-            best, pair = depends * hidden, marginal.columns
-    return [] if pair is None else [pair]
+        if depends >= max(plan.sure * most_dependence(values), plan.plain) and depends * hidden > plan.hidden:
+            scores[marginal.columns] = depends * hidden
+    chosen: list[Pair] = []
+    for pair in sorted(scores, key=lambda p: -scores[p]):
+        if len(chosen) < plan.determined and not any(set(pair) & set(p) for p in chosen):
+            chosen.append(pair)
+    return chosen
 
 
 def again(question: Counts, setting: Setting, share: float) -> Counts:

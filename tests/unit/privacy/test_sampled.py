@@ -114,7 +114,7 @@ def test_the_calibrated_noise_spends_what_was_asked(epsilon, mu_elsewhere, repla
 
 
 def test_no_noise_is_enough_where_nothing_is_left():
-    with pytest.raises(UsageError, match="nothing of epsilon is left"):
+    with pytest.raises(UsageError, match="nothing of epsilon is left for the steps; lower option oneway_share"):
         subsampled_gaussian.sampled_sigma(epsilon=0.1, delta=1e-5, rate=0.02, steps=20, mu_elsewhere=1.0)
 
 

@@ -1,0 +1,38 @@
+"""Rules are taken from noisy tables where these show them, and from no others."""
+
+import numpy as np
+
+from synth.generators.marginals import rules
+
+
+def _table(sigma: float, exact: np.ndarray, seed: int = 0) -> np.ndarray:
+    return exact + sigma * np.random.default_rng(seed).standard_normal(exact.shape)
+
+
+def test_a_column_that_fixes_another_is_found_and_its_own_cells_are_kept():
+    exact = np.zeros((12, 5))
+    exact[np.arange(12), np.arange(12) // 3] = 400.0
+    barred = rules.never(_table(50.0, exact), 50.0, rows=exact.sum(1), cols=exact.sum(0))
+    assert not barred[exact > 0].any()
+    assert barred[exact == 0][: 12 * 4 - 12].all()
+
+
+def test_independent_columns_bar_nothing():
+    exact = np.outer(np.full(10, 0.1), np.full(8, 1 / 8)) * 20_000
+    for seed in range(20):
+        assert not rules.never(_table(40.0, exact, seed), 40.0, rows=exact.sum(1), cols=exact.sum(0)).any()
+
+
+def test_a_structural_gap_is_found_beside_cells_that_are_full():
+    exact = np.full((8, 6), 500.0)
+    exact[0, 1:] = exact[1:, 0] = 0.0
+    exact[0, 0] = 3000.0
+    barred = rules.never(_table(30.0, exact), 30.0, rows=exact.sum(1), cols=exact.sum(0))
+    assert not barred[exact > 0].any()
+    assert barred[exact == 0].mean() > 0.9
+
+
+def test_what_noise_hides_is_not_barred():
+    exact = np.zeros((200, 3))
+    exact[np.arange(200), np.arange(200) % 3] = 10.0
+    assert not rules.never(_table(60.0, exact), 60.0, rows=exact.sum(1), cols=exact.sum(0)).any()
