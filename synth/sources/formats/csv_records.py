@@ -5,6 +5,7 @@ reader is closed, and pyarrow (26) then waits for itself for ever.
 """
 
 import codecs
+import errno
 import gzip
 import io
 import re
@@ -119,7 +120,8 @@ def open_bytes(path: Path) -> IO[bytes]:
     except IsADirectoryError:
         raise InputError(f"{path}: it is a folder; name a file in it") from None
     except OSError as error:
-        raise InputError(f"{path}: it cannot be opened ({error.strerror}); check its permissions") from None
+        remedy = "save it as a file" if error.errno == errno.EINVAL else "check its permissions"
+        raise InputError(f"{path}: it cannot be opened ({error.strerror}); {remedy}") from None
 
 
 def blocks(path: Path, dialect: Dialect = PLAIN) -> Iterator[bytes]:
