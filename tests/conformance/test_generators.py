@@ -19,8 +19,8 @@ from tests.conftest import SMALL, small_frame
 OTHERS = ("aim", "mst")  # OpenDP's take seconds a run: one run each here, all laws in `make test-slow`
 
 
-def listed(name, *more, long=False):
-    marks = [pytest.mark.xdist_group(f"method {name}"), *([pytest.mark.slow] if name in OTHERS else [])]
+def listed(name, *more, long=False, slow=False):
+    marks = [pytest.mark.xdist_group(f"method {name}"), *([pytest.mark.slow] if slow or name in OTHERS else [])]
     return pytest.param(name, *more, marks=[*marks, *([pytest.mark.long] if long else [])])
 
 
@@ -169,12 +169,18 @@ ODD = {
 }  # fmt: skip
 
 
+# Half of the methods at each epsilon, the flagship at both; all at both with -m slow.
+EPSILONS = [
+    listed(name, epsilon, slow=name != "mixture" and (i + j) % 2 == 1)
+    for i, name in enumerate(LISTED)
+    for j, epsilon in enumerate((0.01, 8.0))
+]
+
+
 @pytest.mark.parametrize("kind", ODD)
-@pytest.mark.parametrize(("name", "epsilon"), [
-    listed(name, (0.01, 8.0)[i % 2]) for i, name in enumerate(LISTED)] + [listed("mixture", 8.0)])  # fmt: skip
+@pytest.mark.parametrize(("name", "epsilon"), EPSILONS)
 @pytest.mark.long
 def test_odd_tables_work_at_any_epsilon(name, kind, epsilon):
-    """Half of the methods at each epsilon: what a method does with it is common to them."""
     schema = synth.parse({"target": "a", "columns": ODD[kind]})
     releases, setting, _ = measured(name, schema=schema, epsilon=epsilon, rows=500)
     drawn = fitted(name, releases, setting).sample(64, rng=np.random.default_rng(0))

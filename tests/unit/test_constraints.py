@@ -33,7 +33,10 @@ def schema_with(*rules):
 # rules hold however well the model fits
 SHORT = {"dp_merf": {"steps": 10, "frequencies": 100, "components": 20, "ensembles": 1}}
 METHODS = ["independent", "slicing", "dp_kernel", "dp_merf"]
-PAIRS = [(m, r) for i, r in enumerate(RULES) for m in ("mixture", METHODS[i % 4], METHODS[(i + 1) % 4])]
+FEW = {(m, r) for i, r in enumerate(RULES) for m in ("mixture", METHODS[i % 4], METHODS[(i + 1) % 4])}
+PAIRS = [
+    pytest.param(m, r, marks=[] if (m, r) in FEW else pytest.mark.slow) for m in ("mixture", *METHODS) for r in RULES
+]
 
 
 def made(schema, method="mixture", **more):
