@@ -108,7 +108,7 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
 
 
 def test_a_childs_column_follows_its_parents():
-    """In sixteen runs the share was .94 with a deviation of .01; children drawn apart from their parents give a half."""
+    """In sixteen runs the share was .94 with a deviation of .01; children drawn apart from parents give a half."""
     found = synth.run(clinic(2000), schema=synth.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames
     women = found["stays"].merge(found["patients"], left_on="patient", right_on="pid").query("sex == 'f'")
     assert women.ward.isin(["a", "b"]).mean() > 0.75
