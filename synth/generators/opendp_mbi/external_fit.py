@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.errors import need
+from synth.errors import BudgetError, need
 from synth.generators.base import Ask, Progress, Setting, part
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import PURPOSE as ONE_WAY
@@ -22,6 +22,7 @@ from synth.questions.numeric.markov_field import MarkovRandomField, Table
 NEEDS = ("opendp", "mbi", "polars")  # the extra [mbi]
 RECORDS = 30_000  # most records drawn from the field: the model's components
 CELLS = 50_000_000  # most cells (4 bytes each) of all columns' component tables together
+LEAST_RHO = 1e-9  # for each column; at a tenth OpenDP's sums of noise overflow halfway, after the spend
 HALVINGS = 20  # of the search for the weight of a bin
 
 
@@ -46,6 +47,9 @@ def measure(
         rest = replace(setting, mu=sqrt(max(setting.mu**2 - 2 * setting.rho * (1 - left), 0.0)))
         return releases + oneway_queries.measure(ask, rest, share=SAFE, whole=True)
     rho = setting.rho * left * SAFE
+    if rho < LEAST_RHO * len(groups):
+        raise BudgetError(f"method {algorithm}: so small an epsilon and delta leave nothing but noise, which its library"
+                          " cannot draw; raise epsilon")  # fmt: skip
     rows = round(setting.signed)
     releases.append(
         ask(External(purpose=algorithm, algorithm=algorithm, bins=tuple(groups), rho=rho, contributions=rows, **limits))
