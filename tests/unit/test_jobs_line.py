@@ -4,11 +4,13 @@ import fcntl
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
 from synth import jobs
 
+DATA = Path(__file__).resolve().parents[2] / "data"
 QUICK = ["--plain", "schema", "check"]
 
 
@@ -73,12 +75,11 @@ def test_a_process_killed_while_it_waits_says_that_nothing_was_spent(tmp_path, t
 
 def test_the_lock_of_a_killed_worker_is_free_again(tmp_path, home):  # noqa: ARG001
     first = jobs.create({"epsilon": 1.0})
-    fifo = tmp_path / "never.csv"
-    os.mkfifo(fifo)  # a table that nobody writes: the worker waits for it, holding the lock
-    schema = tmp_path / "s.json"
-    schema.write_text('{"columns": {"a": {"type": "integer", "min": 0, "max": 9}}}')
-    first.start(["--plain", "schema", "check", str(schema), "--table", str(fifo)], program=jobs.QUEUED)
+    table = DATA / "town_survey.csv.gz"  # a run of seconds, stopped in its first
+    first.start(["--plain", "run", str(table), "--schema", str(DATA / "town_survey.schema.json"), "--epsilon", "1",
+                 "--out", str(tmp_path / "out")], program=jobs.QUEUED)  # fmt: skip
     waited(first, "running")
+    os.kill(first.status().pid, signal.SIGSTOP)
     second = queued(tmp_path)
     time.sleep(0.7)
     assert second.status().state == "queued"
