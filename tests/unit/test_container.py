@@ -265,3 +265,12 @@ def test_trimming_a_library_leaves_it_working(tmp_path):
     (tmp_path / "text.so.txt").write_text("no library")
     trim.strip(tmp_path / "text.so.txt")
     assert (tmp_path / "text.so.txt").read_text() == "no library"
+
+
+def test_every_file_that_the_application_opens_is_in_the_wheel():
+    """The image once lacked a style sheet that a checkout has."""
+    root = Path(__file__).resolve().parents[2]
+    named = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["app"]
+    kept = {p for pattern in named for p in (root / "app").glob(pattern)}
+    others = {p for p in (root / "app").rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")}
+    assert others == kept
