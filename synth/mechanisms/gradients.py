@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.errors import BudgetError, UsageError
-from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Step, StepRelease
 from synth.questions.features import codes
 from synth.questions.gradients import RATES
+from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.errors import BudgetError
-from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
 from synth.questions.features import codes
+from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from synth.generators.base import Generator, Model, Setting
 from synth.generators.options import options_of
-from synth.lazy import Lazy
 from synth.pipeline.draw_rows import ROWS_AT_A_TIME, Drawn, chunks
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
 from synth.release import folder
+from synth.schema.lazy import Lazy
 
 networks = Lazy("synth.questions.numeric.networks")  # and with it torch
 

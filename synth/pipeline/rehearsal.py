@@ -15,7 +15,6 @@ import numpy as np
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.base import Enough, Questions
-from synth.lazy import Lazy
 from synth.mechanisms import external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
@@ -37,6 +36,7 @@ from synth.questions import (
     ValuesRelease,
     Votes,
 )
+from synth.schema.lazy import Lazy
 from synth.schema.table import Column, Schema
 
 networks = Lazy("synth.questions.numeric.networks")

@@ -17,7 +17,6 @@ from synth.errors import UsageError
 from synth.generators.base import Setting
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.jobs import PeakMemory, give_back
-from synth.lazy import Lazy
 from synth.pipeline.budget import setting
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.private_rows import Rows
@@ -33,6 +32,7 @@ from synth.questions import LinkedRelease
 from synth.release import folder, related_folder
 from synth.release.card.card import card
 from synth.schema import codec
+from synth.schema.lazy import Lazy
 from synth.schema.related import Related
 from synth.schema.table import Schema
 from synth.sources.related_tables import read, text_columns

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.lazy import Lazy
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.prepare import prepare
 from synth.pipeline.private_rows import Source
@@ -20,6 +19,7 @@ from synth.privacy.noise import SystemNoise
 from synth.questions import CountsRelease, EmbeddingRelease, Release
 from synth.release.statistics_file import FORMAT
 from synth.schema.grouping import bin_labels
+from synth.schema.lazy import Lazy
 from synth.schema.table import Column, Schema
 
 special = Lazy("scipy.special")

@@ -17,7 +17,7 @@ import numpy as np
 from synth.generators.base import Progress, Share
 from synth.generators.marginals.fit_mixture import Adam
 from synth.generators.micro_batches import BOUNDLESS, Pieces
-from synth.lazy import Lazy
+from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -15,9 +15,9 @@ from synth.generators.method import check_range
 from synth.generators.mlp import Adam
 from synth.generators.mlp import network as generator_of
 from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
-from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease
 from synth.questions.gradients import CRITIC
+from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -14,9 +14,9 @@ from synth.generators.gradients.trained import Descending, mean_gradient
 from synth.generators.mlp import Adam
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
-from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
 from synth.questions.gradients import AUTOENCODER
+from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -15,9 +15,9 @@ from synth.generators.gradients.trained import Trained
 from synth.generators.marginals.mixture import SAFE
 from synth.generators.mlp import Adam, Network, network
 from synth.generators.ranges import RATE, SHARE, Between, Range
-from synth.lazy import Lazy
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
+from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -13,9 +13,9 @@ from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
 from synth.generators.method import Method
 from synth.generators.product_mixture.model import Product
-from synth.lazy import Lazy
 from synth.questions import Descent, DescentRelease, Release, Step, TaughtRelease
 from synth.questions.gradients import whole_rate
+from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

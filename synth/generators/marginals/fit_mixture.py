@@ -11,7 +11,7 @@ import numpy as np
 
 from synth.generators.base import Progress, Share, part
 from synth.generators.micro_batches import Pieces, enough
-from synth.lazy import Lazy
+from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from synth.generators.nested_mixture.known import Known
-from synth.lazy import Lazy
+from synth.schema.lazy import Lazy
 from synth.schema.related import Key, Related, number_of
 
 if TYPE_CHECKING:

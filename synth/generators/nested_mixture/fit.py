@@ -14,9 +14,9 @@ from synth.generators.marginals.fit_mixture import Adam
 from synth.generators.nested_mixture.closed_form import Columns, Level, Logits, across, levels, own, paired
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE
-from synth.lazy import Lazy
 from synth.questions import LinkedRelease
 from synth.questions.linked import placed
+from synth.schema.lazy import Lazy
 from synth.schema.related import Related
 
 if TYPE_CHECKING:

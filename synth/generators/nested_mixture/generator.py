@@ -17,9 +17,9 @@ from synth.generators.nested_mixture.closed_form import Columns, Level, Logits, 
 from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.product_mixture.model import Product
-from synth.lazy import Lazy
 from synth.questions import CountsRelease, LinkedRelease
 from synth.questions.linked import placed
+from synth.schema.lazy import Lazy
 from synth.schema.related import Related
 
 if TYPE_CHECKING:

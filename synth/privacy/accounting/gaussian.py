@@ -11,10 +11,10 @@ from math import inf, isfinite, sqrt
 
 import numpy as np
 
-from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
 from synth.privacy.accounting.guarantee import check
+from synth.schema.lazy import Lazy
 
 dp_accounting = Lazy("dp_accounting")
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from synth.lazy import Lazy
+from synth.schema.lazy import Lazy
 
 rdp = Lazy("dp_accounting.rdp")
 

@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from synth.errors import InputError, SynthError, reading
-from synth.lazy import Lazy
 from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
 from synth.release.card import choice
@@ -22,6 +21,7 @@ from synth.release.card.card import meaning
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema import regular_files
+from synth.schema.lazy import Lazy
 
 optimize = Lazy("scipy.optimize")
 special = Lazy("scipy.special")

@@ -9,7 +9,7 @@ from math import expm1, log, log1p, sqrt
 
 import numpy as np
 
-from synth.lazy import Lazy
+from synth.schema.lazy import Lazy
 
 integrate = Lazy("scipy.integrate")
 optimize = Lazy("scipy.optimize")
