@@ -86,7 +86,7 @@ def run(
         result, folder = _run(_stored(job, approved_by=approved_by), job)
     else:
         table = _place(table, source, source_table)
-        _required({"TABLE": table, "--schema": schema, "--epsilon": epsilon})
+        _required({"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
         request = _request(
             table=table, source=source, schema=schema, epsilon=epsilon, delta=delta, method=method or "mixture",
             relation=relation, target=target, unit=unit, max_rows=max_rows, learn_share=learn_share,
@@ -159,11 +159,9 @@ def _run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
 
 def _told(request: "RunRequest") -> dict[str, Any]:
     """The request as a folder on this machine may keep it: no password, no user."""
-    from synth.sources.engines.engine import Engine
+    from synth.sources.named_databases import shown
 
-    source = request.source
-    named = source is None or source.startswith("@")
-    return request.stored() | ({} if named else {"source": Engine(str(source)).shown})
+    return request.stored() | ({} if request.source is None else {"source": shown(request.source)})
 
 
 @contextmanager
