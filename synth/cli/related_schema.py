@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synth.cli.answer import names, say, write_text
+from synth.cli.answer import say, write_text
 from synth.cli.exchange import marked, tell
 from synth.errors import UsageError
 
@@ -55,11 +55,11 @@ def bounds(texts: Sequence[str] | None) -> dict[str, int]:
     return found
 
 
-def by_table(options: Mapping[str, str | None]) -> dict[str, dict[str, list[str]]]:
+def by_table(options: Mapping[str, Sequence[str]]) -> dict[str, dict[str, list[str]]]:
     """Options that list TABLE.COLUMN, by table. Errors: UsageError for a column without its table."""
     found: dict[str, dict[str, list[str]]] = {}
-    for option, text in options.items():
-        for name in names(text):
+    for option, named in options.items():
+        for name in named:
             table, point, column = name.partition(".")
             if not (point and column):
                 raise UsageError(f"--{option.rstrip('_')} {name}: of related tables write TABLE.COLUMN")
@@ -69,7 +69,7 @@ def by_table(options: Mapping[str, str | None]) -> dict[str, dict[str, list[str]
 
 def init_related(
     table: Path | None, source: str | None, out: Path, *, stated: Mapping[str, str | None],
-    kinds: Mapping[str, str | None], missing: str | None, max_categories: int, dataset: str | None,
+    kinds: Mapping[str, Sequence[str]], missing: Sequence[str], max_categories: int, dataset: str | None,
     root: str | None, public: Sequence[str] | None,
     key: Sequence[str] | None, most_children: Sequence[str] | None, assume_public: bool | Sequence[str],
     because: Mapping[str, str],
@@ -81,7 +81,7 @@ def init_related(
     if table is None and source is None:
         raise UsageError("TABLE is missing; name a file, a folder with a file for each table, or a --source")
     told = tables_to_draft.in_folder(table, stated=stated) if table else tables_to_draft.in_database(str(source))
-    options: dict[str, dict[str, Any]] = {t: {"missing": names(missing), "max_categories": max_categories}
+    options: dict[str, dict[str, Any]] = {t: {"missing": missing, "max_categories": max_categories}
                                           for t in told.headers}  # fmt: skip
     for name, lists in by_table(kinds).items():
         options.setdefault(name, {}).update(lists)

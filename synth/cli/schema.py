@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,41 +77,52 @@ def schema_init(
     """Draft a schema from the rows, of a folder or a whole database one of related tables; each fact waits for you."""
     from synth.sources.tables_to_draft import is_folder_of_tables
 
-    written = dialects.stated(encoding, delimiter, decimal, thousands)
+    kinds = {"categorical": names(categorical), "ordinal": names(ordinal), "identifier": names(identifier),
+             "datetime_": names(dates)}  # fmt: skip
+    common: dict[str, Any] = {
+        "stated": dialects.stated(encoding, delimiter, decimal, thousands), "kinds": kinds, "missing": names(missing),
+        "max_categories": max_categories, "dataset": dataset, "assume_public": assumed(assume_public),
+        "because": reasons(reason),
+    }  # fmt: skip
+    alone = {"codes": codes, "format": formats, "target": target, "group": group, "unit": unit, "max_rows": max_rows}
+    several = {"root": root, "public": public, "key": key, "most_children": most_children}
     if table is None or (source is None and is_folder_of_tables(table)):
-        alone = {"codes": codes, "format": formats, "target": target, "group": group, "unit": unit,
-                 "max-rows": max_rows}  # fmt: skip
-        if given := [n for n, v in alone.items() if v is not None]:
-            raise UsageError(f"--{given[0]}: is of a single table; draft that table alone, and put its facts under "
-                             "`tables`")  # fmt: skip
-        init_related(
-            table, source, out, stated=written, missing=missing, max_categories=max_categories, dataset=dataset,
-            kinds={"categorical": categorical, "ordinal": ordinal, "identifier": identifier, "datetime_": dates},
-            root=root, public=public, key=key, most_children=most_children, assume_public=assumed(assume_public),
-            because=reasons(reason),
-        )  # fmt: skip
-        return
-    if root or public or key or most_children:
-        raise UsageError("--root, --public, --key, --most-children: are of related tables, a folder with a file for "
-                         "each")  # fmt: skip
+        _none_of(alone, "is of a single table; draft that table alone, and put its facts under `tables`")
+        init_related(table, source, out, **several, **common)
+    else:
+        _none_of(several, "is of related tables, a folder with a file for each")
+        _init_alone(table, source, out, **alone, **common)
+
+
+def _none_of(options: dict[str, Any], why: str) -> None:
+    """Errors: UsageError naming the first that is given."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"--{name.replace('_', '-')}: {why}")
+
+
+def _init_alone(
+    table: Path, source: str | None, out: Path, *, stated: dict[str, str | None], kinds: dict[str, list[str]],
+    missing: list[str], max_categories: int, dataset: str | None, assume_public: bool | list[str],
+    because: dict[str, str], codes: list[str] | None, format: list[str] | None, target: str | None, group: str | None,
+    unit: str | None, max_rows: int | None,
+) -> None:  # fmt: skip
     from synth.schema import codebook
     from synth.sources import named_databases
     from synth.sources.draft_schema import draft
 
     books = code_books(codes)
-    rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=written)
-    kinds = {"ordinal": names(ordinal), "identifier": names(identifier), "datetime_": names(dates)}
-    coded = [name for name in books if not any(name in named for named in kinds.values())]
+    rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=stated)
+    coded = [name for name in books if not any(name in kinds[k] for k in ("ordinal", "identifier", "datetime_"))]
     drafted = draft(
-        rows, categorical=[*names(categorical), *coded], **kinds,
-        missing=names(missing), target=target, dataset=dataset, max_categories=max_categories,
-        formats=dialects.formats(formats),
-        group=lengths(group), unit=unit, max_rows=max_rows,
+        rows, **{**kinds, "categorical": [*kinds["categorical"], *coded]},
+        missing=missing, target=target, dataset=dataset, max_categories=max_categories,
+        formats=dialects.formats(format), group=lengths(group), unit=unit, max_rows=max_rows,
     )  # fmt: skip
     dialects.tell_reading(rows, drafted.schema)
-    booked = codebook.with_books(drafted.schema, books, missing=names(missing))
+    booked = codebook.with_books(drafted.schema, books, missing=missing)
     tell([*notes, *drafted.suggestions, *booked.notes])
-    facts = vouch(booked.schema, assume_public=assumed(assume_public), because=reasons(reason))
+    facts = vouch(booked.schema, assume_public=assume_public, because=because)
     write_text(out, facts.to_json())
     print(f"{len(facts.columns)} columns drafted: {out}")
 
