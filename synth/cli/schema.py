@@ -84,8 +84,15 @@ def schema_init(
         "max_categories": max_categories, "dataset": dataset, "assume_public": assumed(assume_public),
         "because": reasons(reason),
     }  # fmt: skip
-    alone = {"codes": codes, "format": formats, "target": target, "group": group, "unit": unit, "max_rows": max_rows}
-    several = {"root": root, "public": public, "key": key, "most_children": most_children}
+    alone: dict[str, Any] = {
+        "codes": codes,
+        "format": formats,
+        "target": target,
+        "group": group,
+        "unit": unit,
+        "max_rows": max_rows,
+    }
+    several: dict[str, Any] = {"root": root, "public": public, "key": key, "most_children": most_children}
     if table is None or (source is None and is_folder_of_tables(table)):
         _none_of(alone, "is of a single table; draft that table alone, and put its facts under `tables`")
         init_related(table, source, out, **several, **common)
