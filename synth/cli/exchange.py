@@ -51,7 +51,7 @@ def vouch(schema: "Schema", *, assume_public: bool | Sequence[str], because: Map
 
     schema = schema_approval.explained(schema, because)
     if assume_public is not False:
-        schema = _vouched(schema, assume_public)
+        schema = marked(schema, assume_public)
     waiting = schema.unconfirmed()
     if len(waiting) == len(schema.columns):
         tell(["every fact is unconfirmed: check each, then set its source, or pass --assume-public"])
@@ -60,7 +60,11 @@ def vouch(schema: "Schema", *, assume_public: bool | Sequence[str], because: Map
     return schema
 
 
-def _vouched(schema: "Schema", assume_public: bool | Sequence[str]) -> "Schema":
+def marked(schema: "Schema", assume_public: bool | Sequence[str], *, table: str = "") -> "Schema":
+    """The schema with facts marked public on the caller's word; ``table``: named with its columns on stderr.
+
+    Errors: InputError, UsageError.
+    """
     from synth.pipeline import schema_approval
 
     waiting, named = schema.unconfirmed(), () if isinstance(assume_public, bool) else tuple(assume_public)
@@ -72,7 +76,7 @@ def _vouched(schema: "Schema", assume_public: bool | Sequence[str]) -> "Schema":
         kept, assume_public if isinstance(assume_public, bool) else [n for n in named if n not in left]
     )
     if given:
-        listed = "; ".join(f"{n} ({', '.join(waiting[n])})" for n in given)
+        listed = "; ".join(f"{table}{n} ({', '.join(waiting[n])})" for n in given)
         tell([f"taken as public on your word: {listed}"])
     if schema.person is None and schema.unit_source == "unconfirmed":
         tell(["taken on your word: each row is one person"])
