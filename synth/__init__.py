@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from synth.pipeline.same_rows import charged_before
     from synth.pipeline.sample import sample
     from synth.pipeline.schema_approval import alone
+    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, StatisticsRequest
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.privacy.ledger.ledger import Ledger
     from synth.release.card.card import meaning, odds
@@ -53,12 +54,15 @@ __version__ = "0.1.0"
 _HOME = {
     "BudgetError": "errors",
     "InputError": "errors",
+    "LearningRequest": "pipeline.stored_requests",
     "Ledger": "privacy.ledger.ledger",
+    "RefitRequest": "pipeline.stored_requests",
     "Related": "schema.related",
     "Result": "pipeline.result",
     "RunRequest": "pipeline.request",
     "Schema": "schema.table",
     "SpentError": "errors",
+    "StatisticsRequest": "pipeline.stored_requests",
     "SynthError": "errors",
     "UsageError": "errors",
     "alone": "pipeline.schema_approval",

@@ -104,7 +104,25 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     again = read(more)
     holds(again)
     assert again["patients"].sex.tolist() == ["f"] * 40
+    below_the_root(command, out, more)
     assert len([e for e in Ledger().entries("clinic") if e.kind == "spend"]) == 1, "drawing is free"
+
+
+def below_the_root(command, out, more):
+    """A condition on tables below keeps whole trees in which a row of each meets it; one that nothing meets is told."""
+    asked = ["--where", "stays.ward=a|b", "--where", "acts.code=x", "--where", "patients.sex=f"]
+    code, said, told = command("sample", out, "--num-roots", "30", *asked, "--out", more, "--json")
+    assert code == 0, told
+    again = read(more)
+    holds(again)
+    owners = again["acts"][again["acts"].code == "x"].merge(again["stays"], on="sid").patient
+    assert again["patients"].pid.isin(owners).all()
+    assert again["patients"].pid.isin(again["stays"][again["stays"].ward.isin(["a", "b"])].patient).all()
+    assert (len(again["patients"]), set(again["patients"].sex)) == (30, {"f"})
+    assert len(again["stays"]) > again["stays"].ward.isin(["a", "b"]).sum(), "other rows of these patients stay"
+    assert 0 < json.loads(said)["probability"] < 0.5
+    code, _, told = command("sample", out, "--where", "stays.sid=3", "--out", more)
+    assert (code, "sid is not a measured column of stays" in told) == (2, True)
 
 
 def test_a_childs_column_follows_its_parents():
