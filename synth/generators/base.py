@@ -152,6 +152,11 @@ class Questions(Protocol):
         """The kinds of release that answer, and that a fit understands."""
         ...
 
+    @property
+    def by_torch(self) -> bool:
+        """Whether a fit to the answers is torch's work, on a device."""
+        ...
+
     def check(self, ask: Ask, setting: Setting) -> None:
         """All that it has to say against a run, before the spend (method.py)."""
         ...

@@ -11,9 +11,13 @@ from synth.schema.table import Schema
 
 
 class Method:
-    """A generator's checks. ``ranges``: what each of its options may be, by name; every option has one."""
+    """A generator's checks. ``ranges``: what each of its options may be, by name; every option has one.
+
+    ``by_torch``: whether its fit is torch's work; where it is not, a run does not wait for torch to load.
+    """
 
     ranges: ClassVar[Mapping[str, Range]] = {}
+    by_torch: ClassVar[bool] = True
 
     def check(self, ask: Ask, setting: Setting) -> None:
         """All that this method has to say against a run in this setting, before the spend.

@@ -138,15 +138,16 @@ def _plan(schema: Schema, rows: int, request: RunRequest, folder: Path) -> RunPl
     link = relation_named(request.relation)
     adjacency = adjacency_of(schema, link)
     Rules(schema)
+    generator = generator_named(request.method, link, request.options)
     plan = RunPlan(
         request=request,
         rows=Rows.of(place_of(_frame(schema, rows)), schema),
         schema=schema,
-        questions=generator_named(request.method, link, request.options),
+        questions=generator,
         grant=granted(request.epsilon, request.delta, adjacency, learning=False),
         learn_share=0,
         dataset="made-up rows",
-        device=resolve_device("auto"),
+        device=resolve_device("auto", by_torch=generator.by_torch),
         book=Ledger(folder / "ledger.sqlite"),
     )
     plan.check()

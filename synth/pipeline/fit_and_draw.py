@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def fit_and_sample(
     seed = secrets.randbits(32) if seed is None else seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
-    with networks.one_thread():
+    with networks.one_thread() if generator.by_torch else nullcontext():
         model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)

@@ -58,10 +58,13 @@ def is_gaussian(questions: Questions) -> bool:
     return not others and getattr(questions, "gaussian", True)
 
 
-def resolve_device(device: str) -> str:
-    """The torch device that a name means. Errors: UsageError when it is not there."""
-    if device == "cpu":
-        return device
+def resolve_device(device: str, *, by_torch: bool = True) -> str:
+    """The device that a name means; ``by_torch``: of a fit that could use another than the processor.
+
+    Errors: UsageError when it is not there.
+    """
+    if device == "cpu" or (device == "auto" and not by_torch):
+        return "cpu"
     import torch  # costs seconds, so only where it is needed
 
     if device == "auto":

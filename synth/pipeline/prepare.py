@@ -84,7 +84,7 @@ def planned(request: RunRequest, schema: Schema, *, rows: Source | None = None, 
         grant=granted(request.epsilon, request.delta, adjacency, learning=share > 0),
         learn_share=share,
         dataset=dataset_name(place, request.dataset or schema.dataset, book=book),
-        device=resolve_device(request.device),
+        device=resolve_device(request.device, by_torch=questions.by_torch),
         book=book,
     )
 

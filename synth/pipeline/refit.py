@@ -56,7 +56,7 @@ def refit(
         generator = _generator(stored, method, options)
         read = _read(generator, stored.releases)
         setting = replace(stored.setting, schema=with_target(stored.setting.schema, target))
-        device, started = resolve_device(device), time.perf_counter()
+        device, started = resolve_device(device, by_torch=generator.by_torch), time.perf_counter()
         made = fit_and_sample(
             generator, read, setting, reporter, device=device, seed=seed, num_rows=num_rows, held=out is None
         )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
@@ -76,6 +77,7 @@ class Asked:
 class StatisticsQuestions(Method):
     """The questions of several statistics, which share the budget evenly; nothing is fitted to their answers."""
 
+    by_torch: ClassVar[bool] = False
     asked: tuple[Asked, ...]
     name: str = "statistics"
     reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)

@@ -45,6 +45,13 @@ for line in commands:
     found[line] = [code, told.getvalue(), [name for name in slow if name in sys.modules and name not in before]]
 print(json.dumps(found))
 """
+WITHOUT_TORCH = [
+    "run rows.csv --schema good.json --epsilon 1 --method independent --assume-public --out out",
+    "run rows.csv --schema good.json --epsilon 1 --method mwem --assume-public --out mwem",
+    "run rows.csv --schema good.json --epsilon 1 --method small_db --assume-public --out small_db",
+    "run --from-release out --out again", "sample out --num-rows 5 --out s.csv", "card check out/card.json",
+    "statistics rows.csv --schema good.json --epsilon 1 --assume-public --ask mean:a --out p.json",
+]  # fmt: skip
 FIRST_PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest
@@ -81,6 +88,16 @@ def test_no_command_loads_what_trains_networks_before_its_input_is_looked_at(pla
     assert len(refused) > 20
     last = [told.strip().splitlines()[-1] for told in refused.values()]  # above it the stages of a run
     assert not [line for line in last if not line.startswith("synth: ")]
+
+
+def test_methods_without_networks_never_wait_for_torch(place):
+    """From the table to the files, and what is done with these afterwards."""
+    call = [sys.executable, "-c", ASKING, json.dumps([["torch"], WITHOUT_TORCH])]
+    done = subprocess.run(call, cwd=place, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert {line: told for line, (code, told, _) in found.items() if code} == {}
+    assert {line: loaded for line, (_, _, loaded) in found.items() if loaded} == {}
 
 
 def test_the_first_page_of_the_application_loads_none_of_it(place):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class Independent(Method):
     summary: str = "noisy counts of each column alone; no relations between columns"
     reads: tuple[type, ...] = (CountsRelease,)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    by_torch: ClassVar[bool] = False
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
         """One-way counts of every column, with the whole budget."""

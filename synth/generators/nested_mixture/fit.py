@@ -186,7 +186,7 @@ def fit(
     for step in range(options.steps):
         loss = loss_of(schema, columns, levels(schema, columns, logits), measured)
         away = torch.stack([((one.columns - base[t]) ** 2).sum() for t, one in logits.items()]).sum()
-        gradients = torch.autograd.grad(loss + options.shrink * away, variables)
+        gradients = torch.autograd.grad(loss + options.shrink * away, variables, materialize_grads=True)
         if step % CHECK == 0:
             seen = float(loss.detach()) / max(cells, 1)
             progress(Share(step / options.steps, loss=seen))

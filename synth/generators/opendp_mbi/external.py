@@ -1,7 +1,7 @@
 """What OpenDP's methods have in common: bins of numbers, then one question that the other library answers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from synth.schema.table import Schema
 class External(Method):
     """``name`` is the algorithm's too. ``bins``: most of a number; ``numbers``: budget share for finding them."""
 
+    by_torch: ClassVar[bool] = False
     name: str
     bins: int
     numbers: float

@@ -41,6 +41,7 @@ class Mwem(Method):
     summary: str = "multiplicative weights over all cells of a small table; for teaching and for few columns"
     reads: tuple[type, ...] = (CountsRelease, ChoiceRelease)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    by_torch: ClassVar[bool] = False
     rounds: int = 12
     bins: int = 32
     numbers: float = 0.1

@@ -36,6 +36,7 @@ class SmallDb(Method):
     summary: str = "the best of all databases of a few records, chosen privately; for teaching"
     reads: tuple[type, ...] = (ChoiceRelease,)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    by_torch: ClassVar[bool] = False
     records: int = 8
     bins: int = 2
     counting: float = 0.1
