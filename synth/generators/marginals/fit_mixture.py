@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.base import Progress, Share, part
+from synth.generators.marginals.adam import Adam
 from synth.generators.micro_batches import Pieces, enough
 from synth.schema.lazy import Lazy
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
-BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
 FEWEST = 100  # steps, however large
@@ -191,19 +191,6 @@ def _joined(logits: torch.Tensor, weights: torch.Tensor, *, many: int) -> tuple[
         grouped.reshape(ensembles // many, groups, many * size).contiguous(),
         shares.reshape(ensembles // many, many * size).contiguous(),
     )
-
-
-class Adam:
-    """Kingma and Ba, arXiv 1412.6980, Algorithm 1; in place, since building torch.optim takes seconds."""
-
-    def __init__(self, x: torch.Tensor):
-        self.x, self.mean, self.square = x, torch.zeros_like(x), torch.zeros_like(x)
-
-    def move(self, gradient: torch.Tensor, *, step: int, rate: float) -> None:
-        self.mean.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
-        self.square.mul_(BETA_SQUARE).addcmul_(gradient, gradient, value=1 - BETA_SQUARE)
-        scale = rate * (1 - BETA_SQUARE**step) ** 0.5 / (1 - BETA_MEAN**step)
-        self.x.addcdiv_(self.mean, self.square.sqrt().add_(1e-12), value=-scale)
 
 
 class _Surface:
