@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from synth.pipeline.methods import methods
     from synth.pipeline.plan import plan
     from synth.pipeline.refit import refit
+    from synth.pipeline.related_forecast import plan_related
     from synth.pipeline.related_sample import sample_to as sample_related
     from synth.pipeline.request import RunRequest
     from synth.pipeline.result import Result
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from synth.pipeline.same_rows import charged_before
     from synth.pipeline.sample import sample
     from synth.pipeline.schema_approval import alone
+    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, StatisticsRequest
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.privacy.ledger.ledger import Ledger
     from synth.release.card.card import meaning, odds
@@ -53,12 +55,15 @@ __version__ = "0.1.0"
 _HOME = {
     "BudgetError": "errors",
     "InputError": "errors",
+    "LearningRequest": "pipeline.stored_requests",
     "Ledger": "privacy.ledger.ledger",
+    "RefitRequest": "pipeline.stored_requests",
     "Related": "schema.related",
     "Result": "pipeline.result",
     "RunRequest": "pipeline.request",
     "Schema": "schema.table",
     "SpentError": "errors",
+    "StatisticsRequest": "pipeline.stored_requests",
     "SynthError": "errors",
     "UsageError": "errors",
     "alone": "pipeline.schema_approval",
@@ -91,6 +96,7 @@ _HOME = {
     "parse": "schema.table",
     "parse_related": "schema.related:parse",
     "plan": "pipeline.plan",
+    "plan_related": "pipeline.related_forecast",
     "refit": "pipeline.refit",
     "roles": "jobs.roles:",
     "run": "pipeline.run",

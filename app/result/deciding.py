@@ -30,7 +30,7 @@ def section(job: jobs.Job, others: list[jobs.Job]) -> None:
                    help="In the terms of the field: a paid private selection.")  # fmt: skip
         running = _latest(job)
         if running is not None and not running.status().final:
-            follow(str(running.path), _settle, waits="The decision waits for", runs="Counting under noise.")
+            follow(str(running.path), _settle, about="Counts the columns under noise; these counts decide.")
             return
         if running is not None:
             _outcome(running)

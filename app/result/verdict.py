@@ -31,14 +31,14 @@ def section(found: Any) -> None:
 def _worst(found: Any) -> None:
     st.markdown("**Farthest from the real table** (share of rows in the wrong place)")
     with st.container(horizontal=True):
-        for name, distance in found.columns:
-            st.button(f"{frame.escape(name)} {100 * distance:.1f} %", key=f"worst_{name}", on_click=_column,
+        for rank, (name, distance) in enumerate(found.columns):  # keys by rank: names could run into one another
+            st.button(f"{frame.escape(name)} {100 * distance:.1f} %", key=f"worst_column_{rank}", on_click=_column,
                       args=(name,), help="Shows the column in both tables.", type="tertiary",
                       icon=":material/bar_chart:")  # fmt: skip
     with st.container(horizontal=True):
-        for first, second, distance in found.pairs:
+        for rank, (first, second, distance) in enumerate(found.pairs):
             st.button(f"{frame.escape(first)} × {frame.escape(second)} {100 * distance:.1f} %", type="tertiary",
-                      key=f"worst_{first}_{second}", on_click=_pair, args=(first, second),
+                      key=f"worst_pair_{rank}", on_click=_pair, args=(first, second),
                       help="Shows the two columns together in both tables.", icon=":material/grid_on:")  # fmt: skip
 
 

@@ -1,25 +1,41 @@
-"""A run that a form waits for, looked at every second until it ends."""
+"""How a job stands, in words; one that a form waits for is looked at every second until it ends."""
 
 from collections.abc import Callable
 
 import streamlit as st
 
 import synth
+from app.run import runs
 from app.session import access, frame, words
 from synth import jobs
 
 
 @st.fragment(run_every=1.0)
-def follow(path: str, ended: Callable[[jobs.Job, jobs.Status], None], *, waits: str, runs: str) -> None:
-    """Says how it stands; ``ended`` takes the outcome. ``waits``, ``runs``: what is told while it does."""
+def follow(path: str, ended: Callable[[jobs.Job, jobs.Status], None], *, about: str) -> None:
+    """Says how it stands and lets it be cancelled; ``ended`` takes the outcome. ``about``: what it does."""
     try:
         job = access.job("watch", path)
         status = job.status()
         if status.final:
             ended(job, status)
             st.rerun()
+        st.progress(status.fraction, text=now(job, status))
+        st.caption(about)
+        if st.button("Cancel", key="cancel_beside", disabled=job.cancel_asked, icon=":material/stop_circle:",
+                     help="Nothing is spent before the charge is written; later it is not given back."):  # fmt: skip
+            runs.cancel(job)
+            st.rerun(scope="fragment")
     except synth.SynthError as error:
         frame.tell(error)
-        return
-    ahead = jobs.ahead(job)
-    st.info(f"{waits} {words.runs(ahead)} before it." if ahead else runs, icon=":material/hourglass_top:")
+
+
+def now(job: jobs.Job, status: jobs.Status) -> str:
+    """The stage, how far it is, and about how long it will take; in line, how many are before it."""
+    if job.cancel_asked:
+        return "**Stopping at the next safe point**"
+    if status.state == "held":
+        return "**Waiting for a reviewer to approve it**"
+    if status.state == "queued" and (before := jobs.ahead(job)):
+        return f"**Waiting for {words.runs(before)} before it**"
+    left = "" if status.seconds_left is None else f", {words.about_seconds(status.seconds_left)} left"
+    return f"**{words.STAGES.get(status.stage, status.stage)}**, {100 * status.fraction:.0f} %{left}"

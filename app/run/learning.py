@@ -20,8 +20,7 @@ def section() -> None:
     """Which facts to learn, what it costs, and one button that spends."""
     w = wizard()
     if w.learning is not None:
-        follow(str(w.learning), _taken, waits="Learning is waiting for",
-               runs="Learning facts of the description. It was charged and takes some seconds.")  # fmt: skip
+        follow(str(w.learning), _taken, about="Learns facts of the description, for the epsilon that was chosen.")
         return
     if same.choice(w):
         return

@@ -28,7 +28,7 @@ def paid_jobs() -> list[tuple[jobs.Job, dict, jobs.Status]]:
             request, status = job.request(), job.status()
         except synth.SynthError:
             continue
-        if "epsilon" in request and "table" in request and access.mine(job):
+        if "epsilon" in request and "table" in request and jobs.looks.makes_rows(job) and access.mine(job):
             found.append((job, request, status))
         if len(found) == SHOWN:
             break

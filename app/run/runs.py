@@ -13,6 +13,7 @@ from synth import jobs
 from synth.jobs import looks
 from synth.jobs.roles import Visitor
 
+ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")  # of a run, on its refits
 HELD = "held.json"  # arguments of a run that was held before its request told all of them
 Plain = dict[str, Any]
 
@@ -28,12 +29,12 @@ def start(w: Wizard) -> jobs.Job:
     rules.put_down(synth.Ledger(), dataset(w))
     caps.first(dataset(w))
     job = jobs.create(_request(w).stored())
-    facts = job.path / "description.json"  # where the worker looks for the schema of a request that names none
+    facts = job.path / jobs.DESCRIPTION  # where the worker looks for the schema of a request that names none
     facts.write_text(json.dumps(effective(w), ensure_ascii=False), encoding="utf-8")
     if rules.needs_approval(dataset(w), w.epsilon):
         job.write(jobs.Status(state="held"))
     else:
-        job.start(["run", "--json"], program=jobs.QUEUED)
+        _queued(job)
     return job
 
 
@@ -41,7 +42,7 @@ def _request(w: Wizard) -> synth.RunRequest:
     return synth.RunRequest(
         table=w.table, source=w.source, label=w.label, dataset=dataset(w), epsilon=w.epsilon, delta=w.delta,
         method=w.method, relation=w.relation, options=w.options, owner=access.me().name,
-        separate=bool(w.separate) and w.separate == dataset(w), dialect=written.chosen(w),
+        separate=_apart(w), dialect=written.chosen(w),
     )  # fmt: skip
 
 
@@ -52,7 +53,7 @@ def approve(job: jobs.Job) -> None:
         raise synth.UsageError("a run is approved once; look again at what waits")
     access.rules().put_down(synth.Ledger(), str(job.request()["dataset"]))
     old = job.path / HELD
-    arguments = json.loads(old.read_text(encoding="utf-8")) if old.exists() else ["run", "--json"]
+    arguments = json.loads(old.read_text(encoding="utf-8")) if old.exists() else jobs.AS_ASKED
     job.write(jobs.Status())
     job.start([*arguments, "--approved-by", who.name], program=jobs.QUEUED)
 
@@ -76,39 +77,35 @@ def refit(
 ) -> jobs.Job:
     """Puts another fit to a finished run's release in line: free, no row is read."""
     access.allow("refit", job.request().get("owner"))
-    place = release(job)
-    about: Plain = {
-        k: job.request().get(k)
-        for k in ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner", "dialect")
-        if k in job.request()
-    }
-    new = jobs.create({**about, "method": method, "options": options, "free": True, "release": str(place)})
-    asked = {"--from-release": place, "--method": method, "--out": new.path / "release"}
-    size = ["--num-rows", str(num_rows)] if num_rows else []
-    size += ["--target", target] if target else []
-    size += ["--dialect", "plain"] if about.get("dialect") == "plain" else []  # written as the first was
-    new.start(["run", *_flat(asked), *_chosen(options), *size, "--json"], program=jobs.QUEUED)
-    return new
+    known = job.request()
+    about = {k: known[k] for k in ABOUT if k in known}
+    written_as = "plain" if known.get("dialect") == "plain" else "same"  # as the first was
+    request = synth.RefitRequest(
+        **about, release=str(release(job)), method=method, options=options, target=target or None,
+        num_rows=num_rows or None, dialect=written_as,
+    )  # fmt: skip
+    return _queued(jobs.create(request.stored()))
 
 
 def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> jobs.Job:
     """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset."""
     assert w.table is not None
     _may_spend_beside(owning.allow("learn", w.table, w.source), dataset(w), epsilon)
-    job = jobs.create({"learns": columns, "dataset": dataset(w), "epsilon": epsilon, "owner": access.me().name})
-    plain = effective(w)
+    request = synth.LearningRequest(
+        table=str(w.table), source=w.source, label=w.label, dataset=dataset(w), epsilon=epsilon, delta=delta,
+        relation=w.relation, owner=access.me().name, separate=_apart(w), learns=tuple(columns),
+    )  # fmt: skip
+    job = jobs.create(request.stored())
+    (job.path / jobs.DESCRIPTION).write_text(json.dumps(_asked(effective(w), columns)), encoding="utf-8")
+    return _queued(job)
+
+
+def _asked(plain: Plain, columns: list[str]) -> Plain:
+    """The description of the columns that are learnt, without what is to be learnt, and of the unit's."""
     keys = [n for n, c in plain["columns"].items() if n == plain.get("unit")]
     asked = {n: _bare(c) if n in columns else {"type": "identifier"} for n, c in plain["columns"].items()
              if n in (*columns, *keys)}  # fmt: skip
-    about = {k: v for k, v in plain.items() if k in ("unit", "max_rows", "unit_source", "learnt")}
-    (job.path / "asked.schema.json").write_text(json.dumps({**about, "columns": asked}), encoding="utf-8")
-    options = {
-        "--schema": job.path / "asked.schema.json", "--epsilon": repr(epsilon), "--delta": repr(delta),
-        "--relation": w.relation, "--dataset": dataset(w), "--out": learnt(job),
-    }  # fmt: skip
-    at = [*(["--source", w.source] if w.source else []), *_apart(w)]
-    job.start(["--plain", "schema", "learn", str(w.table), *_flat(options), *at, "--json"], program=jobs.QUEUED)
-    return job
+    return {**{k: v for k, v in plain.items() if k in ("unit", "max_rows", "unit_source", "learnt")}, "columns": asked}
 
 
 def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsilon: float, delta: float) -> jobs.Job:
@@ -122,14 +119,18 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
         raise synth.UsageError("these runs were decided between already; that decision holds")
     _may_spend_beside(who, name, epsilon)
-    new = jobs.create({"decides": [c.path.name for c in candidates], "dataset": name, "epsilon": epsilon,
-                       "owner": access.me().name})  # fmt: skip
-    options = {
-        "--schema": release(job) / "schema.json", "--ask": ",".join(asked), "--epsilon": repr(epsilon),
-        "--delta": repr(delta), "--relation": request["relation"], "--dataset": name, "--out": counted(new),
-    }  # fmt: skip
-    new.start(["--plain", "statistics", str(request["table"]), *_flat(options), "--json"], program=jobs.QUEUED)
-    return new
+    found = synth.StatisticsRequest(
+        table=str(request["table"]), schema=str(release(job) / "schema.json"), ask=tuple(asked), epsilon=epsilon,
+        delta=delta, relation=request["relation"], dataset=name, owner=access.me().name,
+        decides=tuple(c.path.name for c in candidates),
+    )  # fmt: skip
+    return _queued(jobs.create(found.stored()))
+
+
+def _queued(job: jobs.Job) -> jobs.Job:
+    """Puts what a job's folder asks for in line."""
+    job.start(jobs.AS_ASKED, program=jobs.QUEUED)
+    return job
 
 
 def _decides(job: jobs.Job, candidates: list[jobs.Job]) -> bool:
@@ -143,7 +144,7 @@ def _decides(job: jobs.Job, candidates: list[jobs.Job]) -> bool:
 
 def counted(job: jobs.Job) -> Path:
     """Where a deciding job writes its noisy counts."""
-    return job.path / "counts.json"
+    return job.path / jobs.COUNTS
 
 
 def _may_spend(who: Visitor, name: str) -> None:
@@ -164,7 +165,7 @@ def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
 
 def learnt(job: jobs.Job) -> Path:
     """Where a learning run writes the complete description."""
-    return job.path / "learnt.schema.json"
+    return job.path / jobs.LEARNT
 
 
 def _bare(column: Plain) -> Plain:
@@ -175,17 +176,9 @@ def _bare(column: Plain) -> Plain:
     return {k: v for k, v in column.items() if k in kept}
 
 
-def _apart(w: Wizard) -> list[str]:
-    """What the steward said of rows that were charged under another name."""
-    return ["--separate"] if w.separate and w.separate == dataset(w) else []
-
-
-def _flat(options: dict[str, Any]) -> list[str]:
-    return [str(x) for pair in options.items() for x in pair]
-
-
-def _chosen(options: Plain) -> list[str]:
-    return [x for name, value in options.items() for x in ("--option", f"{name}={value}")]
+def _apart(w: Wizard) -> bool:
+    """Whether the steward said, of rows that were charged under another name, that no person is in both."""
+    return bool(w.separate) and w.separate == dataset(w)
 
 
 def warnings(job: jobs.Job) -> list[str]:

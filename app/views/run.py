@@ -6,6 +6,7 @@ import streamlit as st
 
 import synth
 from app.run import caps, recent, runs, same, written
+from app.run.follow import now
 from app.run.forecast import budget, forecast, short_by, timed
 from app.session import access, charts, frame, words
 from app.session.aside import planner
@@ -157,7 +158,7 @@ def _progress(path: str) -> None:
 
 def _bar(job: jobs.Job, status: jobs.Status) -> None:
     asked, free = job.cancel_asked, bool(job.request().get("free"))
-    st.progress(status.fraction, text=_now(job, status))
+    st.progress(status.fraction, text=now(job, status))
     st.caption("You may close this window: the run goes on, and this page finds it again.")
     paid = status.state == "running" and status.stage not in ("", "check") and not free
     st.caption("This costs nothing: it starts from a stored release." if free else
@@ -169,17 +170,6 @@ def _bar(job: jobs.Job, status: jobs.Status) -> None:
     if st.button("Cancel the run", key="cancel", disabled=asked, icon=":material/stop_circle:"):
         runs.cancel(job)
         st.rerun(scope="fragment")
-
-
-def _now(job: jobs.Job, status: jobs.Status) -> str:
-    if job.cancel_asked:
-        return "**Stopping at the next safe point**"
-    if status.state == "held":
-        return "**Waiting for a reviewer to approve it**"
-    if status.state == "queued" and (before := jobs.ahead(job)):
-        return f"**Waiting for {words.runs(before)} before it**"
-    left = "" if status.seconds_left is None else f", {words.about_seconds(status.seconds_left)} left"
-    return f"**{words.STAGES.get(status.stage, status.stage)}**, {100 * status.fraction:.0f} %{left}"
 
 
 def _ended(job: jobs.Job) -> None:

@@ -24,6 +24,12 @@ def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Led
     return dataset_name(table, declared, book=book)
 
 
+def _there(ledger: Path | None) -> None:
+    """Who asks to see a ledger by name means one that is there: a new, empty one would tell that nothing was spent."""
+    if ledger is not None and not ledger.exists():
+        raise InputError(f"ledger {ledger}: no such file; name the ledger that runs are charged to")
+
+
 def _beside(table: str) -> Path | None:
     """The schema that lies beside a table under its name, as `synth schema init` writes it; None where none does."""
     path = Path(table)
@@ -50,6 +56,8 @@ def ledger_policy(
         raise UsageError("name the table, or the dataset with --dataset")
     if no_cap and max_epsilon is not None:
         raise UsageError("--no-cap and --max-epsilon exclude each other; choose one")
+    if max_epsilon is None and not no_cap:
+        _there(ledger)
     book = Ledger(ledger)
     name = _ledger_name(table, dataset, schema, book)
     known = book.known(name)
@@ -88,6 +96,7 @@ def ledger_show(
     """Show what has been spent, what remains, and the last lines."""
     from synth.privacy.accounting.composite import composite
 
+    _there(ledger)
     book = Ledger(ledger)
     name = _ledger_name(table, dataset, schema, book) if table or dataset else None
     (lines, count), totals = book.page(name, size=last, number=page), book.summary(name)
@@ -127,8 +136,7 @@ def ledger_verify(
     as_json: JsonOpt = False,
 ) -> None:
     """Check the hash chain: no line altered, removed or reordered."""
-    if ledger is not None and not ledger.exists():
-        raise InputError(f"ledger {ledger}: no such file")
+    _there(ledger)
     if rebuild:
         Ledger(ledger).rebuild()
     found = Ledger(ledger).verify(head)

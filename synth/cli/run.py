@@ -1,13 +1,12 @@
 """`synth run`: one run inside a job folder, with progress on stderr and the answer on stdout."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synth.cli.answer import leave, say
+from synth.cli import job_folder
+from synth.cli.answer import say
 from synth.cli.options import (
     AssumeOpt,
     DatasetOpt,
@@ -26,12 +25,13 @@ from synth.cli.options import (
     parse_options,
     reasons,
 )
-from synth.cli.related import described, summary_of_tables
-from synth.cli.rights import SeparateOpt, may_spend
-from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
+from synth.cli.related import summary_of_tables
+from synth.cli.rights import SeparateOpt
+from synth.errors import UsageError
 
 if TYPE_CHECKING:
     from synth.pipeline.request import RunRequest
+    from synth.pipeline.stored_requests import RefitRequest
 
 
 PlaceArg = Annotated[
@@ -77,27 +77,27 @@ def run(
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
-        result, folder = _refit(job, {
-            "release": str(from_release), "method": method, "target": target, "num_rows": num_rows, "out": str(out),
-            "seed": seed, "device": device, "options": parse_options(option or []), "raw_text": raw_text,
-            "dialect": dialect,
-        })  # fmt: skip
+        result, folder = job_folder.refit(_refit(
+            release=str(from_release), method=method, target=target, num_rows=num_rows, out=str(out), seed=seed,
+            device=device, options=parse_options(option or []), raw_text=raw_text, dialect=dialect,
+        ), job)  # fmt: skip
+        plain, card = result.plain(), result.card
     elif table is schema is epsilon is source is None and job is not None:
-        result, folder = _run(_stored(job, approved_by=approved_by), job)
+        plain, card, folder = *job_folder.carry_out(job, approved_by=approved_by), job.absolute()
     else:
         table = _place(table, source, source_table)
         _required({"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
-        request = _request(
+        result, folder = job_folder.run(_request(
             table=table, source=source, schema=schema, epsilon=epsilon, delta=delta, method=method or "mixture",
             relation=relation, target=target, unit=unit, max_rows=max_rows, learn_share=learn_share,
             options=parse_options(option or []), num_rows=num_rows, out=out, ledger=ledger, dataset=dataset, seed=seed,
             device=device, assume_public=assumed(assume_public), reasons=reasons(reason),
             max_categories=max_categories, approved_by=approved_by, raw_text=raw_text, dialect=dialect,
             separate=separate,
-        )  # fmt: skip
-        result, folder = _run(request, job)
-    plain = {**result.plain(), "job": str(folder)}
-    say(plain) if as_json else _summary(plain, result.card)
+        ), job)  # fmt: skip
+        plain, card = result.plain(), result.card
+    plain |= {"job": str(folder)}
+    say(plain) if as_json else _summary(plain, card)
 
 
 def _place(table: Path | None, source: str | None, source_table: str | None) -> Path | None:
@@ -122,75 +122,17 @@ def _request(**options: Any) -> "RunRequest":
     return RunRequest(**options)
 
 
-def _stored(job: Path, *, approved_by: str | None) -> "RunRequest":
-    """The request in a job's folder, whose schema and release lie beside it unless it says otherwise."""
-    from synth import jobs
-    from synth.pipeline.request import RunRequest
+def _refit(**options: Any) -> "RefitRequest":
+    from synth.pipeline.stored_requests import RefitRequest
 
-    held = jobs.Job(job)
-    request = RunRequest.read(held.request(), name=f"job {held.path}")
-    if held.status().final:
-        raise UsageError(f"job {held.path}: has ended; start a new one")
-    beside = {"schema_file": request.schema_file or held.path / "description.json",
-              "out": request.out or held.path / "release"}  # fmt: skip
-    return request.changed(**beside, approved_by=approved_by or request.approved_by)
+    return RefitRequest(**options)
 
 
-def _refit(job: Path | None, options: dict[str, Any]) -> tuple[Any, Path]:
-    from synth.pipeline.refit import refit
-    from synth.pipeline.reporting import STAGES
-
-    with _job(job, options, STAGES) as (report, folder):
-        return refit(**options, reporter=report), folder
-
-
-def _run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
-    from synth import jobs
-    from synth.pipeline.reporting import STAGES
-    from synth.pipeline.run import carry_out
-
-    with _job(job, _told(request), STAGES) as (report, folder):
-        facts = described(str(request.schema_file), complete=request.learn_share is None)
-        return carry_out(
-            request.changed(run=jobs.Job(folder).run), schema=facts, reporter=report,
-            steward_log=folder / "steward.json", may_spend=may_spend(folder),
-        ), folder  # fmt: skip
-
-
-def _told(request: "RunRequest") -> dict[str, Any]:
-    """The request as a folder on this machine may keep it: no password, no user."""
-    from synth.sources.named_databases import shown
-
-    return request.stored() | ({} if request.source is None else {"source": shown(request.source)})
-
-
-@contextmanager
-def _job(folder: Path | None, request: dict[str, Any], stages: dict[str, float]) -> Iterator[tuple[Any, Path]]:
-    """A job folder with status and cancel file around a run; its last status says how the run ended."""
-    from synth import jobs
-
-    known = folder is not None and (folder / "request.json").exists()  # the application made it
-    job = jobs.Job(folder) if folder is not None and known else jobs.create(request, folder=folder)
-    report = jobs.Reporter(job, stages=stages, bar=True)
-    try:
-        with report:
-            yield report, job.path
-        report.finish("done", "done", 0)
-    except SynthError as error:
-        cancelled = isinstance(error, SpentError) and str(error).startswith("cancelled")
-        report.finish("cancelled" if cancelled else "failed", str(error), error.exit_code)
-        raise
-    except (jobs.Cancelled, KeyboardInterrupt):
-        message, code = ended("cancelled" if COMMITTED else "cancelled before anything was spent", 130)
-        report.finish("cancelled", message, code)
-        leave("cancelled" if COMMITTED else message, 130)
-    except BaseException as error:
-        report.finish("failed", *ended(f"internal error {type(error).__name__}", 1))
-        raise
-
-
-def _summary(plain: dict[str, Any], card: dict[str, Any]) -> None:
-    """What a person wants to know after a run."""
+def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> None:
+    """What a person wants to know after a run, or after another task of a job's folder, which has no card."""
+    if card is None:
+        print(f"charged: epsilon {plain['epsilon_spent']:g}; {', '.join(plain['paths'].values())}")
+        return
     if isinstance(plain["num_rows"], dict):
         summary_of_tables(plain, card)
         return

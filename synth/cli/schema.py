@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,8 +27,15 @@ from synth.cli.options import (
     reasons,
     run_id,
 )
+from synth.cli.related_options import KeyOpt, MostOpt, PublicOpt, RootOpt
+from synth.cli.related_schema import check_related, init_related
 from synth.cli.rights import SeparateOpt, may_spend
+from synth.errors import UsageError
 
+TablesArg = Annotated[
+    Path | None,
+    typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows, or a folder of related tables."),
+]
 schema_app = typer.Typer(no_args_is_help=True, help="Draft and check a schema, the public facts of a table.")
 schema_app.command("import")(schema_import)
 schema_app.command("export")(schema_export)
@@ -37,8 +44,8 @@ schema_app.command("codes")(schema_codes)
 
 @schema_app.command("init")
 def schema_init(
-    table: TableArg,
     out: Annotated[Path, typer.Option("--out", help="Where to write the draft; replaced if it exists.")],
+    table: TablesArg = None,
     categorical: Annotated[str | None, typer.Option("--categorical", help="Columns of codes: A,B.")] = None,
     ordinal: Annotated[str | None, typer.Option("--ordinal", help="Columns of ordered codes: A,B.")] = None,
     identifier: Annotated[str | None, typer.Option("--identifier", help="Columns of keys: A,B.")] = None,
@@ -62,28 +69,68 @@ def schema_init(
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
     max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
+    root: RootOpt = None,
+    public: PublicOpt = None,
+    key: KeyOpt = None,
+    most_children: MostOpt = None,
     source: SourceOpt = None,
 ) -> None:
-    """Draft a schema from the rows. Every drafted fact waits for somebody to confirm it."""
+    """Draft a schema from the rows, of a folder or a whole database one of related tables; each fact waits for you."""
+    from synth.sources.tables_to_draft import is_folder_of_tables
+
+    kinds = {"categorical": names(categorical), "ordinal": names(ordinal), "identifier": names(identifier),
+             "datetime_": names(dates)}  # fmt: skip
+    common: dict[str, Any] = {
+        "stated": dialects.stated(encoding, delimiter, decimal, thousands), "kinds": kinds, "missing": names(missing),
+        "max_categories": max_categories, "dataset": dataset, "assume_public": assumed(assume_public),
+        "because": reasons(reason),
+    }  # fmt: skip
+    alone: dict[str, Any] = {
+        "codes": codes,
+        "format": formats,
+        "target": target,
+        "group": group,
+        "unit": unit,
+        "max_rows": max_rows,
+    }
+    several: dict[str, Any] = {"root": root, "public": public, "key": key, "most_children": most_children}
+    if table is None or (source is None and is_folder_of_tables(table)):
+        _none_of(alone, "is of a single table; draft that table alone, and put its facts under `tables`")
+        init_related(table, source, out, **several, **common)
+    else:
+        _none_of(several, "is of related tables, a folder with a file for each")
+        _init_alone(table, source, out, **alone, **common)
+
+
+def _none_of(options: dict[str, Any], why: str) -> None:
+    """Errors: UsageError naming the first that is given."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"--{name.replace('_', '-')}: {why}")
+
+
+def _init_alone(
+    table: Path, source: str | None, out: Path, *, stated: dict[str, str | None], kinds: dict[str, list[str]],
+    missing: list[str], max_categories: int, dataset: str | None, assume_public: bool | list[str],
+    because: dict[str, str], codes: list[str] | None, format: list[str] | None, target: str | None, group: str | None,
+    unit: str | None, max_rows: int | None,
+) -> None:  # fmt: skip
     from synth.schema import codebook
     from synth.sources import named_databases
     from synth.sources.draft_schema import draft
 
     books = code_books(codes)
-    written = dialects.stated(encoding, delimiter, decimal, thousands)
-    rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=written)
-    kinds = {"ordinal": names(ordinal), "identifier": names(identifier), "datetime_": names(dates)}
-    coded = [name for name in books if not any(name in named for named in kinds.values())]
+    rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=stated)
+    coded = [name for name in books if not any(name in kinds[k] for k in ("ordinal", "identifier", "datetime_"))]
     drafted = draft(
-        rows, categorical=[*names(categorical), *coded], **kinds,
-        missing=names(missing), target=target, dataset=dataset, max_categories=max_categories,
-        formats=dialects.formats(formats),
-        group=lengths(group), unit=unit, max_rows=max_rows,
+        rows, **{**kinds, "categorical": [*kinds["categorical"], *coded]},
+        missing=missing, target=target, dataset=dataset, max_categories=max_categories,
+        formats=dialects.formats(format), group=lengths(group), unit=unit, max_rows=max_rows,
     )  # fmt: skip
     dialects.tell_reading(rows, drafted.schema)
-    booked = codebook.with_books(drafted.schema, books, missing=names(missing))
+    booked = codebook.with_books(drafted.schema, books, missing=missing)
     tell([*notes, *drafted.suggestions, *booked.notes])
-    facts = vouch(booked.schema, assume_public=assumed(assume_public), because=reasons(reason))
+    facts = vouch(booked.schema, assume_public=assume_public, because=because)
     write_text(out, facts.to_json())
     print(f"{len(facts.columns)} columns drafted: {out}")
 
@@ -97,8 +144,12 @@ def schema_check(
 ) -> None:
     """Check a schema against its rules, and what nobody has confirmed yet."""
     from synth.schema import table as schemas
+    from synth.schema.related import is_related
     from synth.sources import named_databases
 
+    if is_related(schemas.read(schema)):
+        check_related(schema, table, as_json=as_json)
+        return
     facts = schemas.load(schema)
     if table is not None:
         named_databases.place(table, source).under(facts).check_form(list(facts.columns))

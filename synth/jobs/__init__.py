@@ -1,7 +1,7 @@
 """Long runs: a folder for each, a line to stand in, a reporter of progress, a gauge of peak memory, who saw what."""
 
 from synth.jobs import looks
-from synth.jobs.job import RUN, Cancelled, Job, Status, create, home, listing
+from synth.jobs.job import AS_ASKED, COUNTS, DESCRIPTION, LEARNT, RUN, Cancelled, Job, Status, create, home, listing
 from synth.jobs.memory import PeakMemory, give_back
 from synth.jobs.process_identity import alive, identity
 from synth.jobs.queue import QUEUED, ahead
@@ -9,6 +9,10 @@ from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
 
 __all__ = [
+    "AS_ASKED",
+    "COUNTS",
+    "DESCRIPTION",
+    "LEARNT",
     "QUEUED",
     "RUN",
     "Cancelled",

@@ -34,6 +34,9 @@ NEVER = "the process ended before the run began; nothing was spent, start it aga
 FOLDER = "SYNTH_JOB"  # in a worker's environment: the job's folder, which says whose it is
 RUN = "SYNTH_RUN"  # in a worker's environment: the job's id, which its charge in the ledger carries
 PROGRAM = (sys.executable, "-m", "synth")
+AS_ASKED = ["run", "--json"]  # with --job after it: whatever the folder's request asks for
+DESCRIPTION = "description.json"  # the schema of a request that names none
+LEARNT, COUNTS = "learnt.schema.json", "counts.json"  # what a learning job and one of statistics leave
 
 
 class Cancelled(Exception):

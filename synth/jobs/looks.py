@@ -123,7 +123,7 @@ def how(job: Job) -> str | None:
     if _all_released(job):
         return "all"
     same = [o for o in listing() if o.path != job.path and alike(o, job)]
-    return None if any(_done(o) and _makes_rows(o) for o in same) else "only"
+    return None if any(_done(o) and makes_rows(o) for o in same) else "only"
 
 
 def _all_released(job: Job) -> bool:
@@ -138,7 +138,7 @@ def _about(job: Job, what: str) -> str:
         return ""
 
 
-def _makes_rows(job: Job) -> bool:
+def makes_rows(job: Job) -> bool:
     """Whether a job makes a synthetic table, rather than learning facts or deciding between tables."""
     return _about(job, "learns") == _about(job, "decides") == str(None)
 

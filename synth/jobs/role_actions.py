@@ -65,7 +65,7 @@ ACTIONS: dict[str, Action] = {
     "set_cap": Action("set a dataset's cap, or state that there is none", ("cap_set",), STEWARDS),
     "spend": Action("start a run, or ask a reviewer to", ("spend", "same_", "separate"), OWNERS),
     "watch": Action("watch a run and open its result", ("watch", "open_latest", "open_"), OWNERS),
-    "cancel": Action("cancel a run", ("cancel",), OWNERS),
+    "cancel": Action("cancel a run", ("cancel", "cancel_beside"), OWNERS),
     "compare": Action("compare with the real rows", ("compare", "score", "make_report", "get_steward"), OWNERS),
     "refit": Action("fit another method to a release", ("refit",), OWNERS),
     "decide": Action("let noisy counts decide between runs", ("decide",), OWNERS),

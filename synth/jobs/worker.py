@@ -2,23 +2,18 @@
 
 ``python -m synth.jobs.worker ARGUMENTS... --job FOLDER`` stands in line behind the unfinished jobs beside FOLDER that
 were made earlier, takes the lock that the folder's home holds, and turns into ``python -m synth ARGUMENTS... --job
-FOLDER``. Nobody hands out turns, so nothing has to be restarted: the system frees the lock of a process that dies. With
-``--plain`` first, the command knows nothing of jobs: it runs as a child, and its end is told in the job's status.
+FOLDER``. Nobody hands out turns, so nothing has to be restarted: the system frees the lock of a process that dies.
 """
 
 import contextlib
-import ctypes
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from synth.jobs.job import PROGRAM, Job, Status
-from synth.jobs.process_identity import identity
 from synth.jobs.queue import ahead
 
 try:
@@ -55,37 +50,14 @@ def _locked(handle: int) -> bool:
     return True
 
 
-def _with_me() -> None:
-    """In the child: ends when its parent is killed (Linux), so that no command goes on without its job."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, 9)
-
-
-def _child(job: Job, command: Sequence[str]) -> int:
-    """Runs a command that knows nothing of jobs and tells its end."""
-    status = Status(state="running", stage="learn", pid=os.getpid(), pid_started=identity())
-    job.write(status)
-    began = time.monotonic()
-    done = subprocess.run([*PROGRAM, *command], stderr=subprocess.PIPE, text=True, check=False, preexec_fn=_with_me)
-    sys.stderr.write(done.stderr)
-    last = (done.stderr.strip().splitlines() or ["the worker ended without a word"])[-1].removeprefix("synth: ")
-    good = done.returncode == 0
-    job.write(replace(status, state="done" if good else "failed", message="done" if good else last,
-                      exit_code=done.returncode, fraction=float(good), seconds=time.monotonic() - began))  # fmt: skip
-    return done.returncode
-
-
 def main(arguments: Sequence[str]) -> NoReturn:
     """Waits, then becomes the worker of the job that the last argument names."""
-    plain = arguments[0] == "--plain"
     job = Job(Path(arguments[-1]))
     if not wait_turn(job):
         job.write(Status(state="cancelled", message=LEFT, exit_code=130))
         sys.exit(130)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(KINDNESS)
-    if plain:
-        sys.exit(_child(job, arguments[1:-2]))
     os.execv(sys.executable, [*PROGRAM, *arguments])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.errors import BudgetError, UsageError
+from synth.errors import BudgetError, InputError, UsageError
 from synth.generators.nested_mixture.generator import Nested
 from synth.jobs import give_back
 from synth.pipeline import same_rows
@@ -29,7 +29,9 @@ from synth.release import related_folder
 from synth.schema.enforcement import Rules
 from synth.schema.related import Related, number_of
 from synth.schema.related import parse as parse_related
-from synth.schema.table import Schema
+from synth.schema.table import UNCONFIRMED, Schema
+from synth.sources import public_tables
+from synth.sources.formats.text_table import Table
 from synth.sources.named_databases import shown
 from synth.sources.related_tables import allowed_empty, places, text_columns
 from synth.sources.rows.forest import Branch, Forest
@@ -51,6 +53,7 @@ class RelatedPlan:
     dataset: str
     device: str
     book: Ledger
+    public: Mapping[str, Table]
     learn_share: float = 0.0
 
     def alone(self, name: str) -> Rows:
@@ -137,13 +140,17 @@ def planned(
     tables = request.table if rows is None else rows
     if request.source is not None and rows is not None:
         raise UsageError("--source: the tables are those there; give none beside it")
-    found = places(tables, schema, request.source)
+    if request.source is None and tables is None:
+        raise UsageError("TABLE is missing; name a folder with a file for each table, or a database with --source")
+    private, public = (tables, {}) if request.source is not None else public_tables.split(tables, schema)
+    found = places(private, schema, request.source)  # type: ignore[arg-type]
     adjacency = Adjacency(relation=relation, unit=schema.root)
     return RelatedPlan(
         request=request,
         schema=schema,
         rows={n: _rows(schema, n, place) for n, place in found.items()},
         questions=Nested(),
+        public=public,
         grant=granted(request.epsilon, request.delta, adjacency, learning=False),
         dataset=_dataset(tables, request.dataset or schema.dataset, request.source),
         device=resolve_device(request.device),
@@ -172,6 +179,7 @@ def _dataset(tables: str | Path | Mapping[str, object] | None, declared: str | N
 
 def approved(schema: Related, request: RunRequest, *, note: Note) -> Related:
     """The schema if somebody vouches for every fact; columns are named TABLE.COLUMN. Errors: InputError, UsageError."""
+    check_vouched(schema)
     vouched, reasons = request.assume_public, request.reasons
     for one in [*([] if isinstance(vouched, bool) else vouched), *reasons]:
         owner, _, column = one.partition(".")
@@ -189,6 +197,27 @@ def approved(schema: Related, request: RunRequest, *, note: Note) -> Related:
     return parse_related({**plain, "tables": {n: t.model_dump(exclude_none=True) for n, t in tables.items()}})
 
 
+def check_vouched(schema: Related) -> None:
+    """Errors: InputError for keys or references that a draft proposed, and for facts that were learnt from rows.
+
+    A table's facts are learnt for a unit of its own, a row or a person; what they cost a row of the root is not known.
+    """
+    for key in schema.keys:
+        if key.source == UNCONFIRMED:
+            raise InputError(
+                f"schema: nobody has confirmed that {key.child} belongs to {key.parent} by {', '.join(key.columns)} "
+                f"with at most {key.most_children} rows each, a draft's proposal read off private rows: correct it and "
+                'set the key\'s "source" to "declared"'
+            )
+    for name, public in (schema.public or {}).items():
+        if public.source == UNCONFIRMED:
+            raise InputError(f'schema: nobody has confirmed that {name} is public: set its "source" to "declared"')
+    for name, table in schema.tables.items():
+        if table.learnt is not None or any(c.source == "private" for c in table.columns.values()):
+            raise InputError(f"table {name}: its schema holds facts learnt from rows for a unit of its own, whose "
+                             "price for a row of the root is not known; state them, or learn nothing")  # fmt: skip
+
+
 def _noting(note: Note, table: str) -> Note:
     """Notes that name the table."""
     return lambda text: note(f"{table}: {text}")
@@ -198,14 +227,14 @@ def _of(name: str, table: str) -> bool:
     return name.partition(".")[0] == table
 
 
-def made_up(schema: Related) -> Forest:
+def made_up(schema: Related, roots: int = ROOTS) -> Forest:
     """A forest of uniform values that the schema allows, from no private row: each bound is reached."""
     rng = np.random.default_rng(0)
     found: dict[str, Branch] = {}
     for name in schema.downwards:
         key = schema.key_above(name)
         if key is None:
-            parent, siblings = np.zeros(ROOTS, dtype=np.int64), np.ones(ROOTS, dtype=np.int64)
+            parent, siblings = np.zeros(roots, dtype=np.int64), np.ones(roots, dtype=np.int64)
             rank, parts = siblings - 1, siblings
         else:
             number = found[key.parent].columns[number_of(name)]

@@ -81,7 +81,6 @@ class RelatedRun(ChargedRun):
     def card(self, *, num_rows: int) -> dict[str, Any]:
         """The release card: one for all tables."""
         assert self.line is not None
-        root, keys = self.schema.root, self.schema.keys
         columns = {f"{t}.{n}": c for t, s in self.schema.tables.items() for n, c in s.columns.items()}
         about = card(
             schema=Schema.model_construct(columns=columns),
@@ -97,13 +96,13 @@ class RelatedRun(ChargedRun):
             ledger_entry={"number": self.line.number, "hash": self.line.hash},
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
-        below = ", ".join(self.schema.downwards[1:])
         return {
             **about,
             "engine": self.plan.engine,
-            "unit_in_words": f"one row of {root} with everything below it in {below}",
-            "keys": [k.model_dump(mode="json", exclude_none=True) for k in keys],
+            "unit_in_words": self.schema.unit_in_words,
+            "keys": [k.model_dump(mode="json", exclude_none=True) for k in self.schema.keys],
             "linkage": LINKAGE,
+            **({"public_tables": _public(self.schema)} if self.schema.public else {}),
             "schema_sha256": hashlib.sha256(self.schema.to_json().encode()).hexdigest(),
         }
 
@@ -196,6 +195,11 @@ def carry_out(
     )
 
 
+def _public(schema: Related) -> dict[str, Any]:
+    """The public tables to which synthetic rows refer."""
+    return {n: p.model_dump(mode="json", exclude_none=True) for n, p in (schema.public or {}).items()}
+
+
 def _written(
     plan: RelatedPlan,
     drawn: DrawnTables,
@@ -209,7 +213,7 @@ def _written(
         return {}
     return related_folder.write(
         Path(plan.request.out), tables={n: drawn.blocks(n) for n in plan.schema.tables}, model=model,
-        releases=releases, mu=told.mu, card=about, raw_text=plan.request.raw_text,
+        releases=releases, mu=told.mu, card=about, public=plan.public, raw_text=plan.request.raw_text,
     )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ class RunRequest(BaseModel):
         try:
             super().__init__(**facts)
         except ValidationError as error:
-            raise UsageError(_first(error)) from None
+            raise UsageError(fault(error)) from None
 
     @model_validator(mode="before")
     @classmethod
@@ -152,7 +152,7 @@ def check_seed(seed: int | None) -> None:
         raise UsageError(f"--seed {seed}: must be a whole number from 0 to 2**63 - 1")
 
 
-def _first(error: ValidationError) -> str:
+def fault(error: ValidationError) -> str:
     """The first fault, as option and rule; never the value, which may be a whole table."""
     fault = error.errors(include_url=False, include_input=False)[0]
     option = "--" + str(fault["loc"][0] if fault["loc"] else "request").replace("_", "-")

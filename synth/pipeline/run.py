@@ -151,12 +151,25 @@ def learn_schema(
 
     Privacy: reads rows, under noise.
     """
+    request, rows = requested(table, epsilon=epsilon, delta=delta, learn_share=1.0, device="cpu", **options)
+    return carry_out_learning(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+
+
+def carry_out_learning(
+    request: RunRequest,
+    *,
+    schema: Schema,
+    rows: Source | None = None,
+    noise: SystemNoise | None = None,
+    reporter: Reporter | None = None,
+    may_spend: MaySpend = anybody,
+) -> Schema:
+    """As ``learn_schema``, of a request that stands already."""
     reporter, noise = reporter or Quiet(), noise or SystemNoise()
     reporter.stage("check")
     schema = to_learn(schema, False, reporter.note)
     if not lacking(schema):
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
-    request, rows = requested(table, epsilon=epsilon, delta=delta, learn_share=1.0, device="cpu", **options)
     plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
     charged_run = ChargedRun(plan, noise, reporter, None)
     with charged_run.charged():

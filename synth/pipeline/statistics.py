@@ -12,6 +12,7 @@ from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.prepare import prepare
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.statistics_questions import FORMS, HERE, LEVELS, VALUE, Asked, StatisticsQuestions, parts
@@ -62,12 +63,25 @@ def statistics(
 
     Privacy: reads rows, under noise.
     """
-    reporter, noise = reporter or Quiet(), noise or SystemNoise()
+    request, rows = requested(table, ask=tuple(ask), epsilon=epsilon, delta=delta, device="cpu", **options)
+    return carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+
+
+def carry_out(
+    request: RunRequest,
+    *,
+    schema: Schema,
+    rows: Source | None = None,
+    noise: SystemNoise | None = None,
+    reporter: Reporter | None = None,
+    may_spend: MaySpend = anybody,
+) -> Statistics:
+    """As ``statistics``, of a request that stands already."""
+    reporter, noise, ask = reporter or Quiet(), noise or SystemNoise(), request.ask
     if not ask:
         raise UsageError(f"--ask is missing: {FORMS}")
     StatisticsQuestions.of(ask).check_schema(schema)
     reporter.stage("check")
-    request, rows = requested(table, ask=tuple(ask), epsilon=epsilon, delta=delta, device="cpu", **options)
     plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
     charged_run = ChargedRun(plan, noise, reporter, None)
     with charged_run.charged():

@@ -15,6 +15,8 @@ from synth.questions import Release
 from synth.release import folder, store
 from synth.schema import csv_injection, related
 from synth.schema.related import Related
+from synth.sources.formats import files
+from synth.sources.formats.text_table import Table
 
 KIND = "related-model"
 
@@ -32,7 +34,7 @@ def check_out(out: Path | None, schema: Related) -> None:
     folder.check_out(out)
     if out is None:
         return
-    for name in schema.tables:
+    for name in [*schema.tables, *(schema.public or {})]:
         if (taken := out / f"{name}.csv").exists() and not taken.is_file():
             raise UsageError(f"--out {out}: {taken.name} there cannot be written over; name another folder")
 
@@ -57,10 +59,15 @@ def write(
     releases: Sequence[Release],
     mu: float,
     card: dict[str, Any],
+    public: Mapping[str, Table],
     raw_text: bool = False,
 ) -> dict[str, str]:
-    """Writes all files; the card gains each table's SHA-256. Returns their paths, tables under their own names."""
+    """Writes all files; the card gains each table's SHA-256. Returns their paths, tables under their own names.
+
+    ``public``: tables that are copied as they are, for synthetic rows refer to them.
+    """
     paths = write_tables(out, tables, model.schema, raw_text=raw_text)
+    paths |= {n: _copied(out, n, table, raw_text=raw_text) for n, table in public.items()}
     card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
     card["tables_sha256"] = {name: _digest(Path(path)) for name, path in paths.items()}
     schema = json.loads(model.schema.to_json())
@@ -74,6 +81,20 @@ def write(
     store.save(out / "model.json", {"format": f"facsimile-{KIND}/1", **about, "model": state}, weights)
     own = {n: str(out / f"{n}.json") for n in ("schema", "card", "release", "model")}
     return {**own, **{f"table {n}": p for n, p in paths.items()}}
+
+
+def _copied(out: Path, name: str, table: Table, *, raw_text: bool) -> str:
+    """A public table as a CSV file; returns its path."""
+    path = out / f"{name}.csv"
+    columns: dict[str, Any] = {}
+    for column in table.names:
+        text = table.column(column)
+        values = [str(v) for v in text.values]
+        known = frozenset(values)
+        columns[column] = pa.array(values if raw_text else [csv_injection.marked(v, known) for v in values]).take(
+            pa.array(text.codes))  # fmt: skip
+    files.write(path, columns if raw_text else {csv_injection.marked(n, columns): c for n, c in columns.items()})
+    return str(path)
 
 
 def _digest(path: Path) -> str:

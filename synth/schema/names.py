@@ -5,12 +5,14 @@ budget of its own: composed and decomposed accents, capitals, full-width letters
 the same, characters that cannot be seen.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import groupby
 
 from synth.errors import UsageError
 
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a table that becomes a file, anywhere
 LONGEST = 4096  # a path may be a name
 # Blank or ignored when drawn, though Unicode counts them among letters, marks and symbols.
 UNSEEN = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810),

@@ -185,3 +185,18 @@ def test_learning_facts_is_charged_and_says_so(start, people):
     assert "Learning them cost epsilon 4" in said(at)
     assert synth.Ledger().summary("club")[0].epsilon == 4.0
     assert json.dumps(plain(at)["columns"]["team"]["categories"]) == '["a", "b"]'
+
+
+def test_learning_that_is_cancelled_says_what_was_spent(start, people):
+    synth.Ledger().set_policy("club", max_epsilon=30.0)
+    at = upload(start(), people, SCHEMA)
+    next(m for m in at.multiselect if m.key.startswith("learn_columns")).set_value(["team"]).run()
+    at.button(key="learn").click().run()
+    at.button(key="cancel_beside").click().run()
+    for _ in range(300):
+        if at.session_state["wizard"].learning is None:
+            break
+        at.run()
+    assert "Nothing was learnt: cancelled" in said(at)
+    spent = sum(t.epsilon for t in synth.Ledger().summary("club"))
+    assert ("Nothing was spent" in said(at)) == (spent == 0)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import synth
 from synth import jobs
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-QUICK = ["--plain", "schema", "check"]
 
 
 @pytest.fixture
@@ -30,11 +30,11 @@ def taken(home):
     os.close(handle)
 
 
-def queued(tmp_path) -> jobs.Job:
-    schema = tmp_path / "s.json"
-    schema.write_text('{"columns": {"a": {"type": "integer", "min": 0, "max": 9}}}')
-    job = jobs.create({"epsilon": 1.0})
-    job.start([*QUICK, str(schema)], program=jobs.QUEUED)
+def queued(**asked) -> jobs.Job:
+    """A job in line that ends soon after its turn has come: its table is not there."""
+    job = jobs.create(synth.RunRequest(**{"table": "absent.csv", "epsilon": 1, "delta": 1e-5, **asked}).stored())
+    (job.path / jobs.DESCRIPTION).write_text('{"columns": {"a": {"type": "integer", "min": 0, "max": 9}}}')
+    job.start(jobs.AS_ASKED, program=jobs.QUEUED)
     return job
 
 
@@ -46,54 +46,51 @@ def waited(job, *states: str) -> jobs.Status:
     return status
 
 
-def test_runs_wait_for_the_one_before_and_then_take_their_turn(tmp_path, taken):
-    first, second = queued(tmp_path), queued(tmp_path)
+def test_runs_wait_for_the_one_before_and_then_take_their_turn(taken):
+    first, second = queued(), queued()
     assert (jobs.ahead(first), jobs.ahead(second)) == (0, 1)
     time.sleep(1.5)
     assert {first.status().state, second.status().state} == {"queued"}
     fcntl.flock(taken, fcntl.LOCK_UN)
-    assert waited(first, "done", "failed").state == "done"
-    assert waited(second, "done", "failed").state == "done"
+    assert waited(first, "done", "failed").exit_code == 2
+    assert waited(second, "done", "failed").exit_code == 2
     assert jobs.ahead(second) == 0
     assert first.status().updated < second.status().updated
 
 
-def test_leaving_the_line_spends_nothing(tmp_path, taken):  # noqa: ARG001
-    job = queued(tmp_path)
+def test_leaving_the_line_spends_nothing(taken):  # noqa: ARG001
+    job = queued()
     job.cancel()
     status = waited(job, "cancelled")
     assert "nothing was spent" in status.message
     assert not (job.path / "result.json").read_bytes()
 
 
-def test_a_process_killed_while_it_waits_says_that_nothing_was_spent(tmp_path, taken):  # noqa: ARG001
-    job = queued(tmp_path)
+def test_a_process_killed_while_it_waits_says_that_nothing_was_spent(taken):  # noqa: ARG001
+    job = queued()
     os.kill(job.status().pid, signal.SIGKILL)
     status = waited(job, "failed")
     assert "nothing was spent" in status.message
 
 
-def test_the_lock_of_a_killed_worker_is_free_again(tmp_path, home):  # noqa: ARG001
-    first = jobs.create({"epsilon": 1.0})
-    table = DATA / "town_survey.csv.gz"  # a run of seconds, stopped in its first
-    first.start(["--plain", "run", str(table), "--schema", str(DATA / "town_survey.schema.json"), "--epsilon", "1",
-                 "--out", str(tmp_path / "out")], program=jobs.QUEUED)  # fmt: skip
+def test_the_lock_of_a_killed_worker_is_free_again(home):  # noqa: ARG001
+    schema = DATA / "town_survey.schema.json"
+    first = queued(table=str(DATA / "town_survey.csv.gz"), schema=str(schema))  # of seconds, stopped in its first
     waited(first, "running")
     os.kill(first.status().pid, signal.SIGSTOP)
-    second = queued(tmp_path)
+    second = queued()
     time.sleep(0.7)
     assert second.status().state == "queued"
     os.kill(first.status().pid, signal.SIGKILL)
-    assert waited(second, "done", "failed").state == "done"
+    assert waited(second, "done", "failed").exit_code == 2
     assert first.status().state == "failed"
 
 
-def test_a_failure_of_a_plain_command_is_told_in_its_words(tmp_path, home):  # noqa: ARG001
-    job = jobs.create({"epsilon": 1.0})
-    job.start([*QUICK, str(tmp_path / "absent.json")], program=jobs.QUEUED)
+def test_a_failure_is_told_in_its_words(home):  # noqa: ARG001
+    job = queued()
     status = waited(job, "failed")
     assert status.exit_code == 2
-    assert "absent.json" in status.message
+    assert "absent.csv" in status.message
     assert "Traceback" not in (job.path / "log.txt").read_text()
 
 

@@ -55,6 +55,16 @@ def test_no_cap_is_recorded_and_shown(command):
     assert command("ledger", "policy", "--dataset", "d", "--no-cap", "--max-epsilon", "1")[0] == 2
 
 
+@pytest.mark.parametrize("asked", [["show"], ["verify"], ["policy", "--dataset", "d"]])
+def test_a_ledger_that_is_not_there_is_not_made_by_looking(command, asked, tmp_path):
+    """A mistyped name gave an empty ledger that said nothing was spent, and that a restore would take for a backup."""
+    missing = tmp_path / "ledgre.sqlite"
+    code, _, told = command("ledger", *asked, "--ledger", missing)
+    assert code == 2
+    assert f"ledger {missing}: no such file" in told
+    assert not missing.exists()
+
+
 def test_the_lines_come_in_pages(command):
     for _ in range(5):
         Ledger().spend(charge("d", 0.1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.base import Progress, Share
-from synth.generators.marginals.fit_mixture import Adam
+from synth.generators.marginals.adam import Adam
 from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, across, levels
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
@@ -218,7 +218,7 @@ def fit(
     cells = sum(int((b.precision > 0).sum()) for b in measured)
     for step in range(options.steps):
         loss = loss_of(schema, columns, levels(schema, columns, logits), measured)
-        gradients = torch.autograd.grad(loss, variables)
+        gradients = torch.autograd.grad(loss, variables, materialize_grads=True)
         if step % CHECK == 0:
             seen = float(loss.detach()) / max(cells, 1)
             progress(Share(step / options.steps, loss=seen))

@@ -11,6 +11,7 @@ import synth
 from synth import jobs
 from synth.errors import InputError, UsageError
 from synth.pipeline.request import RunRequest
+from synth.pipeline.stored_requests import LearningRequest, RefitRequest, StatisticsRequest, read
 
 FACTS = {"epsilon": 1.0, "delta": 1e-5}
 
@@ -78,8 +79,8 @@ def test_a_waiting_job_is_run_as_its_folder_says(small, command, tmp_path):
     request = RunRequest(**FACTS, table=table, method="independent", num_rows=5, dataset="club", seed=1)
     job = jobs.create(request.stored(), folder=tmp_path / "job")
     (job.path / "description.json").write_text(schema.read_text())
-    code, out, _ = command("run", "--json", "--job", job.path, "--approved-by", "bob")
-    assert code == 0
+    code, out, told = command("run", "--json", "--job", job.path, "--approved-by", "bob")
+    assert code == 0, told
     assert json.loads(out)["num_rows"] == 5
     assert (job.path / "release" / "synthetic.csv").exists()
     line = synth.Ledger().charge(job.run)
@@ -88,6 +89,52 @@ def test_a_waiting_job_is_run_as_its_folder_says(small, command, tmp_path):
     assert code == 2
     assert "has ended; start a new one" in told
     assert len([e for e in synth.Ledger().entries() if e.kind == "spend"]) == 1
+
+
+def test_what_else_a_job_asks_for_is_done_as_its_folder_says(small, command, tmp_path):
+    """Learning, statistics and another fit: as the application asks for them, by the job's folder alone."""
+    table, schema = small
+    facts = {**FACTS, "dataset": "club", "owner": "ann"}
+
+    def done(request, name, description=None):
+        job = jobs.create(request.stored(), folder=tmp_path / name)
+        assert read(job.request()) == request
+        if description is not None:
+            (job.path / jobs.DESCRIPTION).write_text(json.dumps(description))
+        code, out, told = command(*jobs.AS_ASKED, "--job", job.path)
+        assert code == 0, told
+        assert (job.status().state, job.status().exit_code) == ("done", 0)
+        return job, json.loads(out)
+
+    plain = json.loads(schema.read_text())
+    kinds = {"columns": {n: {"type": c["type"]} for n, c in plain["columns"].items()}}
+    job, _ = done(LearningRequest(**facts, table=table, learns=("age",)), "learn", kinds)
+    assert synth.load(job.path / jobs.LEARNT).learnt.epsilon == 1.0
+    assert synth.Ledger().charge(job.run).epsilon == 1.0
+
+    job, said = done(StatisticsRequest(**facts, table=table, schema=schema, ask=("mean:age",), decides=("a",)), "count")
+    assert json.loads((job.path / jobs.COUNTS).read_text())["statistics"] == said["statistics"]
+    assert synth.Ledger().charge(job.run).epsilon == 1.0
+
+    first, _ = done(RunRequest(**facts, table=table, method="independent", num_rows=5), "run", plain)
+    spent = synth.Ledger().summary("club")[0].epsilon
+    job, said = done(RefitRequest(release=str(first.path / "release"), num_rows=7, owner="ann"), "refit")
+    assert (said["num_rows"], said["epsilon_spent"]) == (7, 0.0)
+    assert len((job.path / "release" / "synthetic.csv").read_text().splitlines()) == 8
+    assert synth.Ledger().summary("club")[0].epsilon == spent == 3.0
+
+
+@pytest.mark.parametrize(("plain", "words"), [
+    ({"task": "learn", **FACTS, "epsilon": -1}, "epsilon -1"),
+    ({"task": "statistics", **FACTS, "decides": 3}, "--decides: "),
+    ({"task": "refit"}, "--release: "),
+    ({"task": "refit", "release": "r", "free": False}, "--free: "),
+    ({"task": "fly"}, "another version"),
+])  # fmt: skip
+def test_a_damaged_request_of_another_task_is_one_line(plain, words):
+    with pytest.raises(InputError, match=words) as caught:
+        read(plain)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_without_a_request_is_refused_before_anything(command, tmp_path):

@@ -16,6 +16,7 @@ from synth.pipeline.sample import sample, sample_to
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.schema.table import parse
+from synth.sources.engines.declared_keys import declared_keys
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import csv_reader, files
@@ -210,3 +211,15 @@ def test_a_csv_file_is_read_in_parts(tmp_path):
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(InputError, match="row 3"):
         list(csv_reader.stream(path, ["a"]))
+
+
+def test_postgres_tells_the_keys_it_declares(cluster):
+    """A key of two columns in the order of its parts, one by a type of the catalogue that no other table has."""
+    con = cluster.backend.con
+    with con.cursor() as cursor:
+        cursor.execute("""DROP TABLE IF EXISTS people; DROP TABLE IF EXISTS homes;
+            CREATE TABLE homes (state text, number int, PRIMARY KEY (number, state));
+            CREATE TABLE people (pid int PRIMARY KEY, st text, home int, boss int REFERENCES people,
+                                 FOREIGN KEY (st, home) REFERENCES homes (state, number))""")
+    con.commit()
+    assert {str(k) for k in declared_keys(cluster)} == {"people.st+home=homes.state+number", "people.boss=people.pid"}

@@ -1,0 +1,129 @@
+"""A job's folder around a command: what it asks for, how far it is, and how it ended."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synth.cli.answer import leave, write_text
+from synth.cli.related import described
+from synth.cli.rights import may_spend
+from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
+
+if TYPE_CHECKING:
+    from synth.jobs.job import Job
+    from synth.pipeline.request import RunRequest
+    from synth.pipeline.stored_requests import RefitRequest
+
+
+@contextmanager
+def told(folder: Path | None, request: dict[str, Any]) -> Iterator[tuple[Any, Path]]:
+    """A job folder with status and cancel file around a command; its last status says how that ended."""
+    from synth import jobs
+    from synth.pipeline.reporting import STAGES
+
+    known = folder is not None and (folder / "request.json").exists()  # the application made it
+    job = jobs.Job(folder) if folder is not None and known else jobs.create(request, folder=folder)
+    report = jobs.Reporter(job, stages=STAGES, bar=True)
+    try:
+        with report:
+            yield report, job.path
+        report.finish("done", "done", 0)
+    except SynthError as error:
+        cancelled = isinstance(error, SpentError) and str(error).startswith("cancelled")
+        report.finish("cancelled" if cancelled else "failed", str(error), error.exit_code)
+        raise
+    except (jobs.Cancelled, KeyboardInterrupt):
+        message, code = ended("cancelled" if COMMITTED else "cancelled before anything was spent", 130)
+        report.finish("cancelled", message, code)
+        leave("cancelled" if COMMITTED else message, 130)
+    except BaseException as error:
+        report.finish("failed", *ended(f"internal error {type(error).__name__}", 1))
+        raise
+
+
+def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Does what a job's folder asks for: the answer, and a run's card. Errors: as of the command."""
+    from synth import jobs
+    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, StatisticsRequest, read
+
+    held = jobs.Job(folder)
+    if held.status().final:
+        raise UsageError(f"job {held.path}: has ended; start a new one")
+    request = read(held.request(), name=f"job {held.path}")
+    if isinstance(request, RefitRequest):
+        result, _ = refit(request.model_copy(update={"out": request.out or str(held.path / "release")}), held.path)
+        return result.plain(), result.card
+    request = _completed(request, held, approved_by)
+    if isinstance(request, LearningRequest):
+        return _learn(request, held.path), None
+    if isinstance(request, StatisticsRequest):
+        return _statistics(request, held.path), None
+    result, _ = run(request, held.path)
+    return result.plain(), result.card
+
+
+def _completed(request: "RunRequest", held: "Job", approved_by: str | None) -> "RunRequest":
+    """With the schema that lies in the folder, the place for the release and the id of the charge."""
+    from synth import jobs
+
+    return request.changed(
+        schema_file=request.schema_file or held.path / jobs.DESCRIPTION, out=request.out or held.path / "release",
+        approved_by=approved_by or request.approved_by, run=held.run,
+    )  # fmt: skip
+
+
+def refit(request: "RefitRequest", job: Path | None) -> tuple[Any, Path]:
+    """Another fit to a release, and the job's folder."""
+    from synth.pipeline.refit import refit as fitted
+
+    with told(job, request.stored()) as (report, folder):
+        return fitted(**request.arguments(), reporter=report), folder
+
+
+def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
+    """A charged run, and the job's folder."""
+    from synth import jobs
+    from synth.pipeline.run import carry_out as carried_out
+
+    with told(job, _shown(request)) as (report, folder):
+        facts = described(str(request.schema_file), complete=request.learn_share is None)
+        return carried_out(
+            request.changed(run=jobs.Job(folder).run), schema=facts, reporter=report,
+            steward_log=folder / "steward.json", may_spend=may_spend(folder),
+        ), folder  # fmt: skip
+
+
+def _learn(request: "RunRequest", job: Path) -> dict[str, Any]:
+    from synth import jobs
+    from synth.pipeline.run import carry_out_learning
+    from synth.schema import table as schemas
+
+    with told(job, {}) as (report, folder):
+        known = schemas.load(str(request.schema_file), complete=False)
+        found = carry_out_learning(request, schema=known, reporter=report, may_spend=may_spend(folder))
+        write_text(folder / jobs.LEARNT, found.to_json())
+    return {"epsilon_spent": request.epsilon, "delta": request.delta, "paths": {"schema": str(folder / jobs.LEARNT)}}
+
+
+def _statistics(request: "RunRequest", job: Path) -> dict[str, Any]:
+    from synth import jobs
+    from synth.pipeline.statistics import carry_out as carried_out
+    from synth.schema import table as schemas
+
+    with told(job, {}) as (report, folder):
+        known = schemas.load(str(request.schema_file))
+        found = carried_out(request, schema=known, reporter=report, may_spend=may_spend(folder)).plain()
+        write_text(folder / jobs.COUNTS, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    paths = {"statistics": str(folder / jobs.COUNTS)}
+    return {"epsilon_spent": request.epsilon, "delta": request.delta, **found, "paths": paths}
+
+
+def _shown(request: "RunRequest") -> dict[str, Any]:
+    """The request as a folder on this machine may keep it: no password, no user."""
+    from synth.sources.named_databases import shown
+
+    source = request.source
+    named = source is None or source.startswith("@")
+    return request.stored() | ({} if named else {"source": shown(str(source))})

@@ -1,0 +1,103 @@
+"""What a job's folder asks for beside a run: learning, statistics, another fit; each a stored model."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from synth.errors import InputError, UsageError
+from synth.pipeline.request import RunRequest, fault
+
+
+class LearningRequest(RunRequest):
+    """Facts of a schema to be learnt, as ``synth schema learn`` asks for them; ``learns``: the columns, as told.
+
+    Errors: UsageError. Privacy: public only.
+    """
+
+    task: Literal["learn"] = "learn"
+    learns: tuple[str, ...] = ()
+    learn_share: float | None = 1.0
+    device: str = "cpu"
+
+
+class StatisticsRequest(RunRequest):
+    """Statistics to be paid for; ``decides``: the names of the jobs between whose tables they decide.
+
+    Errors: UsageError. Privacy: public only.
+    """
+
+    task: Literal["statistics"] = "statistics"
+    decides: tuple[str, ...] = ()
+    device: str = "cpu"
+
+
+class RefitRequest(BaseModel):
+    """Another fit to what a run released, as ``synth.refit`` takes it: free. ``about``: of the run whose release it is.
+
+    Errors: UsageError. Privacy: public only.
+
+    >>> RefitRequest(release="release", method="independent").arguments()["method"]
+    'independent'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    task: Literal["refit"] = "refit"
+    free: Literal[True] = True
+    release: str
+    method: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+    target: str | None = None
+    num_rows: int | None = None
+    out: str | None = None
+    seed: int | None = None
+    device: str = "auto"
+    raw_text: bool = False
+    dialect: str = "same"
+    owner: str | None = None
+    table: str | None = None
+    source: str | None = None
+    label: str | None = None
+    dataset: str | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    relation: str | None = None
+
+    def __init__(self, **facts: Any) -> None:
+        try:
+            super().__init__(**facts)
+        except ValidationError as error:
+            raise UsageError(fault(error)) from None
+
+    def arguments(self) -> dict[str, Any]:
+        """What ``synth.refit`` is called with."""
+        named = {"release", "method", "options", "target", "num_rows", "out", "seed", "device", "raw_text", "dialect"}
+        return self.model_dump(include=named)
+
+    def stored(self) -> dict[str, Any]:
+        """The request as a job's folder keeps it; ``source`` must be one without a password, as a run stores it."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any], *, name: str = "request") -> Self:
+        """The request that ``stored`` wrote. Errors: InputError."""
+        try:
+            return cls(**plain)
+        except UsageError as error:
+            raise InputError(f"{name}: holds no request of a refit ({error}); ask for it anew") from None
+
+
+Request = RunRequest | RefitRequest
+TASKS: dict[str, type[Request]] = {
+    "run": RunRequest, "learn": LearningRequest, "statistics": StatisticsRequest, "refit": RefitRequest,
+}  # fmt: skip
+
+
+def read(plain: Mapping[str, Any], *, name: str = "request") -> Request:
+    """The request that a job's folder holds, whatever it asks for; without a task it is a run. Errors: InputError."""
+    kind = TASKS.get(str(plain.get("task", "run")))
+    if kind is None:
+        raise InputError(f"{name}: it was written by another version of synth; start it anew")
+    return kind.read(plain, name=name)

@@ -1,0 +1,154 @@
+"""Which tables belong together, guessed from their names and their columns' names alone; no row is looked at."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+ENDINGS = ("id", "key", "no", "nr", "num", "nbr", "number", "nummer", "pk", "fk", "")
+OWN = ("id", "key", "uuid", "guid", "pk")  # of a column that needs no table's name to be its key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """The child's columns hold values of the parent's. ``declared``: by a database, not guessed from names."""
+
+    child: str
+    columns: tuple[str, ...]
+    parent: str
+    parent_columns: tuple[str, ...]
+    declared: bool = False
+
+    def __str__(self) -> str:
+        """As it is written on the command line.
+
+        >>> str(Reference(child="stays", columns=("pid",), parent="patients", parent_columns=("id",)))
+        'stays.pid=patients.id'
+        """
+        return f"{self.child}.{'+'.join(self.columns)}={self.parent}.{'+'.join(self.parent_columns)}"
+
+
+def joined(name: str) -> str:
+    """Letters and digits of a name in lower case.
+
+    >>> joined("Patient_ID"), joined("patientId")
+    ('patientid', 'patientid')
+    """
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def stems(table: str) -> set[str]:
+    """What a table's rows may be called one by one.
+
+    >>> sorted(stems("diagnoses")), sorted(stems("histories")), sorted(stems("order"))
+    (['diagnos', 'diagnose', 'diagnoses', 'diagnosis'], ['historie', 'histories', 'history'], ['order'])
+    """
+    name = joined(table)
+    found = {name}
+    for end, instead in (("s", ""), ("ies", "y"), ("ses", "sis"), ("es", ""), ("en", "")):
+        if name.endswith(end) and len(name) > len(end) + 2 and (end != "es" or name[-3] in "sxzh"):
+            found.add(name.removesuffix(end) + instead)
+    return found
+
+
+def called(table: str) -> set[str]:
+    """What a column that holds keys of the table's rows may be called."""
+    return {stem + end for stem in stems(table) for end in ENDINGS}
+
+
+def own_key(table: str, columns: Sequence[str]) -> str | None:
+    """The column that by its name tells the table's rows apart; None where none or several do.
+
+    >>> own_key("patients", ["patient_nbr", "sex"]), own_key("stays", ["id", "patient_id"])
+    ('patient_nbr', 'id')
+    """
+    for wanted in (called(table), OWN):
+        found = [c for c in columns if joined(c) in wanted]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def guessed(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
+    """References between tables whose columns are given, each by the name of one column.
+
+    >>> guessed({"patients": ["patient_id", "sex"], "stays": ["stay_id", "patient_id"]})[0].parent
+    'patients'
+    """
+    keys = {t: own_key(t, columns) for t, columns in tables.items()}
+    return [
+        Reference(child=child, columns=(column,), parent=parent, parent_columns=(key,))
+        for child, columns in tables.items()
+        for parent, key in keys.items()
+        if key is not None and parent != child
+        for column in columns
+        if column != keys[child] and _refers(column, parent, key)
+    ]
+
+
+def _refers(column: str, parent: str, key: str) -> bool:
+    alike = joined(column) == joined(key) and joined(key) not in OWN
+    return alike or joined(column) in called(parent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """Tables that one root holds together: ``keys`` downwards, ``public`` references, ``open`` questions.
+
+    ``aside``: tables that no key reaches from the root that was named.
+    """
+
+    keys: list[Reference]
+    public: list[Reference]
+    aside: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+
+def tree(tables: Sequence[str], references: Sequence[Reference], *, public: Sequence[str], root: str | None) -> Tree:
+    """The tree that references make; where they make none, all of them with what is to be decided."""
+    made = [t for t in tables if t not in public]
+    inner = [r for r in references if r.parent in made and r.child in made and r.parent != r.child]
+    aside: list[str] = []
+    if root is not None:
+        inner = _below(root, inner)
+        reached = {root, *(r.child for r in inner)}
+        aside = [t for t in made if t not in reached]
+        made = [t for t in made if t in reached]
+    firsts = {(r.child, r.parent): r for r in reversed(inner)}
+    keys = [r for r in inner if firsts[r.child, r.parent] is r]
+    outside = [r for r in references if r.parent in public and r.child in made]
+    return Tree(keys=keys, public=outside, aside=aside, open=[*_twice(inner), *_undecided(made, keys)])
+
+
+def _below(root: str, references: Sequence[Reference]) -> list[Reference]:
+    """The references that lead down from the root."""
+    reached, found = [root], []
+    for table in reached:
+        for r in references:
+            if r.parent == table and r not in found and r.child != root:
+                found.append(r)
+                if r.child not in reached:
+                    reached.append(r.child)
+    return found
+
+
+def _twice(references: Sequence[Reference]) -> Iterator[str]:
+    for child, parent in dict.fromkeys((r.child, r.parent) for r in references):
+        several = [r for r in references if (r.child, r.parent) == (child, parent)]
+        if len(several) > 1:
+            yield (f"{child} refers to {parent} by {len(several)} keys ({', '.join(map(str, several))}); the first is "
+                   "drafted: keep the one by which its rows belong to it.")  # fmt: skip
+
+
+def _undecided(tables: Sequence[str], keys: Sequence[Reference]) -> Iterator[str]:
+    for child in tables:
+        parents = [k.parent for k in keys if k.child == child]
+        if len(parents) > 1:
+            yield (f"{child} has several parents ({', '.join(parents)}): keep one key. A parent that everybody may "
+                   "have, such as a list of districts, is named with --public; --root names the table whose rows "
+                   "are the units of privacy.")  # fmt: skip
+    roots = [t for t in tables if t not in {k.child for k in keys}]
+    if len(roots) > 1:
+        yield (f"{', '.join(roots)} have no parent by their columns' names: state the keys that are missing (--key "
+               "CHILD.COLUMN=PARENT.COLUMN), a public table (--public) or the units' table (--root).")  # fmt: skip
+    elif not roots and tables:
+        yield "the keys go in a circle: name the table whose rows are the units of privacy with --root."

@@ -1,0 +1,120 @@
+"""The rules that a schema of related tables keeps: one tree, sound keys, a public table for every reference."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from synth.schema.column import CATEGORICAL, repeated
+from synth.schema.names import FILE_NAME
+
+if TYPE_CHECKING:
+    from synth.schema.related import Key, PublicTable, Related
+
+NUMBER = "number of "  # a count of children stands beside its parent's columns under this name
+MOST_CHILDREN = 50  # of one parent under one key
+MOST_BELOW = 10_000  # rows of one table below one root
+LEVELS = 3  # of tables, the root included
+
+
+def problems(schema: "Related", complete: bool = True) -> Iterator[str]:
+    """Yields a sentence for each rule that the schema breaks; ``complete``: nothing may be absent or left open."""
+    if complete and schema.open:
+        yield f"left open by the draft: {schema.open[0]} Decide, and take the line out of `open`"
+    yield from _table_problems(schema)
+    for key in schema.keys:
+        yield from _key_problems(schema, key)
+        if complete and not key.most_children:
+            yield (f"key of {key.child} to {key.parent}: most_children is missing, how many rows of one parent are "
+                   f"kept (1 to {MOST_CHILDREN}); state it from knowledge of the field")  # fmt: skip
+    yield from _tree_problems(schema)
+    for name, public in (schema.public or {}).items():
+        yield from _public_problems(schema, name, public)
+
+
+def _table_problems(schema: "Related") -> Iterator[str]:
+    if len(schema.tables) < 2:
+        yield "related tables are two or more; for one table write its schema alone"
+    if twice := repeated(n.casefold() for n in schema.tables):
+        yield f"two tables are called {twice!r} but for capitals; their files could not be told apart"
+    for name, table in schema.tables.items():
+        if not FILE_NAME.fullmatch(name):
+            yield f"table {name!r}: a name is of letters, digits, - and _, since it becomes a file's"
+        if table.person is not None:
+            yield f"table {name}: leave out unit and max_rows; the unit is a row of the root with everything below it"
+        if not table.measured():
+            yield f"table {name}: every column is an identifier; there is nothing to learn"
+        if taken := [n for n in table.columns if n.startswith(NUMBER) and n.removeprefix(NUMBER) in schema.tables]:
+            yield f"table {name}: column {taken[0]!r} is what the count of children is called; rename it"
+
+
+def _key_problems(schema: "Related", key: "Key") -> Iterator[str]:
+    about = f"key of {key.child} to {key.parent}"
+    for role, table in (("parent", key.parent), ("child", key.child)):
+        if table not in schema.tables:
+            yield f"{about}: {role} {table!r} is not among the tables ({', '.join(schema.tables)})"
+            return
+    if key.parent == key.child:
+        yield f"{about}: a table cannot be its own parent"
+    if len(key.referred) != len(key.columns):
+        yield f"{about}: it names {len(key.columns)} columns of {key.child} and {len(key.referred)} of {key.parent}"
+    for table, columns in ((key.child, key.columns), (key.parent, key.referred)):
+        for name in columns:
+            column = schema.tables[table].columns.get(name)
+            if column is None:
+                yield f"{about}: {name!r} is not among the columns of {table}"
+            elif column.type != "identifier":
+                yield f"{about}: {table}.{name} is of type {column.type}; a key's columns are identifiers"
+        if twice := repeated(columns):
+            yield f"{about}: it names {table}.{twice} twice"
+    yield from _order_problems(schema, key, about)
+
+
+def _order_problems(schema: "Related", key: "Key", about: str) -> Iterator[str]:
+    if key.order is None:
+        return
+    column = schema.tables[key.child].columns.get(key.order)
+    if column is None:
+        yield f"{about}: order {key.order!r} is not among the columns of {key.child}"
+    elif not (column.is_numeric or column.type in ("ordinal", "identifier")) or key.order in key.columns:
+        yield f"{about}: order {key.child}.{key.order} must be a number, date, ordinal, or own identifier"
+
+
+def _tree_problems(schema: "Related") -> Iterator[str]:
+    if twice := repeated(k.child for k in schema.keys):
+        parents = ", ".join(k.parent for k in schema.keys if k.child == twice)
+        yield (f"table {twice} has several parents ({parents}); keep one: of another table's key a column, grouped or "
+               "left out, can stay")  # fmt: skip
+        return
+    roots = [n for n in schema.tables if n not in {k.child for k in schema.keys}]
+    if not roots:
+        yield "its keys go in a circle; one table must be the root, the child of none"
+        return
+    if len(roots) > 1:
+        yield f"tables {', '.join(roots)} have no parent; one alone is the root, so each other one needs a key"
+        return
+    if lost := set(schema.tables) - set(schema.downwards):
+        yield f"the keys of {', '.join(sorted(lost))} go in a circle, which the root does not reach"
+        return
+    for name in schema.tables:
+        if len({k.referred for k in schema.keys_below(name)}) > 1:
+            yield f"keys refer to different columns of {name}; one row has one key, so name the same columns"
+        if len(schema.upwards(name)) > LEVELS:
+            yield f"table {name} stands {len(schema.upwards(name))} levels deep; at most {LEVELS} are supported"
+        elif schema.most_rows(name) > MOST_BELOW:
+            yield f"table {name}: {schema.most_rows(name):,} rows below one root; at most {MOST_BELOW:,} are supported"
+
+
+def _public_problems(schema: "Related", name: str, public: "PublicTable") -> Iterator[str]:
+    about = f"public table {name}"
+    if name in schema.tables:
+        yield f"{about}: it is among the tables that are made too; keep it in one of both"
+    elif not FILE_NAME.fullmatch(name):
+        yield f"{about}: a name is of letters, digits, - and _, since it becomes a file's"
+    elif name.casefold() in {n.casefold() for n in schema.tables}:
+        yield f"{about}: a table is called the same but for capitals; their files could not be told apart"
+    for reference in public.referred_by:
+        table, _, column = reference.partition(".")
+        found = schema.tables[table].columns.get(column) if table in schema.tables else None
+        if found is None:
+            yield f"{about}: {reference!r} is no column of the tables; write TABLE.COLUMN"
+        elif found.type not in CATEGORICAL or found.grouping is not None:
+            yield f"{about}: {reference} must be categorical and ungrouped, its categories values of {public.key}"

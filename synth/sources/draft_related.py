@@ -1,0 +1,203 @@
+"""A schema of related tables drafted from a folder or a database: each table as alone, and the keys between them.
+
+Which keys there are is guessed from names, or declared in the database: public facts. How many rows of one parent are
+kept is read off the rows, so it is a proposal that waits for the steward, as a person's ``max_rows`` is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from synth.errors import InputError, UsageError
+from synth.schema.related import Key, PublicTable, written
+from synth.schema.related_names import Reference, Tree, guessed, tree
+from synth.schema.related_rules import MOST_CHILDREN
+from synth.schema.table import UNCONFIRMED, Column, Schema
+from synth.sources.draft_risks import named_like_birth
+from synth.sources.draft_schema import draft
+from synth.sources.draft_unit import rows_kept
+from synth.sources.formats.text_table import Table
+
+Rows = Callable[[str], tuple[Table, list[str]]]  # a table's rows for a draft, and notes on them
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftedTables:
+    """The draft: ``plain`` beside the ``tables``, which may break rules that ``open`` tells; notes for the steward."""
+
+    tables: dict[str, Schema]
+    plain: dict[str, Any]
+    notes: list[str]
+
+    def to_json(self) -> str:
+        """The draft as the text of a file."""
+        return written(self.plain, self.tables)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the steward says of related tables. ``most_children``: by child; ``options``: of ``draft``, by table."""
+
+    root: str | None = None
+    public: Sequence[str] = ()
+    keys: Sequence[Reference] = ()
+    most_children: Mapping[str, int] | None = None
+    options: Mapping[str, Mapping[str, Any]] | None = None
+    dataset: str | None = None
+
+
+def draft_related(
+    headers: Mapping[str, Sequence[str]], rows: Rows, wanted: Wanted, *, declared: Sequence[Reference] | None = None
+) -> DraftedTables:
+    """Drafts related tables. ``headers``: columns by table; ``declared``: the keys that a database states.
+
+    Every fact waits for somebody to confirm it, but for the categories of a reference to a table that is named as
+    public: they are that table's own. Errors: UsageError, InputError.
+
+    Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
+    """
+    check(headers, wanted)
+    said = {(k.child, k.columns) for k in wanted.keys}
+    found = guessed(headers) if declared is None else list(declared)
+    references = [*wanted.keys, *(r for r in found if (r.child, r.columns) not in said)]
+    made = tree(list(headers), references, public=wanted.public, root=wanted.root)
+    tables = [t for t in headers if t not in wanted.public and t not in made.aside]
+    read = _Read(rows, made, wanted)
+    schemas = {t: read.drafted(t) for t in tables}
+    keys = [read.key(k) for k in made.keys]
+    public = {t: read.public(t) for t in wanted.public if any(r.parent == t for r in made.public)}
+    if unused := [t for t in wanted.public if t not in public]:
+        read.notes.append(f"{', '.join(unused)}: public, and no table refers to it by name; left out")
+    if made.aside:
+        read.notes.append(f"{', '.join(made.aside)}: not below {wanted.root}, so left out")
+    plain = {
+        "dataset": wanted.dataset,
+        "keys": [k.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for k in keys],
+        "public": {n: p.model_dump(mode="json", exclude_none=True) for n, p in public.items()},
+        "open": [*made.open, *read.open],
+    }
+    return DraftedTables(tables=schemas, plain={n: v for n, v in plain.items() if v}, notes=read.notes)
+
+
+class _Read:
+    """Drafts of tables, each read once; of a parent nothing is read for its children's sake."""
+
+    def __init__(self, rows: Rows, made: Tree, wanted: Wanted) -> None:
+        self._rows, self._tree, self._wanted = rows, made, wanted
+        self.notes: list[str] = []
+        self.open: list[str] = []
+        self._counts: dict[str, np.ndarray | None] = {}
+        self._orders: dict[str, str | None] = {}
+
+    def drafted(self, name: str) -> Schema:
+        """A table's schema, its unit left out: that is a row of the root with everything below it."""
+        table, notes = self._rows(name)
+        above = [k for k in self._tree.keys if k.child == name]
+        keyed = [c for k in above for c in k.columns]
+        keyed += [c for k in self._tree.keys if k.parent == name for c in k.parent_columns]
+        options = dict((self._wanted.options or {}).get(name, {}))
+        options["identifier"] = list(dict.fromkeys([*options.get("identifier", ()), *keyed]))
+        found = draft(table, unit="row", **options)
+        columns = {**found.schema.columns, **self._referring(name)}
+        self.notes += [f"{name}: {line}" for line in [*notes, *found.suggestions]]
+        self._counts[name] = None if notes else _children(table, keyed[: len(above[0].columns)]) if above else None
+        dates = [n for n, c in columns.items() if c.type == "datetime" and not named_like_birth(n)]
+        self._orders[name] = dates[0] if len(dates) == 1 else None
+        return found.schema.model_copy(update={"columns": columns, "unit": None, "unit_source": None})
+
+    def _referring(self, name: str) -> dict[str, Column]:
+        """The columns that refer to public tables: their categories are those tables' keys."""
+        found = {}
+        for reference in self._tree.public:
+            if reference.child != name:
+                continue
+            if len(reference.columns) > 1:
+                raise UsageError(f"--public {reference.parent}: {reference} is a key of several columns; a reference "
+                                 "to a public table is by one column")  # fmt: skip
+            values = self._public_keys(reference)
+            found[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
+        return found
+
+    def _public_keys(self, reference: Reference) -> tuple[str, ...]:
+        table, _ = self._rows(reference.parent)
+        return public_keys(table, reference.parent_columns[0], name=reference.parent)
+
+    def public(self, name: str) -> PublicTable:
+        """What the schema says of a public table."""
+        to = [r for r in self._tree.public if r.parent == name]
+        by = tuple(f"{r.child}.{r.columns[0]}" for r in to)
+        if len({r.parent_columns for r in to}) > 1:
+            self.open.append(f"{name} is referred to by different columns of it; keep references to one.")
+        self.notes.append(
+            f"{name}: public on your word; {', '.join(by)} may be empty (nullable) until you say otherwise"
+        )
+        return PublicTable(key=to[0].parent_columns[0], referred_by=by, source="declared")
+
+    def key(self, key: Reference) -> Key:
+        """A key with its bound: as stated, or a proposal that waits."""
+        stated = (self._wanted.most_children or {}).get(key.child)
+        counts = self._counts[key.child]
+        most = stated if stated is not None else self._proposed(key, counts)
+        order = self._orders[key.child] if most > 1 else None
+        if order is not None:
+            self.notes.append(f"{key.child}: events in the order of {order}, its only date; take `order` out if not")
+        same = key.columns == key.parent_columns
+        return Key(
+            parent=key.parent, child=key.child, columns=key.columns,
+            parent_columns=None if same else key.parent_columns, order=order,
+            source="declared" if stated is not None else UNCONFIRMED, **({"most_children": most} if most else {}),
+        )  # fmt: skip
+
+    def _proposed(self, key: Reference, counts: np.ndarray | None) -> int:
+        if counts is None or not len(counts):
+            self.open.append(f"most_children of {key.child} is to be stated (--most-children {key.child}=N): too many "
+                             "rows, or none, to propose it from.")  # fmt: skip
+            return 0
+        most = min(rows_kept(counts), MOST_CHILDREN)
+        kept = np.minimum(counts, most).sum() / counts.sum()
+        self.notes.append(f"{key.child}: proposed from the rows to keep at most {most} of one row of {key.parent}, "
+                          f"{kept:.0%} of all; answer with --most-children {key.child}=N")  # fmt: skip
+        return most
+
+
+def _children(table: Table, columns: Sequence[str]) -> np.ndarray:
+    """Rows with each key that is not missing, (keys,): private."""
+    whole, filled = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
+    for name in columns:
+        text = table.column(name)
+        filled &= np.array([bool(str(v).strip()) for v in text.values], dtype=bool)[text.codes]
+        whole = np.unique(whole * len(text.values) + text.codes, return_inverse=True)[1]
+    counts = np.bincount(whole[filled])
+    return counts[counts > 0]
+
+
+def public_keys(table: Table, column: str, *, name: str) -> tuple[str, ...]:
+    """The values of a public table's key, in its order. Errors: InputError where one is empty or stands twice."""
+    text = table.column(column)
+    values = [str(text.values[i]).strip() for i in text.codes]
+    if not all(values) or len(set(values)) < len(values):
+        raise InputError(f"public table {name}: column {column} is empty somewhere or has a value twice; name the "
+                         "column that tells its rows apart")  # fmt: skip
+    return tuple(values)
+
+
+def check(headers: Mapping[str, Sequence[str]], wanted: Wanted) -> None:
+    """Errors: UsageError for a statement about a table or column that is not there."""
+    stated = {"root": [wanted.root] if wanted.root else [], "public": wanted.public,
+              "most-children": list(wanted.most_children or ())}  # fmt: skip
+    for option, tables in stated.items():
+        for name in tables:
+            if name not in headers:
+                raise UsageError(f"--{option} {name}: no such table; there are {', '.join(headers)}")
+    if wanted.root in wanted.public:
+        raise UsageError(f"--root {wanted.root}: it is named as public too; the units' table is private")
+    for key in wanted.keys:
+        for table, columns in ((key.child, key.columns), (key.parent, key.parent_columns)):
+            absent = [c for c in columns if c not in headers.get(table, ())]
+            if table not in headers or absent:
+                raise UsageError(f"--key {key}: {table} {'has no column ' + absent[0] if absent else 'is no table'}")
+    for table, options in (wanted.options or {}).items():
+        if table not in headers:
+            raise UsageError(f"{table}.{next(iter(options))}: no such table; write TABLE.COLUMN")

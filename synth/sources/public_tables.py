@@ -1,0 +1,66 @@
+"""Public tables that private rows refer to: looked at whole, since everybody may have them; nothing private is."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from synth.errors import InputError, UsageError
+from synth.schema.column import canonical
+from synth.schema.related import PublicTable, Related
+from synth.sources.draft_related import public_keys
+from synth.sources.formats import files
+from synth.sources.formats.cell_formats import Reading
+from synth.sources.formats.sniff_dialect import sniffed
+from synth.sources.formats.text_table import Table, from_frame
+from synth.sources.table_source import CsvPlace, ParquetPlace, place_of
+
+ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
+
+
+def split(tables: object, schema: Related) -> tuple[object, dict[str, Table]]:
+    """The tables that are made, and the public ones that lie beside them, checked.
+
+    Of a folder it is the file of the public table's name, if there is one. Errors: InputError, UsageError.
+    """
+    named = list(schema.public or {})
+    if isinstance(tables, Mapping):
+        there = {n: tables[n] for n in named if n in tables}
+        made: object = {n: t for n, t in tables.items() if n not in there}
+    else:
+        made, there = tables, {n: p for n in named if (p := _file(Path(str(tables)), n)) is not None}
+    return made, {n: checked(_read(t, n), schema, n) for n, t in there.items()}
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    return next((p for e in ENDINGS if (p := folder / f"{name}{e}").is_file()), None)
+
+
+def _read(table: object, name: str) -> Table:
+    if isinstance(table, pd.DataFrame):
+        return from_frame(table)
+    if not isinstance(table, str | Path):
+        raise UsageError(f"public table {name}: give a frame or the path of a file")
+    place = place_of(table)
+    if isinstance(place, ParquetPlace):
+        return place.read(files.header(place.paths[0]))
+    dialect = sniffed(place.path) if isinstance(place, CsvPlace) else None
+    return files.read(Path(table), reading=Reading(dialect=dialect))
+
+
+def checked(table: Table, schema: Related, name: str) -> Table:
+    """The table if every category that refers to it is one of its keys. Errors: InputError naming what is not.
+
+    Privacy: public only.
+    """
+    public: PublicTable = (schema.public or {})[name]
+    if public.key not in table.names:
+        raise InputError(f"public table {name}: it has no column {public.key}, by which rows refer to it")
+    there = {canonical(v) for v in public_keys(table, public.key, name=name)}
+    for reference in public.referred_by:
+        owner, _, column = reference.partition(".")
+        lost = [c for c in schema.tables[owner].columns[column].categories or () if canonical(c) not in there]
+        if lost:
+            raise InputError(f"public table {name}: its {public.key} has no {lost[0]!r}, a category of {reference}; "
+                             "correct the table or the categories")  # fmt: skip
+    return table

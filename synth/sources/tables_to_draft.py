@@ -1,0 +1,105 @@
+"""The tables that are there to be drafted together: in a folder, or in a database with the keys that it declares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from synth.errors import InputError
+from synth.schema.names import FILE_NAME
+from synth.schema.related_names import Reference
+from synth.sources import named_databases
+from synth.sources.draft_related import Rows
+from synth.sources.engines.declared_keys import declared_keys
+from synth.sources.engines.duckdb import parquet_files
+from synth.sources.engines.engine import Engine
+from synth.sources.engines.warehouse import WarehousePlace
+from synth.sources.formats import files
+from synth.sources.formats.sniff_dialect import sniffed
+from synth.sources.formats.sqlite_file import SqliteFile, is_sqlite
+from synth.sources.formats.text_table import Table
+from synth.sources.table_source import CsvPlace, place_of
+
+FILES = (".csv", ".csv.gz", ".parquet", ".xlsx")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """Columns by table, how a table's rows are had, and the keys that a database declares (None: a folder's)."""
+
+    headers: dict[str, list[str]]
+    rows: Rows
+    declared: list[Reference] | None
+
+
+def is_folder_of_tables(path: Path) -> bool:
+    """Whether a folder holds several tables rather than the parts of one: Parquet files of one header are parts."""
+    if not path.is_dir():
+        return False
+    found = tables_in(path)
+    if all(p.suffix == ".parquet" for p in found.values()):
+        return len({tuple(files.header(p)) for p in found.values()}) > 1
+    return bool(found)
+
+
+def tables_in(folder: Path) -> dict[str, Path]:
+    """The files of a folder that are tables, and its folders of Parquet files, by table; others are passed over.
+
+    Errors: InputError for a table that is there twice, or whose name cannot be a file's everywhere.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        end = next((e for e in sorted(FILES, key=len, reverse=True) if path.name.endswith(e)), "")
+        if path.name.startswith((".", "_")) or not ((path.is_file() and end) or (path.is_dir() and _parts(path))):
+            continue
+        name = path.name.removesuffix(end)
+        if not FILE_NAME.fullmatch(name):
+            raise InputError(f"{folder}: {path.name}: a table's name is of letters, digits, - and _; rename the file")
+        if name in found:
+            raise InputError(f"{folder}: table {name} is there as {found[name].name} and as {path.name}; keep one")
+        found[name] = path
+    return found
+
+
+def _parts(folder: Path) -> list[Path]:
+    return [p for p in folder.iterdir() if p.name.endswith((".parquet", ".pq"))]
+
+
+def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -> Found:
+    """The tables of a folder. ``stated``: how its CSV files are written. Errors: InputError."""
+    at = tables_in(folder)
+    if len(at) < 2:
+        raise InputError(f"{folder}: it holds {len(at)} tables; related tables are two or more files (.csv, .csv.gz, "
+                         ".parquet, .xlsx) or folders of Parquet files")  # fmt: skip
+
+    def rows(name: str) -> tuple[Table, list[str]]:
+        return named_databases.whole(at[name], None, stated=stated)
+
+    return Found(headers={n: _header(p, stated) for n, p in at.items()}, rows=rows, declared=None)
+
+
+def _header(path: Path, stated: Mapping[str, str | None] | None) -> list[str]:
+    if path.is_dir():
+        return files.header(parquet_files(path)[0])
+    place = place_of(path)
+    dialect = sniffed(place.path, **(stated or {})) if isinstance(place, CsvPlace) else None
+    return files.header(path, dialect=dialect)
+
+
+def in_database(source: str) -> Found:
+    """The tables of a database's own schema and the keys declared there. Errors: InputError, UsageError."""
+    if is_sqlite(source):
+        file = SqliteFile(source)
+        return Found(headers=file.headers(), rows=lambda name: _sqlite(file, name), declared=file.declared_keys())
+    engine = Engine(source)
+    headers = {t: list(WarehousePlace(engine, t).expression.schema().names) for t in engine.tables()}
+
+    def rows(name: str) -> tuple[Table, list[str]]:
+        return named_databases.whole(name, source)
+
+    return Found(headers=headers, rows=rows, declared=declared_keys(engine))
+
+
+def _sqlite(file: SqliteFile, table: str) -> tuple[Table, list[str]]:
+    kept, step = named_databases.thinned(file.parts(table), few=named_databases.FEW)
+    note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
+    return Table({n: kept.column(n) for n in kept.column_names}, num_rows=kept.num_rows), [note] if step > 1 else []

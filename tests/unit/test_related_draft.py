@@ -1,0 +1,170 @@
+"""`synth schema init` of a folder or a database: tables as alone, keys by their names or as declared, bounds asked."""
+
+import json
+import sqlite3
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from synth.privacy.ledger.ledger import Ledger
+from synth.schema.related_names import guessed, tree
+
+PEOPLE = 120
+
+
+def tables(seed=3):
+    """Clinics everybody may know, patients of one each, stays with a day, at most one note a stay."""
+    rng = np.random.default_rng(seed)
+    many = np.r_[rng.integers(0, 4, PEOPLE - 1), 9]
+    owner = np.repeat(np.arange(PEOPLE), many)
+    stays = len(owner)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, stays), unit="D")
+    return {
+        "clinics": pd.DataFrame({"clinic_id": ["n", "s", "e"], "town": ["Ur", "Uruk", "=Eridu"]}),
+        "patients": pd.DataFrame({"patient_id": [f"p{i}" for i in range(PEOPLE)], "sex": rng.choice(["f", "m"], PEOPLE),
+                                  "clinic_id": rng.choice(["n", "s"], PEOPLE)}),
+        "stays": pd.DataFrame({"stay_id": np.arange(stays), "patient_id": [f"p{i}" for i in owner],
+                               "ward": rng.choice(list("abcd"), stays), "admitted": days.strftime("%Y-%m-%d")}),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "clinic"
+    place.mkdir()
+    for name, table in tables().items():
+        table.to_csv(place / f"{name}.csv", index=False)
+    (place / "README.txt").write_text("no table")
+    return place
+
+
+def drafted(out):
+    return json.loads(out.read_text())
+
+
+def test_keys_are_found_by_names_alone():
+    found = guessed({
+        "patients": ["patient_nbr", "race"], "stays": ["encounter_id", "patient_nbr", "race"],
+        "Diagnoses": ["id", "encounter", "code"], "encounters": ["id", "PatientNbr"],
+    })  # fmt: skip
+    assert {str(r) for r in found} == {
+        "stays.patient_nbr=patients.patient_nbr", "encounters.PatientNbr=patients.patient_nbr",
+        "Diagnoses.encounter=encounters.id", "stays.encounter_id=encounters.id",
+    }  # fmt: skip
+    made = tree(["patients", "stays", "encounters"], found, public=[], root=None)
+    assert any("stays has several parents" in line for line in made.open)
+    assert not guessed({"a": ["id", "x"], "b": ["id", "x"]}), "equal columns that are no keys join nothing"
+
+
+def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
+    out = tmp_path / "s.json"
+    code, said, told = command("schema", "init", folder, "--out", out, "--public", "clinics")
+    assert code == 0, told
+    assert "2 tables drafted" in said
+    assert "answer with --most-children stays=N" in told
+    found = drafted(out)
+    assert list(found["tables"]) == ["patients", "stays"]
+    assert found["keys"] == [{"parent": "patients", "child": "stays", "columns": ["patient_id"], "most_children": 3,
+                              "order": "admitted", "source": "unconfirmed"}]  # fmt: skip
+    assert found["public"] == {"clinics": {"key": "clinic_id", "referred_by": ["patients.clinic_id"],
+                                           "source": "declared"}}  # fmt: skip
+    assert found["tables"]["patients"]["columns"]["clinic_id"]["categories"] == ["n", "s", "e"], "the public table's"
+    assert {c["source"] for n, c in found["tables"]["stays"]["columns"].items()} == {"unconfirmed"}
+    code, said, _ = command("schema", "check", out)
+    assert code == 0
+    assert "unconfirmed: stays (key to patients, most_children 3)" in said
+    run = ["run", folder, "--schema", out, "--epsilon", "1", "--out", tmp_path / "r"]
+    code, _, told = command(*run, "--assume-public")
+    assert (code, "nobody has confirmed that stays belongs to patients" in told) == (2, True), told
+    assert command("schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=4")[0] == 0
+    code, _, told = command(*run)
+    assert (code, "nobody has confirmed" in told) == (2, True), told
+    assert not [e for e in Ledger().entries() if e.kind == "spend"]
+
+
+def test_an_answered_draft_runs_and_the_public_table_goes_with_it(command, folder, tmp_path):
+    """One child at most and an order beside it: no event follows another."""
+    out, release = tmp_path / "s.json", tmp_path / "r"
+    code, _, told = command("schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=1",
+                            "--assume-public")  # fmt: skip
+    assert code == 0, told
+    plain = drafted(out)
+    plain["keys"][0]["order"] = "admitted"
+    out.write_text(json.dumps(plain))
+    code, _, told = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
+    assert code == 0, told
+    patients, clinics = pd.read_csv(release / "patients.csv"), pd.read_csv(release / "clinics.csv")
+    assert clinics.town.tolist() == ["Ur", "Uruk", "'=Eridu"]
+    assert patients.clinic_id.dropna().isin(clinics.clinic_id).all()
+    assert list(json.loads((release / "card.json").read_text())["public_tables"]) == ["clinics"]
+    assert command("card", "check", release)[0] == 0
+    pd.DataFrame({"clinic_id": ["n"], "town": ["Ur"]}).to_csv(folder / "clinics.csv", index=False)
+    code, _, told = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
+    assert (code, "clinics: its clinic_id has no 's', a category of patients.clinic_id" in told) == (2, True), told
+
+
+def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):
+    out = tmp_path / "s.json"
+    frames = tables()
+    frames["stays"].rename(columns={"patient_id": "who"}).to_csv(folder / "stays.csv", index=False)
+    code, _, told = command("schema", "init", folder, "--out", out)
+    assert code == 0
+    assert "to be decided: clinics, stays have no parent" in told
+    code, _, told = command("schema", "check", out)
+    assert (code, "left open by the draft" in told) == (2, True), told
+    code, _, told = command("schema", "init", folder, "--out", out, "--root", "patients", "--public", "clinics",
+                            "--key", "stays.who=patients.patient_id", "--most-children", "stays=3")  # fmt: skip
+    assert code == 0, told
+    assert drafted(out)["keys"][0]["columns"] == ["who"]
+    assert command("schema", "check", out)[0] == 0
+
+
+WRONG = {
+    "no such table": (["--root", "nobody"], "--root nobody: no such table"),
+    "no such column": (["--key", "stays.x=patients.patient_id"], "stays has no column x"),
+    "half a key": (["--key", "stays.who"], "write CHILD.COLUMN=PARENT.COLUMN"),
+    "a bound that is none": (["--most-children", "stays=0"], "N from 1 to 50"),
+    "a column without its table": (["--identifier", "who"], "write TABLE.COLUMN"),
+    "one table's option": (["--unit", "row"], "--unit: is of a single table"),
+    "an unknown column to vouch for": (["--assume-public", "stays.x"], "stays.x: the draft has no such column"),
+}
+
+
+@pytest.mark.parametrize("wrong", list(WRONG))
+def test_a_wrong_statement_is_one_line(command, folder, tmp_path, wrong):
+    options, words = WRONG[wrong]
+    code, _, told = command("schema", "init", folder, "--out", tmp_path / "s.json", *options)
+    assert (code, words in told.splitlines()[-1]) == (2, True), told
+
+
+DDL = """CREATE TABLE homes (state VARCHAR, number INTEGER, rooms INTEGER, PRIMARY KEY (state, number));
+CREATE TABLE people (pid INTEGER PRIMARY KEY, st VARCHAR, home INTEGER, age INTEGER,
+                     FOREIGN KEY (st, home) REFERENCES homes (state, number));
+INSERT INTO homes SELECT CASE WHEN n % 2 = 0 THEN 'a' ELSE 'b' END, n, 1 + n % 5 FROM many;
+INSERT INTO people SELECT n, CASE WHEN (n / 2) % 2 = 0 THEN 'a' ELSE 'b' END, n / 2, n % 90 FROM many;"""
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_a_database_tells_its_keys(command, tmp_path, engine):
+    path, out = tmp_path / f"homes.{engine}", tmp_path / "s.json"
+    rows = "CREATE TEMP TABLE many AS WITH RECURSIVE t(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM t WHERE n < 199)"
+    ddl = f"{rows} SELECT n FROM t; {DDL.replace('n / 2', 'n // 2' if engine == 'duckdb' else 'n / 2')}"
+    if engine == "duckdb":
+        with duckdb.connect(str(path)) as con:
+            con.execute(ddl)
+    else:
+        with sqlite3.connect(path) as con:
+            con.executescript(ddl)
+    code, _, told = command("schema", "init", "--source", f"{engine}://{path}", "--out", out)
+    assert code == 0, told
+    found = drafted(out)
+    (key,) = found["keys"]
+    assert (key["parent"], key["child"], key["most_children"]) == ("homes", "people", 2)
+    assert (key["columns"], key["parent_columns"], key["source"]) == (
+        ["st", "home"],
+        ["state", "number"],
+        "unconfirmed",
+    )
+    assert {found["tables"]["people"]["columns"][n]["type"] for n in ("st", "home")} == {"identifier"}
