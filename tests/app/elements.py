@@ -3,6 +3,8 @@
 import json
 import time
 
+from synth import jobs
+
 CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",
             "checkbox", "radio")  # fmt: skip
 
@@ -54,8 +56,11 @@ SCHEMA = {
 
 
 def ended(at, seconds: float = 90):
-    """The page once the run has ended, looked at again and again as the browser does."""
+    """The page once the run has ended: looked at meanwhile, and then until it says so, as the browser does."""
     limit = time.monotonic() + seconds
+    assert not at.run().exception
+    if w := at.session_state["wizard"].job:
+        jobs.Job(w).wait(seconds)
     while "cancel" in keys(at.run()):
         assert time.monotonic() < limit, "the run does not end"
         time.sleep(0.5)
