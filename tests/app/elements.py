@@ -38,6 +38,14 @@ def upload(at, content: bytes, schema: dict | None = None, name: str = "people.c
     return at.button(key="load").click().run()
 
 
+def to_run(at, method: str = "independent"):
+    """The page Run, reached by its buttons, by a method that is done at once where the test is about none."""
+    at.session_state["wizard"].method = method
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    return at
+
+
 def all_helped(at) -> None:
     """Every control of the page has help beside it."""
     for kind in CONTROLS:

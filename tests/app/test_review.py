@@ -17,7 +17,7 @@ from app.run import runs
 from app.session.state import view
 from synth import jobs
 from synth.jobs import looks
-from tests.app.elements import SCHEMA, all_helped, downloads, ended, keys, said, upload
+from tests.app.elements import SCHEMA, all_helped, downloads, ended, keys, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -44,9 +44,7 @@ def done(home, kept, start, people, monkeypatch):  # noqa: ARG001 - ``home`` set
         at._page_hash = ""  # or the test would be led back to this page after every button
         return at
     place.mkdir()
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    at = to_run(upload(start(), people, SCHEMA), method="mixture")
     at.button(key="spend").click().run()
     at = ended(at).button(key="to_result").click().run()
     wizards.append(deepcopy(at.session_state["wizard"]))
@@ -135,9 +133,7 @@ def test_noisy_counts_that_are_paid_for_decide_between_compared_runs(done):
 @pytest.mark.usefixtures("done")
 def test_rows_charged_elsewhere_are_offered_that_budget_before_the_spend(start, people):
     """Under another name the same rows got a fresh budget, and the warning came after the charge."""
-    at = upload(start(), people, {**SCHEMA, "dataset": "copy"})
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    at = to_run(upload(start(), people, {**SCHEMA, "dataset": "copy"}))
     at.button(key="spend").click().run()
     assert "were charged to club before" in said(at)
     assert {e.dataset for e in synth.Ledger().entries() if e.kind != "policy"} == {"club"}
@@ -198,9 +194,7 @@ def test_rows_under_a_condition_come_with_the_model_s_probability(done):
 
 
 def test_a_killed_worker_shows_a_failed_run_with_its_charge(start, people):
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    at = to_run(upload(start(), people, SCHEMA))
     at.button(key="spend").click().run()
     job, limit = jobs.Job(at.session_state["wizard"].job), time.monotonic() + 60
     while not any(e.kind == "spend" for e in synth.Ledger().entries("club")):
@@ -216,9 +210,7 @@ def test_a_killed_worker_shows_a_failed_run_with_its_charge(start, people):
 
 
 def test_runs_stand_in_line_and_a_second_can_be_prepared_meanwhile(start, people):
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    at = to_run(upload(start(), people, SCHEMA))
     at.button(key="spend").click().run()
     first = jobs.Job(at.session_state["wizard"].job)
     at.button(key="another").click().run()
