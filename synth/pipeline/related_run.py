@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from synth.errors import UsageError
 from synth.generators.base import Setting
+from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.jobs import PeakMemory, give_back
 from synth.pipeline.budget import setting
@@ -143,11 +144,13 @@ def carry_out(
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
+    questions: Nested | None = None,
 ) -> RelatedResult:
     """Turns related private tables into synthetic ones and charges the dataset's ledger with epsilon and delta once.
 
     The request's ``table`` is a folder with a file for each table, or ``rows`` are frames and paths by table;
-    ``num_rows`` is of the root, ``assume_public`` and ``reasons`` name TABLE.COLUMN.
+    ``num_rows`` is of the root, ``assume_public`` and ``reasons`` name TABLE.COLUMN. ``questions``: the method, unless
+    it is to be the usual one.
 
     **Guarantee**: the result is (epsilon, delta)-DP for the relation on one row of the root with everything below it.
     Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards.
@@ -160,7 +163,8 @@ def carry_out(
     with PeakMemory() as peak:
         reporter.stage("check")
         folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
-        plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
+        plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend,
+                       questions=questions)  # fmt: skip
         charged_run = RelatedRun(plan, noise, reporter, steward_log)  # type: ignore[arg-type]
         with charged_run.charged():
             started = time.perf_counter()

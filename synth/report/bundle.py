@@ -224,13 +224,13 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
 def _parquet(folder: Path, stored: StoredRelease) -> bytes:
     schema = stored.setting.schema
     table = files.read(folder / "synthetic.csv", columns=list(schema.columns))
-    texts = {n: texts(table, n, bundle.known_texts(schema.columns[n])) for n in schema.columns}
+    texts = {n: unmarked(table, n, bundle.known_texts(schema.columns[n])) for n in schema.columns}
     with tempfile.TemporaryDirectory() as name:
         bundle.write_table(Path(name) / "synthetic.parquet", texts, schema)
         return (Path(name) / "synthetic.parquet").read_bytes()
 
 
-def texts(table: Any, name: str, known: frozenset[str]) -> Any:
+def unmarked(table: Any, name: str, known: frozenset[str]) -> Any:
     """A column's cells, without the marks that stand before risky text in CSV."""
     import pyarrow as pa
 
