@@ -172,9 +172,7 @@ def carry_out(
             give_back()
             drawn, model, seed = _fit_and_draw(plan, releases, told, reporter)
             seconds = time.perf_counter() - started
-            about = charged_run.card(num_rows=sum(drawn.num_rows.values()))
-            about["rows"] = {**about["rows"], "tables": drawn.num_rows}
-            about |= {"constraints": drawn.kept, "seed": seed, "release_kinds": ["linked"]}
+            about = _about(charged_run, drawn, seed)
             reporter.stage("write")
             paths = _written(plan, drawn, model, releases, told, about)
             texts = {n: drawn.whole(n) for n in plan.schema.tables} if request.out is None else {}
@@ -197,6 +195,13 @@ def carry_out(
         schema=plan.schema,
         texts=texts,
     )
+
+
+def _about(charged_run: RelatedRun, drawn: DrawnTables, seed: int) -> dict[str, Any]:
+    """The card with what drawing tells."""
+    about = charged_run.card(num_rows=sum(drawn.num_rows.values()))
+    rows = {**about["rows"], "tables": drawn.num_rows}
+    return {**about, "rows": rows, "constraints": drawn.kept, "seed": seed, "release_kinds": ["linked"]}
 
 
 def _public(schema: Related) -> dict[str, Any]:
