@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from synth.pipeline.methods import methods
     from synth.pipeline.plan import plan
     from synth.pipeline.refit import refit
+    from synth.pipeline.related_forecast import plan_related
     from synth.pipeline.related_sample import sample_to as sample_related
     from synth.pipeline.request import RunRequest
     from synth.pipeline.result import Result
@@ -96,6 +97,7 @@ _HOME = {
     "parse": "schema.table",
     "parse_related": "schema.related:parse",
     "plan": "pipeline.plan",
+    "plan_related": "pipeline.related_forecast",
     "refit": "pipeline.refit",
     "roles": "jobs.roles:",
     "rough_rows": "pipeline.rough_rows",

@@ -1,8 +1,11 @@
 """Shared fixtures: a state of one's own for every test, small tables, the command line in this process."""
 
+import gc
 import json
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,41 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests start some hundred processes: where bytecode is not kept, each compiles the same files again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+
+
+def _in_memory() -> bool:
+    """Whether temporary files can lie in memory: on a disk every line of a ledger waits forty milliseconds for its
+    syncs, the suite for minutes, and no test can cut the power. Programs that tests compile must run there."""
+    return (
+        MEMORY.is_dir()
+        and os.access(MEMORY, os.W_OK)
+        and shutil.disk_usage(MEMORY).free > ROOM
+        and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    )
+
+
+if "TMPDIR" not in os.environ and _in_memory():
+    os.environ["TMPDIR"] = str(MEMORY)
+    tempfile.tempdir = None
+
+
+def pytest_collection_finish() -> None:
+    _settle()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def settled():
+    """After a module, what it loaded joins what stays."""
+    yield
+    _settle()
+
+
+def _settle() -> None:
+    """Takes what is loaded out of the collector's sight: Streamlit asks for a full collection after every run of
+    a page, and walking the libraries and tests of the whole suite took most of a second each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -40,6 +41,12 @@ def foreign(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or type(error).__name__}", MACHINE
     return f"internal error {type(error).__name__}; please report it with the command you ran", 1
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Lines on stderr."""
+    for line in notes:
+        print(line, file=sys.stderr)
 
 
 def names(text: str | None) -> list[str]:

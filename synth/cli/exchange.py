@@ -1,7 +1,6 @@
 """`synth schema import`, `export` and `codes`: facts from and for other programs."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from synth.cli import dialects
-from synth.cli.answer import names, write_text
+from synth.cli.answer import names, tell, write_text
 from synth.cli.options import AssumeOpt, ReasonOpt, SourceOpt, assumed, reasons
+from synth.cli.related_exchange import export_related, import_related
+from synth.cli.related_options import MostOpt, PublicOpt, RootOpt
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,12 +34,6 @@ def code_books(codes: Sequence[str] | None) -> "dict[str, CodeBook]":
             raise UsageError(f"--codes {part}: write COL=FILE.csv, once for each column")
         books[name] = codebook.load_codes(file)
     return books
-
-
-def tell(notes: Sequence[str]) -> None:
-    """Lines on stderr."""
-    for line in notes:
-        print(line, file=sys.stderr)
 
 
 def vouch(schema: "Schema", *, assume_public: bool | Sequence[str], because: Mapping[str, str]) -> "Schema":
@@ -93,14 +88,24 @@ def schema_import(
     missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
+    root: RootOpt = None,
+    public: PublicOpt = None,
+    most_children: MostOpt = None,
     source: SourceOpt = None,
 ) -> None:
     """Make a schema from SDV metadata; facts that they do not hold stay absent, or are drafted with --table."""
     from synth.pipeline.learn_schema import lacking
-    from synth.schema import codebook, sdv_metadata
+    from synth.schema import codebook, sdv_metadata, sdv_related
 
     books, codes_missing = code_books(codes), names(missing)
-    found = sdv_metadata.load_sdv(metadata, table_name=table_name)
+    plain = sdv_metadata.read_sdv(metadata)
+    if sdv_related.is_related(plain) and table_name is None:
+        import_related(
+            plain, out, name=f"metadata {metadata}", table=table, source=source, missing=codes_missing, root=root,
+            public=public, most_children=most_children, assume_public=assumed(assume_public), because=reasons(reason),
+        )  # fmt: skip
+        return
+    found = sdv_metadata.from_sdv(plain, table_name=table_name, name=f"metadata {metadata}")
     booked = codebook.with_books(found.schema, books, missing=codes_missing)
     if table is not None:
         drafted = _drafted(booked.schema, table, source, codes_missing)
@@ -136,9 +141,13 @@ def schema_export(
     """Write a schema in another program's form."""
     from synth.schema import sdv_metadata
     from synth.schema import table as schemas
+    from synth.schema.related import is_related
 
     if not sdv:
         raise UsageError("name the form to write: --sdv")
+    if is_related(schemas.read(schema)):
+        export_related(schema, out)
+        return
     plain = sdv_metadata.to_sdv(schemas.load(schema, complete=False), table_name=table_name)
     write_text(out, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     print(f"SDV metadata written: {out}")

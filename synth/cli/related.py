@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from synth.cli.answer import say
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,3 +48,15 @@ def sample_tables(
     lines = [f"{many} rows of {table}: {paths[table]}" for table, many in rows.items()]
     told = f" (probability of the condition {share:.3g})" if where else ""
     return plain, "\n".join(lines) + told
+
+
+def plan_tables(
+    schema: Path, rows: int, epsilon: float, delta: float, relation: str, seconds: float, *, as_json: bool
+) -> None:
+    """Says what a run of related tables would ask and how exact it would be. Errors: InputError, UsageError."""
+    from synth.pipeline.related_forecast import plan_related
+    from synth.schema import related
+
+    found = plan_related(related.load(schema), roots=rows, epsilon=epsilon, delta=delta, relation=relation,
+                         seconds=seconds)  # fmt: skip
+    say(found.plain()) if as_json else print(found.in_words())

@@ -2,27 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from synth.cli.answer import say, write_text
-from synth.cli.exchange import marked, tell
+from synth.cli.answer import say, tell, write_text
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
     from synth.schema.related_names import Reference
     from synth.schema.table import Schema
     from synth.sources.draft_related import DraftedTables
-
-RootOpt = Annotated[str | None, typer.Option("--root", help="Related tables: the one whose rows are the units.")]
-PublicOpt = Annotated[list[str] | None, typer.Option("--public", help="A table that everybody may have; repeatable.")]
-KeyOpt = Annotated[
-    list[str] | None, typer.Option("--key", help="CHILD.COL=PARENT.COL, or CHILD.A+B=PARENT.C+D; repeatable.")
-]
-MostOpt = Annotated[
-    list[str] | None, typer.Option("--most-children", help="CHILD=N: rows of one parent that are kept; repeatable.")
-]
 
 
 def keys(texts: Sequence[str] | None) -> "list[Reference]":
@@ -102,6 +90,7 @@ def vouched(
     """The draft with facts of TABLE.COLUMN marked public on the caller's word. Errors: UsageError, InputError."""
     from dataclasses import replace
 
+    from synth.cli.exchange import marked
     from synth.pipeline import schema_approval
 
     named = [] if isinstance(assume_public, bool) else list(assume_public)

@@ -27,7 +27,8 @@ from synth.cli.options import (
     reasons,
     run_id,
 )
-from synth.cli.related_schema import KeyOpt, MostOpt, PublicOpt, RootOpt, check_related, init_related
+from synth.cli.related_options import KeyOpt, MostOpt, PublicOpt, RootOpt
+from synth.cli.related_schema import check_related, init_related
 from synth.cli.rights import SeparateOpt, may_spend
 from synth.errors import UsageError
 

@@ -1,6 +1,6 @@
 """Related rows drawn from a model, told table by table as text: keys are fresh counters that fit together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.draw_rows import PIECE
+from synth.pipeline.related_condition import Condition, Drawing
 from synth.schema import codec
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
@@ -15,7 +16,7 @@ from synth.sources.rows.spill import Spill
 
 
 class DrawnTables:
-    """Related tables of ``num_roots`` roots, drawn when made; ``where``: positions allowed, by column of the root.
+    """Related tables of ``num_roots`` roots, drawn when made; ``where``: positions allowed, by table and column.
 
     **Guarantee**: every child's key is that of a row of its parent, whose number of children is within its bound.
     """
@@ -26,7 +27,7 @@ class DrawnTables:
         num_roots: int,
         *,
         rng: np.random.Generator,
-        where: Mapping[str, np.ndarray] | None = None,
+        where: Condition | None = None,
     ) -> None:
         self.schema = model.schema
         rules = {n: Rules(s) for n, s in self.schema.tables.items()}
@@ -34,7 +35,7 @@ class DrawnTables:
         self._spools = {n: Spill({c: told.columns[c].cells for c in told.columns}) for n, told in self._told.items()}
         parents: dict[str, list[np.ndarray]] = {n: [] for n in self.schema.tables}
         done = dict.fromkeys(self.schema.tables, 0)
-        for block in model.blocks(num_roots, rng=rng, where=where, rules=rules):
+        for block in Drawing(model, where or {}, rules=rules).blocks(num_roots, rng=rng):
             before = dict(done)
             for name, rows in block.items():
                 key = self.schema.key_above(name)

@@ -221,14 +221,14 @@ def _of(name: str, table: str) -> bool:
     return name.partition(".")[0] == table
 
 
-def made_up(schema: Related) -> Forest:
+def made_up(schema: Related, roots: int = ROOTS) -> Forest:
     """A forest of uniform values that the schema allows, from no private row: each bound is reached."""
     rng = np.random.default_rng(0)
     found: dict[str, Branch] = {}
     for name in schema.downwards:
         key = schema.key_above(name)
         if key is None:
-            parent, siblings = np.zeros(ROOTS, dtype=np.int64), np.ones(ROOTS, dtype=np.int64)
+            parent, siblings = np.zeros(roots, dtype=np.int64), np.ones(roots, dtype=np.int64)
             rank, parts = siblings - 1, siblings
         else:
             number = found[key.parent].columns[number_of(name)]

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from synth.errors import UsageError, reading
-from synth.generators.nested_mixture.model import NestedMixture, check_condition
+from synth.generators.nested_mixture.model import NestedMixture
+from synth.pipeline.related_condition import PILOT, Drawing, split
 from synth.pipeline.related_draw import DrawnTables
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.sample import MOST_ROWS
@@ -31,7 +32,8 @@ def sample_to(
 ) -> tuple[dict[str, int], float, dict[str, str]]:
     """Related rows from a stored model: free. A CSV file a table in the folder ``out``.
 
-    ``where``: by ROOT.COLUMN a value, ``a|b``, or ``low..high``. Returns rows by table, the model's probability of
+    ``where``: by TABLE.COLUMN a value, ``a|b``, or ``low..high``; of a table below the root, one of its rows meets all
+    that is asked of it. Returns rows by table, the model's probability of
     ``where`` and the files. **Guarantee**: that of the model's release. Errors: InputError, UsageError.
 
     Privacy: released answers only.
@@ -42,11 +44,13 @@ def sample_to(
         found = related_folder.load_model(model).model
         schema = found.schema
         related_folder.check_out(Path(out), schema)
-        root = schema.tables[schema.root]
-        allowed = {n: _places(root, n, wanted) for n, wanted in check_condition(schema, where or {}).items()}
-        share = found.probability(allowed) if allowed else 1.0
+        allowed = {t: {n: _places(schema.tables[t], n, wanted) for n, wanted in columns.items()}
+                   for t, columns in split(schema, where or {}).items()}  # fmt: skip
         rng = np.random.default_rng(seed)
-        drawn = DrawnTables(found, num_roots or roots_of(found, share), rng=rng, where=allowed or None)
+        share = Drawing(found, allowed).probability(rng=rng)
+        if not share:
+            raise UsageError(f"--where: of {PILOT:,} roots of the model none meets it; ask for less")
+        drawn = DrawnTables(found, num_roots or roots_of(found, share), rng=rng, where=allowed)
     blocks = {n: drawn.blocks(n) for n in schema.tables}
     paths = related_folder.write_tables(Path(out), blocks, schema, raw_text=raw_text)
     return drawn.num_rows, share, paths

@@ -31,15 +31,19 @@ class Exchanged:
 
 def load_sdv(path: str | Path, *, table_name: str | None = None) -> Exchanged:
     """The schema in a file of SDV metadata, as ``from_sdv`` makes it. Errors: InputError, UsageError."""
+    return from_sdv(read_sdv(path), table_name=table_name, name=f"metadata {path}")
+
+
+def read_sdv(path: str | Path) -> Any:
+    """The JSON data of a file of SDV metadata. Errors: InputError."""
     try:
-        plain = json.loads(regular_files.text(path, encoding="utf-8-sig"))
+        return json.loads(regular_files.text(path, encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"metadata {path}: {error.strerror or 'cannot be read'}; check the name") from None
     except UnicodeDecodeError:
         raise InputError(f"metadata {path}: not UTF-8 text; save it as UTF-8 JSON") from None
     except (ValueError, RecursionError):
         raise InputError(f"metadata {path}: not JSON; save it with SDV's metadata.save_to_json") from None
-    return from_sdv(plain, table_name=table_name, name=f"metadata {path}")
 
 
 def from_sdv(plain: object, *, table_name: str | None = None, name: str = "metadata") -> Exchanged:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError
 from synth.generators.base import Positions
 from synth.generators.product_mixture import check_state
 from synth.generators.product_mixture.model import Product
@@ -215,16 +215,3 @@ def _in_order(key: Key, positions: Positions, parent: np.ndarray) -> None:
         return
     times = positions[key.order]
     positions[key.order] = times[np.lexsort((times, parent))]
-
-
-def check_condition(schema: Related, where: Mapping[str, str]) -> dict[str, str]:
-    """A condition's part by column of the root; it is written ROOT.COLUMN. Errors: UsageError."""
-    found = {}
-    for name, wanted in where.items():
-        table, point, column = name.partition(".")
-        if not point or table != schema.root:
-            raise UsageError(f"--where {name}: conditions are on the root; write {schema.root}.COLUMN=VALUE")
-        if column not in schema.tables[table].measured():
-            raise UsageError(f"--where {name}={wanted}: {column} is not a measured column of {table}")
-        found[column] = wanted
-    return found

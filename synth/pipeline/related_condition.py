@@ -1,0 +1,104 @@
+"""Conditions on tables below the root: roots are drawn, and those kept that have a row which meets them.
+
+A root meets a condition on a table below it if one of its rows there meets all that is asked of that table's columns.
+Roots are drawn alone, so the kept ones are what the model says of such roots; nothing but the model is asked.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.nested_mixture.model import NestedMixture, Rows
+from synth.schema.related import Related
+
+Condition = Mapping[str, Mapping[str, np.ndarray]]  # positions allowed, by table and column
+PILOT = 20_000  # roots drawn to learn how many meet a condition
+MOST_DRAWN = 5_000_000  # roots of one condition
+
+
+def split(schema: Related, where: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The parts of a condition by table and column; each is written TABLE.COLUMN. Errors: UsageError."""
+    found: dict[str, dict[str, str]] = {}
+    for name, wanted in where.items():
+        table, point, column = name.partition(".")
+        if not point or table not in schema.tables:
+            raise UsageError(f"--where {name}: write TABLE.COLUMN=VALUE, a table of {', '.join(schema.tables)}")
+        if column not in schema.tables[table].measured():
+            raise UsageError(f"--where {name}={wanted}: {column} is not a measured column of {table}")
+        found.setdefault(table, {})[column] = wanted
+    return found
+
+
+class Drawing:
+    """Blocks of related rows whose roots all meet a condition; ``allowed``: by table and column, of positions."""
+
+    def __init__(self, model: NestedMixture, allowed: Condition, *, rules: Mapping[str, Any] | None = None) -> None:
+        self.model, self.rules = model, rules
+        self.of_root = dict(allowed.get(model.schema.root, {}))
+        self.below = {t: a for t, a in allowed.items() if t != model.schema.root}
+
+    def probability(self, *, rng: np.random.Generator) -> float:
+        """The chance that a root meets it: of the root's columns exact, of tables below as seen in ``PILOT`` roots."""
+        share = self.model.probability(self.of_root) if self.of_root else 1.0
+        if not self.below or not share:
+            return share
+        blocks = self.model.blocks(PILOT, rng=rng, where=self.of_root or None)
+        return share * sum(int(self._meeting(b).sum()) for b in blocks) / PILOT
+
+    def blocks(self, num_roots: int, *, rng: np.random.Generator) -> Iterator[dict[str, Rows]]:
+        """So many roots that meet it, with all their rows. Errors: UsageError where they are too rare."""
+        if not self.below:
+            yield from self.model.blocks(num_roots, rng=rng, where=self.of_root or None, rules=self.rules)
+            return
+        wanted, drawn = num_roots, 0
+        while wanted:
+            for block in self.model.blocks(max(PILOT, wanted), rng=rng, where=self.of_root or None, rules=self.rules):
+                drawn += block[self.model.schema.root].num_rows
+                kept = np.flatnonzero(self._meeting(block))[:wanted]
+                wanted -= len(kept)
+                if len(kept):
+                    yield self._only(block, kept)
+                if not wanted:
+                    return
+                if drawn > MOST_DRAWN:
+                    raise UsageError(f"--where: {num_roots - wanted} of {drawn:,} roots of the model meet it; ask for "
+                                     "fewer rows or for less")  # fmt: skip
+
+    def _meeting(self, block: Mapping[str, Rows]) -> np.ndarray:
+        """Which roots of a block meet the conditions below them (n,)."""
+        schema = self.model.schema
+        met = np.ones(block[schema.root].num_rows, dtype=bool)
+        for table, columns in self.below.items():
+            rows = np.ones(block[table].num_rows, dtype=bool)
+            for column, allowed in columns.items():
+                rows &= np.isin(block[table].positions[column], allowed)
+            found = np.zeros_like(met)
+            found[_roots(schema, block, table)[rows]] = True
+            met &= found
+        return met
+
+    def _only(self, block: Mapping[str, Rows], roots: np.ndarray) -> dict[str, Rows]:
+        """The rows of these roots alone."""
+        schema = self.model.schema
+        kept, out = {schema.root: roots}, {}
+        for table in schema.downwards:
+            key = schema.key_above(table)
+            rows, parent = block[table], block[table].parent
+            if key is not None:
+                new = np.full(block[key.parent].num_rows, -1)
+                new[kept[key.parent]] = np.arange(len(kept[key.parent]))
+                kept[table] = np.flatnonzero(new[parent] >= 0)
+                parent = new[parent]
+            of_table = kept[table]
+            out[table] = Rows(positions={n: p[of_table] for n, p in rows.positions.items()}, parent=parent[of_table])
+        return out
+
+
+def _roots(schema: Related, block: Mapping[str, Rows], table: str) -> np.ndarray:
+    """The root of each row of a table, (n,)."""
+    rows, at = np.arange(block[table].num_rows), table
+    while (key := schema.key_above(at)) is not None:
+        rows, at = block[at].parent[rows], key.parent
+    return rows
