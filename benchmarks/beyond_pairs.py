@@ -14,7 +14,6 @@ docs/high-order.md holds.
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,13 +21,13 @@ from pathlib import Path
 
 import flagship
 import pandas as pd
+from cells import CELL, ran
 from markdown_tables import means
 from orders import k_marginal, triple_tv_err
 from peers import cells_of, scored
 
 ROOT = flagship.ROOT
 RESULTS = ROOT / "benchmarks" / "results" / "beyond_pairs.json"
-CELL = ("table", "epsilon", "method", "options", "seed")
 SCORES = ("ks", "tv", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 SHOWN = ("k_marginal", "c2st_auc", "triple_tv_err", "pair_tv_err", "logreg_f1", "tstr_auc", "ks", "tv")
 TEN = ("PUMA", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "EDU", "PINCP_DECILE")
@@ -87,21 +86,9 @@ def scores(folder: Path, synthetic: Path, table: str) -> dict:
 
 def one(folder: Path, cell: dict, most: float) -> dict:
     """One run with fresh noise and its scores, or the reason why there are none."""
-    out, ledger = folder / "out", folder / f"{len(list(folder.iterdir()))}.sqlite"
-    command = [sys.executable, "-m", "synth", "run", folder / "train.csv", "--schema", folder / "schema.json",
-               "--epsilon", cell["epsilon"], "--delta", DELTA.get(cell["table"], 1e-5), "--method", cell["method"],
-               "--seed", cell["seed"], "--out", out, "--ledger", ledger, "--json"]  # fmt: skip
-    for option in filter(None, cell["options"].split()):
-        command += ["--option", option]
-    try:
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=ROOT, timeout=most)
-    except subprocess.TimeoutExpired:
-        return {**cell, "failed": f"not done after {most:g} s"}
-    if done.returncode:
-        return {**cell, "failed": done.stderr.strip().splitlines()[-1]}
-    run = json.loads(done.stdout)
-    told = {k: run[k] for k in ("seconds", "seconds_total", "epsilon_derived", "num_rows")}
-    return {**cell, **told, **scores(folder, out / "synthetic.csv", cell["table"])}
+    out = folder / "out"
+    told = ran(folder, cell, out, delta=DELTA.get(cell["table"], 1e-5), most=most)
+    return told if "failed" in told else {**told, **scores(folder, out / "synthetic.csv", cell["table"])}
 
 
 def floors(folder: Path, table: str) -> list[dict]:

@@ -11,13 +11,12 @@ the JSON goes to benchmarks/results/.
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from cells import ran
 from sklearn.tree import DecisionTreeClassifier
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,19 +51,13 @@ def learnt(train: pd.DataFrame, test: pd.DataFrame) -> float:
 
 def one(folder: Path, cell: dict, test: pd.DataFrame, columns: int) -> dict:
     """One run and its scores, or the reason why there are none."""
-    out = folder / f"out-{len(list(folder.iterdir()))}"
-    command = [sys.executable, "-m", "synth", "run", folder / "train.csv", "--schema", folder / "schema.json",
-               "--epsilon", cell["epsilon"], "--delta", 1e-5, "--method", cell["method"], "--seed", cell["seed"],
-               "--out", out, "--ledger", out.with_suffix(".sqlite"), "--json"]  # fmt: skip
-    for option in cell["options"]:
-        command += ["--option", option]
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=ROOT)
-    if done.returncode:
-        return {**cell, "failed": done.stderr.strip().splitlines()[-1]}
+    out = folder / "out"
+    told = ran(folder, cell, out)
+    if "failed" in told:
+        return told
     made = pd.read_csv(out / "synthetic.csv")
     parity = made[[f"x{j}" for j in range(columns)]].sum(1) % 2
-    return {**cell, "accuracy": learnt(made, test), "kept": float((parity == made["y"]).mean()),
-            "seconds": json.loads(done.stdout)["seconds"]}  # fmt: skip
+    return {**told, "accuracy": learnt(made, test), "kept": float((parity == made["y"]).mean())}
 
 
 def markdown(rows: list[dict]) -> str:

@@ -18,8 +18,9 @@ import time
 from pathlib import Path
 
 import pandas as pd
+from cells import SYNTH
 from flagship import ROOT, SHARED, TABLES, call
-from peers import SCORES, SYNTH, scored
+from peers import SCORES, scored
 
 RESULTS = ROOT / "benchmarks" / "results" / "outside.json"
 KINDS = {"smartnoise-synth": ("mst", "aim"), "dpmm": ("mst", "aim")}

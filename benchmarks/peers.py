@@ -14,26 +14,23 @@ Prints Markdown, the real rows' own noise (a bootstrap) in every table, and draw
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import figures
 import pandas as pd
+from cells import CELL, SYNTH, ran
 from flagship import ROOT, SHARED, TABLES, _halves, call
 from markdown_tables import means
 
-SYNTH = (sys.executable, "-m", "synth")
 RESULTS = ROOT / "benchmarks" / "results" / "peers.json"
 PICTURES = ROOT / "docs" / "pictures"
 SCORES = ("contsim", "tv", "ks", "corrsim", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc",
           "copies_train")  # fmt: skip
 REAL = ("logreg_f1_real", "trtr_auc")
-CELL = ("table", "epsilon", "method", "options", "seed")
 FLOOR = "bootstrap of the real rows"
 ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
 ALL = "independent,mixture,slicing,dp_kernel,dp_merf,dp_ctgan,pate_gan,aim,mst"
@@ -72,24 +69,12 @@ def scored(folder: Path, synthetic: Path, *more: str) -> dict:
 
 def one(folder: Path, cell: dict, most: float) -> dict:
     """One run with fresh noise and its scores, or the reason why there are none."""
-    out, ledger = folder / "out", folder / f"{len(list(folder.iterdir()))}.sqlite"
-    command = [*SYNTH, "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon", cell["epsilon"],
-               "--delta", 1e-5, "--method", cell["method"], "--seed", cell["seed"], "--out", out, "--ledger", ledger,
-               "--json"]  # fmt: skip
-    for option in filter(None, cell["options"].split()):
-        command += ["--option", option]
-    started = time.perf_counter()
-    try:
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=ROOT, timeout=most)
-    except subprocess.TimeoutExpired:
-        return {**cell, "failed": f"not done after {most:g} s"}
-    if done.returncode:
-        return {**cell, "failed": done.stderr.strip().splitlines()[-1]}
-    run = json.loads(done.stdout)
-    told = {k: run[k] for k in ("seconds", "seconds_total", "peak_mib", "epsilon_derived", "num_rows")}
-    told["seconds_command"] = time.perf_counter() - started
+    out = folder / "out"
+    told = ran(folder, cell, out, most=most)
+    if "failed" in told:
+        return told
     scores = scored(folder, out / "synthetic.csv", "--no-reference")
-    return {**cell, **told, **{k: scores.get(k) for k in SCORES}}
+    return {**told, **{k: scores.get(k) for k in SCORES}}
 
 
 def floor(folder: Path, table: str) -> dict:

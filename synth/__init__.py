@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from synth.pipeline.methods import methods
     from synth.pipeline.plan import plan
     from synth.pipeline.refit import refit
+    from synth.pipeline.related_forecast import plan_related
     from synth.pipeline.related_sample import sample_to as sample_related
     from synth.pipeline.request import RunRequest
     from synth.pipeline.result import Result
+    from synth.pipeline.rough_rows import rough_rows
     from synth.pipeline.run import learn_schema, run
     from synth.pipeline.same_rows import charged_before
     from synth.pipeline.sample import sample
@@ -95,8 +97,10 @@ _HOME = {
     "parse": "schema.table",
     "parse_related": "schema.related:parse",
     "plan": "pipeline.plan",
+    "plan_related": "pipeline.related_forecast",
     "refit": "pipeline.refit",
     "roles": "jobs.roles:",
+    "rough_rows": "pipeline.rough_rows",
     "run": "pipeline.run",
     "sample": "pipeline.sample",
     "sample_related": "pipeline.related_sample:sample_to",

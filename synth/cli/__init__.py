@@ -28,7 +28,7 @@ from synth.cli.options import (
     parse_options,
     spelled_out,
 )
-from synth.cli.related import sample_tables
+from synth.cli.related import plan_tables, sample_tables
 from synth.cli.report import report
 from synth.cli.restore import ledger_backup, ledger_restore
 from synth.cli.run import run
@@ -127,7 +127,7 @@ def sample(
 @app.command()
 def plan(
     schema: SchemaOpt,
-    rows: Annotated[int, typer.Option("--rows", help="Expected number of rows (public or a guess).")],
+    rows: Annotated[int, typer.Option("--rows", help="Rows expected (of the root of related tables), or a guess.")],
     epsilon: EpsilonOpt = 1.0,
     delta: DeltaOpt = 1e-5,
     method: MethodOpt = "mixture",
@@ -143,7 +143,12 @@ def plan(
     from synth.pipeline import dry_run
     from synth.pipeline import plan as planning
     from synth.schema import table as schemas
+    from synth.schema.related import is_related
 
+    if is_related(schemas.read(schema)):
+        _none_of({"target": target, "option": option, "method": None if method == "mixture" else method})
+        plan_tables(schema, rows, epsilon, delta, relation, seconds, as_json=as_json)
+        return
     asked: dict[str, Any] = {
         "rows": rows, "epsilon": epsilon, "delta": delta, "method": method, "relation": relation, "target": target,
         "options": parse_options(option or []),
@@ -156,6 +161,13 @@ def plan(
     else:
         print(found.in_words())
         print(told.in_words() if told else "rehearsed: the questions alone (--seconds 0)")
+
+
+def _none_of(options: dict[str, Any]) -> None:
+    """Errors: UsageError naming the first that is given."""
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"--{name}: related tables have no such option; leave it out")
 
 
 @app.command()

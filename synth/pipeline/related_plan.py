@@ -99,6 +99,7 @@ def prepare(
     note: Note,
     noise: SystemNoise,
     may_spend: MaySpend = anybody,
+    questions: Nested | None = None,
 ) -> RelatedPlan:
     """A finished plan, or the reason why not: options, schema, budget, questions, the tables' form, whose rows.
 
@@ -106,6 +107,7 @@ def prepare(
     InputError, BudgetError.
     """
     plan = planned(request, schema, rows=rows, note=note)
+    plan = plan if questions is None else replace(plan, questions=questions)
     related_folder.check_out(Path(request.out) if request.out is not None else None, plan.schema)
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
@@ -221,14 +223,14 @@ def _of(name: str, table: str) -> bool:
     return name.partition(".")[0] == table
 
 
-def made_up(schema: Related) -> Forest:
+def made_up(schema: Related, roots: int = ROOTS) -> Forest:
     """A forest of uniform values that the schema allows, from no private row: each bound is reached."""
     rng = np.random.default_rng(0)
     found: dict[str, Branch] = {}
     for name in schema.downwards:
         key = schema.key_above(name)
         if key is None:
-            parent, siblings = np.zeros(ROOTS, dtype=np.int64), np.ones(ROOTS, dtype=np.int64)
+            parent, siblings = np.zeros(roots, dtype=np.int64), np.ones(roots, dtype=np.int64)
             rank, parts = siblings - 1, siblings
         else:
             number = found[key.parent].columns[number_of(name)]

@@ -98,6 +98,7 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     card = json.loads((out / "card.json").read_text())
     assert card["unit_in_words"] == "one row of patients with everything below it in stays, acts"
     assert [k["most_children"] for k in card["keys"]] == [3, 2]
+    forecast(command, folder, card)
     more = tmp_path / "more"
     code, _, told = command("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
     assert code == 0, told
@@ -106,6 +107,23 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert again["patients"].sex.tolist() == ["f"] * 40
     below_the_root(command, out, more)
     assert len([e for e in Ledger().entries("clinic") if e.kind == "spend"]) == 1, "drawing is free"
+
+
+def forecast(command, folder, card):
+    """It asks what the run asked, up to tables that answers decide on, and with about the same noise."""
+    asked = ["--rows", "400", "--epsilon", "8", "--json"]
+    code, said, told = command("plan", "--schema", folder.parent / "schema.json", *asked)
+    assert code == 0, told
+    plain = json.loads(said)
+    assert plain["unit"] == card["unit_in_words"]
+    assert plain["rehearsed"][1:] == ["a fit of 3 steps", "20 roots drawn"]
+    tables = sum(m["count"] for m in card["mechanisms"])
+    assert abs(sum(a["tables"] for a in plain["asked"]) - tables) < 0.1 * tables
+    most = max(m["sigma"] for m in card["mechanisms"])
+    assert max(a["sigma_most"] for a in plain["asked"]) == pytest.approx(most, rel=0.1)
+    assert {"with patients", "from one event to the next", "siblings"} <= {a["about"] for a in plain["asked"]}
+    assert all(0 < a["error"] < 1 for a in plain["asked"])
+    assert command("plan", "--schema", folder.parent / "schema.json", "--target", "x", *asked)[0] == 2
 
 
 def below_the_root(command, out, more):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.base import Progress, Share, part
+from synth.generators.marginals.adam import Adam
 from synth.generators.micro_batches import Pieces, enough
 from synth.schema.lazy import Lazy
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
-BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # Adam's averages; the steps are few, hence the short second one
 JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
 FEWEST = 100  # steps, however large
@@ -52,6 +52,7 @@ class Problem:
     """All that the fit needs.
 
     ``column`` (G,): the column of each group; ``mass``, ``precision`` (G,): one-ways and 1 / their variance.
+    ``total``: rows that the model's simplicity is weighed by; 0 where only the tables count.
     A view is a bin of one column: group ``member[0, i]`` is part of view ``member[1, i]``. After these come
     joint views, the product of views ``joint[0, i]`` and ``joint[1, i]`` of two different columns.
     """
@@ -62,6 +63,7 @@ class Problem:
     member: np.ndarray
     joint: np.ndarray
     blocks: Sequence[Block]
+    total: float = 0.0
 
     @property
     def cells(self) -> int:
@@ -90,6 +92,8 @@ class Options:
     ``spread``: deviation of the starting logits around the one-ways. ``stop``: the fit ends when its loss
     falls to this goal (``Problem.goal``), where it begins to follow the noise. ``second_rate``,
     ``second_stop``: rate and end of the second part, in which joined mixtures go on where theirs was too few.
+    ``pull``: of a row's information on its component what counts against a deviation of the tables' noise, where it
+    tells little of a column; half of that where it tells ``half`` nats.
     """
 
     components: int = 64
@@ -101,6 +105,8 @@ class Options:
     stop: float = 0.8
     second_rate: float = 0.05
     second_stop: float = 0.9
+    pull: float = 0.02
+    half: float = 1.0
 
 
 @enough("the fit of a mixture to its tables", fewer="columns or categories")
@@ -109,13 +115,18 @@ def fit(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights (E*B,) and group probabilities (E*B, G) of all the ensemble's mixtures, as one.
 
-    Minimises the sum of squared residuals of the measured tables, each divided by its noise variance. Where the
+    Minimises half the sum of squared residuals of the measured tables, each divided by its noise variance, and ``pull``
+    times the rows times the sum over columns of h log(1 + I/h), I being the mutual information of a component and the
+    column (against the estimated one-way) and h ``half``: among models that explain the tables the one in which columns
+    depend least, for noise looks like weak dependence everywhere. In the second part this term falls to nothing: where
+    dependence is strong and noise little, nothing keeps the model from it. Where the
     mixtures are too poor for that, as the misfit left tells, they are joined to fewer and richer ones: four mixtures
     of 64 components are one of 256, at the same cost a step, that is a good start for a further descent.
     Errors: UsageError where the device's memory does not hold a single mixture's step.
-    **Source**: discrepancy principle (Morozov 1966) for the end of the fit.
+    **Source**: discrepancy principle (Morozov 1966) for the end of the fit; maximum entropy under noise (Dudik,
+    Phillips and Schapire 2007) and concave penalties, which leave strong effects alone (Fan and Li 2001).
     """
-    surface = _Surface(problem, device)
+    surface = _Surface(problem, device, pull=options.pull * problem.total, half=options.half)
     shape = (options.ensembles, len(problem.column), options.components)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
     logits = torch.as_tensor(start, dtype=torch.float32, device=device)
@@ -129,7 +140,7 @@ def fit(
         if loss > problem.goal(JOIN, components=shape[2]) and many > 1:
             logits, weights = _joined(logits, weights, many=many)
             goal = problem.goal(options.second_stop, components=shape[2])
-            then = _Descent(rate=options.second_rate * longer, steps=steps, goal=goal)
+            then = _Descent(rate=options.second_rate * longer, steps=steps, goal=goal, falling=True)
             then.run(surface, logits, weights, options.last_rate, part(progress, 0.5, 1.0))
     share, probs = surface.probabilities(logits, weights)
     flat = probs.transpose(1, 2).reshape(-1, shape[1])
@@ -138,11 +149,15 @@ def fit(
 
 @dataclass(frozen=True, kw_only=True)
 class _Descent:
-    """Adam for at most ``steps``, ``rate`` falling along a cosine to a last one, until the loss is below ``goal``."""
+    """Adam for at most ``steps``, ``rate`` falling along a cosine to a last one, until the loss is below ``goal``.
+
+    ``falling``: the pull to independence falls to nothing with the rate, so that what it hides is found in the end.
+    """
 
     rate: float
     steps: int
     goal: float
+    falling: bool = False
 
     def run(
         self, surface: _Surface, logits: torch.Tensor, weights: torch.Tensor, last_rate: float, progress: Progress
@@ -150,7 +165,10 @@ class _Descent:
         """Moves both in place; the loss when last looked at."""
         adam = [Adam(logits), Adam(weights)]
         seen = 0.0
+        whole = surface.pull
         for step in range(self.steps):
+            if self.falling:
+                surface.pull = whole * 0.5 * (1 + cos(pi * step / self.steps))
             loss, *gradients = surface.gradient(logits, weights)
             if step % CHECK == 0:
                 seen = float(loss)
@@ -175,27 +193,14 @@ def _joined(logits: torch.Tensor, weights: torch.Tensor, *, many: int) -> tuple[
     )
 
 
-class Adam:
-    """Kingma and Ba, arXiv 1412.6980, Algorithm 1; in place, since building torch.optim takes seconds."""
-
-    def __init__(self, x: torch.Tensor):
-        self.x, self.mean, self.square = x, torch.zeros_like(x), torch.zeros_like(x)
-
-    def move(self, gradient: torch.Tensor, *, step: int, rate: float) -> None:
-        self.mean.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
-        self.square.mul_(BETA_SQUARE).addcmul_(gradient, gradient, value=1 - BETA_SQUARE)
-        scale = rate * (1 - BETA_SQUARE**step) ** 0.5 / (1 - BETA_MEAN**step)
-        self.x.addcdiv_(self.mean, self.square.sqrt().add_(1e-12), value=-scale)
-
-
 class _Surface:
     """The loss of a problem on a device. Logits are (E, G, B): ensembles, groups, components.
 
     ``pieces``: how many mixtures of the ensemble the device's memory holds at a time.
     """
 
-    def __init__(self, problem: Problem, device: str):
-        self.pieces = Pieces()
+    def __init__(self, problem: Problem, device: str, *, pull: float = 0.0, half: float = 1.0):
+        self.pieces, self.pull, self.half = Pieces(), pull, half
 
         def index(x: np.ndarray) -> torch.Tensor:
             return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.int64, device=device)
@@ -208,6 +213,7 @@ class _Surface:
         self.views = int(problem.member[1].max(initial=-1)) + 1
         self.left, self.right = index(problem.joint)
         self.mass, self.precision = real(problem.mass)[:, None], real(problem.precision)[:, None]
+        self.log_mass = torch.log(self.mass.clamp_min(1e-6))
         self.blocks = [(index(b.rows), index(b.cols), real(b.y), real(b.precision), b.mirrored) for b in problem.blocks]
 
     def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -237,6 +243,12 @@ class _Surface:
         loss, by_views, more = self._tables(views, share)
         by_probs.index_add_(1, self.source, self._back(views, by_views).index_select(1, self.view))
         by_share += more
+        if self.pull > 0:
+            apart = torch.log(probs.clamp_min(1e-30)) - self.log_mass
+            told = (self._column_sums(probs * apart) * w).sum(-1, keepdim=True)
+            force = self.pull / (1 + told / self.half)
+            by_probs += force * w * apart
+            by_share += (force * probs * apart).sum(1)
         by_logits = probs * (by_probs - self._column_sums(probs * by_probs))
         return loss, by_logits, share * (by_share - (share * by_share).sum(-1, keepdim=True))
 

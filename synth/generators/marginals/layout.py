@@ -51,6 +51,7 @@ def problem(
         member=np.concatenate([np.zeros((2, 0), dtype=np.int64), *views.member], axis=1),
         joint=np.concatenate([np.zeros((2, 0), dtype=np.int64), *views.joint], axis=1),
         blocks=blocks,
+        total=total,
     )
     return laid, spans
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.base import Progress, Share
-from synth.generators.marginals.fit_mixture import Adam
+from synth.generators.marginals.adam import Adam
 from synth.generators.nested_mixture.closed_form import Columns, Level, Logits, across, levels, own, paired
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE
