@@ -3,6 +3,8 @@
 import json
 import time
 
+from synth import jobs
+
 CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",
             "checkbox", "radio")  # fmt: skip
 
@@ -28,12 +30,24 @@ def sample(start):
     return at.button(key="use_sample").click().run()
 
 
-def upload(at, content: bytes, schema: dict | None = None, name: str = "people.csv"):
+def upload(at, content: bytes, schema: dict | None = None, name: str = "people.csv", rows: int = 10_000):
+    """The page Describe with this table; ``rows``: about how many there are, as the steward would say on Budget."""
     at.file_uploader[0].set_value((name, content, "text/csv"))
     if schema is not None:
         at.file_uploader[1].set_value(("people.schema.json", json.dumps(schema).encode(), "application/json"))
     at.run()
-    return at.button(key="load").click().run()
+    at.button(key="load").click().run()
+    if rows and "wizard" in at.session_state:
+        at.session_state["wizard"].rows = rows
+    return at
+
+
+def to_run(at, method: str = "independent"):
+    """The page Run, reached by its buttons, by a method that is done at once where the test is about none."""
+    at.session_state["wizard"].method = method
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    return at
 
 
 def all_helped(at) -> None:
@@ -54,8 +68,11 @@ SCHEMA = {
 
 
 def ended(at, seconds: float = 90):
-    """The page once the run has ended, looked at again and again as the browser does."""
+    """The page once the run has ended: looked at meanwhile, and then until it says so, as the browser does."""
     limit = time.monotonic() + seconds
+    assert not at.run().exception
+    if w := at.session_state["wizard"].job:
+        jobs.Job(w).wait(seconds)
     while "cancel" in keys(at.run()):
         assert time.monotonic() < limit, "the run does not end"
         time.sleep(0.5)
