@@ -15,9 +15,8 @@ from synth.pipeline import related_plan, related_run
 from synth.pipeline.request import RunRequest
 from synth.privacy.noise import SeededNoise
 from synth.sources.engines.sqlite import SqlitePlace
-from synth.sources.related_tables import places
 from tests.engines import fill, postgres
-from tests.laws.test_related_alone import ASKED, HOSTILE, ROWS, SCHEMA, beside, both, link, linked, read, text_columns
+from tests.laws.related_trees import HOSTILE, ROWS, SCHEMA, beside, both, counts
 
 NUMBERS = count()
 TEXT = {"id": "text", "event": "text", "x": "text", "n": "text", "day": "text", "f": "text"}
@@ -49,15 +48,6 @@ def stored(kind, tables, folder, request):
             columns = pa.table({n: pa.array(frame[n], pa.string()) for n in frame})  # noqa: F841
             base.execute(f"CREATE TABLE {name} AS SELECT * FROM columns")
     return f"duckdb:///{path}"
-
-
-def counts(tables, source=None):
-    noise, opened = SeededNoise(1), {}
-    for name, at in places(tables, SCHEMA, source).items():
-        own = SCHEMA.tables[name]
-        opened[name] = read(at.under(own), own, text_columns(SCHEMA, name), noise, key=b"k" * 16).rows
-    forest = link(SCHEMA, opened, noise)
-    return [table for asked in ASKED for table in linked.exact(asked, forest)]
 
 
 KINDS = ["sqlite", "duckdb", pytest.param("postgres", marks=pytest.mark.long)]
