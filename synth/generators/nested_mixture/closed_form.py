@@ -60,6 +60,11 @@ class Logits:
     later: torch.Tensor | None = None
 
     @property
+    def around(self) -> list[torch.Tensor]:
+        """Those that stand around the one-ways."""
+        return [t for t in (self.columns, self.direct) if t is not None]
+
+    @property
     def tensors(self) -> list[torch.Tensor]:
         """All that is fitted."""
         return [t for t in (self.columns, self.state, self.direct, self.lean, self.later) if t is not None]

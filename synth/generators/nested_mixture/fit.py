@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, pi
 from typing import TYPE_CHECKING
 
@@ -24,27 +24,33 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
-CHECK = 20  # steps between looks at the stopping rule
+CHECK = 20  # steps between words of progress
+FEWEST = 16  # components, however few roots there are
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """``roots``: components of the root; ``children``: of each table below it; ``ranks``: of events, told apart.
 
-    Adam for at most ``steps`` with a falling ``rate``; the fit ends when its squared error, in units of the noise,
-    falls to the part ``stop`` of the cells, where it begins to follow the noise. ``spread``: deviation of the
-    starting logits of columns around the one-ways; ``mixing``: of those of a child's components given its parent's.
+    Of few roots there are fewer components: one for so many as ``each`` times a table's noise.
+
+    Adam for ``steps`` with a falling ``rate``. While the squared error, in units of the noise, is below the part
+    ``stop`` of the cells, where a fit begins to follow the noise, only the pull towards columns that do not depend is
+    followed: ``pull`` times the squared distance of logits from the one-ways'. ``spread``: deviation of the starting
+    logits around the one-ways; ``mixing``: of those of a child's components given its parent's.
     """
 
-    roots: int = 256
-    children: int = 256
+    roots: int = 384
+    children: int = 384
+    each: float = 4.0
     ranks: int = 4
     steps: int = 600
     rate: float = 0.3
     last_rate: float = 0.03
     spread: float = 1.0
     mixing: float = 3.0
-    stop: float = 0.85
+    stop: float = 0.9
+    pull: float = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +206,13 @@ def loss_of(
     return torch.stack(parts).sum()
 
 
+def _fitting(options: Options, measured: Sequence[Block], total: float) -> Options:
+    """The options with no more components than the answers bear out."""
+    noise = [float((total / b.precision[b.precision > 0].sqrt()).median()) for b in measured if b.view == "rows"]
+    most = max(int(total / (options.each * max(float(np.mean(noise)), 1e-9))), FEWEST) if noise else FEWEST
+    return replace(options, roots=min(options.roots, most), children=min(options.children, most))
+
+
 def fit(
     schema: Related,
     known: Mapping[str, Known],
@@ -212,18 +225,19 @@ def fit(
     progress: Progress,
 ) -> dict[str, Logits]:
     """The logits at which all tables agree within their noise, as far as steps and components allow."""
+    options = _fitting(options, measured, known[schema.root].total)
     logits = start(schema, known, columns, options, rng=rng, device=device)
+    middle = {t: torch.as_tensor(centre(known[t], columns[t]), dtype=torch.float32, device=device) for t in logits}
     variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
     adam = [Adam(v) for v in variables]
     cells = sum(int((b.precision > 0).sum()) for b in measured)
     for step in range(options.steps):
         loss = loss_of(schema, columns, levels(schema, columns, logits), measured)
-        gradients = torch.autograd.grad(loss, variables, materialize_grads=True)
+        away = torch.stack([((x - middle[t]) ** 2).sum() for t, one in logits.items() for x in one.around]).sum()
+        unmet = (loss.detach() > options.stop * cells).to(loss.dtype)
+        gradients = torch.autograd.grad(unmet * loss + options.pull * away, variables, materialize_grads=True)
         if step % CHECK == 0:
-            seen = float(loss.detach()) / max(cells, 1)
-            progress(Share(step / options.steps, loss=seen))
-            if seen < options.stop:
-                break
+            progress(Share(step / options.steps, loss=float(loss.detach()) / max(cells, 1)))
         rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
         with torch.no_grad():
             for mover, gradient in zip(adam, gradients, strict=True):

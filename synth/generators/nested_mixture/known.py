@@ -44,7 +44,7 @@ class Grain:
     has about ``most`` bins at most, numbers and dates ``ordered``; in tables of two rows of one parent about ``pairs``.
     """
 
-    least: float = 0.5
+    least: float = 3.0
     other_bins: float = 8.0
     most: int = 100
     ordered: int = 40

@@ -29,11 +29,11 @@ class Plan:
     weighing less the more they are, all counts of rows rest.
     """
 
-    oneway: float = 0.12
+    oneway: float = 0.15
     root: float = 0.1
-    across: float = 2.0
-    siblings: float = 1.0
-    steps: float = 1.0
+    across: float = 3.0
+    siblings: float = 1.5
+    steps: float = 1.5
     first: float = 1.0
     number: float = 1.0
     grain: Grain = field(default_factory=Grain)
