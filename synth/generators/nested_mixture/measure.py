@@ -30,7 +30,7 @@ class Plan:
     """
 
     oneway: float = 0.15
-    root: float = 0.1
+    root: float = 0.2
     across: float = 3.0
     siblings: float = 1.5
     steps: float = 1.5
