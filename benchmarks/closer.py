@@ -1,0 +1,152 @@
+"""The more, the closer: error of `mixture` on a simulated table against epsilon times rows, noise apart from the model.
+
+    python benchmarks/closer.py [--rows 10000,100000,1000000] [--epsilons 1,5,20] [--seeds 1] [--json FILE] [--fresh]
+
+Eight columns with dependences of two, three and four columns, whose law is known exactly (``law``): errors are against
+the law, not against the rows that were drawn from it. ``error``: mean total variation of all tables of three and of
+four columns of the synthetic rows; ``fresh``: of as many rows drawn anew, which is what chance alone makes;
+``model``: of as many rows from a fit to answers without noise that matters (epsilon 10,000), the model's own error
+and chance. Every cell is a run through the command line. Runs that the JSON (default benchmarks/results/closer.json)
+holds are passed over. Prints Markdown and draws docs/pictures/closer.svg (of another ``--json``
+build/pictures/closer.svg).
+"""
+
+import argparse
+import json
+import tempfile
+from itertools import combinations
+from pathlib import Path
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from cells import ran
+from flagship import ROOT
+from markdown_tables import means
+
+RESULTS = ROOT / "benchmarks" / "results" / "closer.json"
+SIZES = {"a": 4, "b": 4, "c": 4, "d": 4, "e": 4, "pair": 4, "three": 4, "four": 2}
+KEPT = 0.9  # part of the rows that keep each dependence; the others are drawn evenly
+NOISELESS = 10_000.0
+KEY = ("rows", "epsilon", "seed")
+WORDS = {"error": "synthetic rows", "fresh": "fresh rows: chance alone", "model": "model without noise"}
+
+
+def law() -> np.ndarray:
+    """The joint probabilities, an axis a column: a to e even; the others follow a, a and b, the parity of c, d, e."""
+    a, b, c, d, e = np.ogrid[:4, :4, :4, :4, :4]
+    own = {"pair": (a, 4), "three": ((a + b) % 4, 4), "four": ((c + d + e) % 2, 2)}
+    whole = np.full((4,) * 5, 4.0**-5)
+    for fixed, size in own.values():
+        kept = np.asarray(fixed)[..., None] == np.arange(size)
+        kept = np.broadcast_to(kept, (4,) * 5 + (size,))
+        given = KEPT * kept + (1 - KEPT) / size
+        whole = whole[..., None] * given.reshape((4,) * 5 + (1,) * (whole.ndim - 5) + (size,))
+    return whole
+
+
+def drawn(rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Codes (rows, columns) from the law."""
+    flat = rng.choice(law().size, rows, p=law().ravel())
+    return np.stack(np.unravel_index(flat, tuple(SIZES.values())), axis=1)
+
+
+def error(codes: np.ndarray, order: int) -> float:
+    """Mean total variation of all tables of ``order`` columns to the law's."""
+    joint, sizes = law(), tuple(SIZES.values())
+    seen = np.bincount(np.ravel_multi_index(tuple(codes.T), sizes), minlength=joint.size).reshape(sizes) / len(codes)
+    apart = []
+    for kept in combinations(range(len(sizes)), order):
+        over = tuple(i for i in range(len(sizes)) if i not in kept)
+        apart.append(0.5 * np.abs((seen - joint).sum(over)).sum())
+    return float(np.mean(apart))
+
+
+def errors(codes: np.ndarray, name: str) -> dict[str, float]:
+    return {f"{name}_3": error(codes, 3), f"{name}_4": error(codes, 4)}
+
+
+def schema() -> dict:
+    return {"columns": {n: {"type": "categorical", "categories": [str(v) for v in range(k)]} for n, k in SIZES.items()}}
+
+
+def one(folder: Path, epsilon: float, seed: int, name: str) -> dict:
+    """Errors of the synthetic rows of one run."""
+    cell = {"table": "simulated", "epsilon": epsilon, "method": "mixture", "options": "", "seed": seed}
+    told = ran(folder, cell, folder / "out")
+    if "failed" in told:
+        return {"failed": told["failed"]}
+    made = pd.read_csv(folder / "out" / "synthetic.csv")[list(SIZES)].to_numpy()
+    return errors(made, name) | {"seconds": told["seconds"]}
+
+
+def cell_of(folder: Path, rows: int, epsilon: float, seed: int, noiseless: dict[int, dict]) -> dict:
+    rng = np.random.default_rng([rows, seed])
+    pd.DataFrame(drawn(rows, rng), columns=list(SIZES)).to_csv(folder / "train.csv", index=False)
+    fresh = errors(drawn(rows, rng), "fresh")
+    if rows not in noiseless:
+        told = one(folder, NOISELESS, seed, "model")
+        noiseless[rows] = {k: v for k, v in told.items() if k != "seconds"}
+    return {"rows": rows, "epsilon": epsilon, "seed": seed, **fresh, **noiseless[rows],
+            **one(folder, epsilon, seed, "error")}  # fmt: skip
+
+
+def markdown(rows: list[dict]) -> str:
+    """Means over runs; failures with their reason below."""
+    columns = {f"{n}_{k}": (f"{n}, {k} columns", 4) for k in (3, 4) for n in WORDS} | {"seconds": ("seconds", 1)}
+    ordered = sorted(rows, key=lambda r: (r["rows"], r["epsilon"]))
+    return means([r for r in ordered if "failed" not in r], ("rows", "epsilon"), columns, runs="runs")
+
+
+def picture(rows: list[dict], path: Path) -> None:
+    """Error against epsilon times rows, on logarithmic axes; the model's and chance's beside it."""
+    frame = pd.DataFrame([r for r in rows if "failed" not in r])
+    told = [
+        {"spent": r["epsilon"] * r["rows"], "error": r[f"{n}_{k}"], "what": words, "tables": f"{k} columns",
+         "rows": f"{r['rows']:,} rows"}
+        for r in frame.to_dict("records") for k in (3, 4) for n, words in WORDS.items()
+    ]  # fmt: skip
+    base = alt.Chart(pd.DataFrame(told)).encode(
+        x=alt.X("spent:Q", scale=alt.Scale(type="log"), title="epsilon times rows"),
+        y=alt.Y("error:Q", scale=alt.Scale(type="log"), title="mean total variation to the law"),
+        color=alt.Color("what:N", title=""),
+        shape=alt.Shape("rows:N", title=""),
+        detail="rows:N",
+    )
+    both = alt.layer(base.mark_line(opacity=0.5), base.mark_point(filled=True, size=50)).properties(
+        width=300, height=220
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    both.facet(column=alt.Column("tables:N", title="tables of")).save(str(path))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", default="10000,100000,1000000")
+    parser.add_argument("--epsilons", default="1,5,20")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--json", default=str(RESULTS))
+    parser.add_argument("--fresh", action="store_true")
+    given = parser.parse_args()
+    path = Path(given.json)
+    rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
+    known = {tuple(r[k] for k in KEY) for r in rows}
+    for many in map(int, given.rows.split(",")):
+        noiseless: dict[int, dict] = {}
+        for seed in range(given.seeds):
+            for epsilon in map(float, given.epsilons.split(",")):
+                if (many, epsilon, seed) in known:
+                    continue
+                with tempfile.TemporaryDirectory() as name:
+                    folder = Path(name)
+                    (folder / "schema.json").write_text(json.dumps(schema()))
+                    rows.append(cell_of(folder, many, epsilon, seed, noiseless))
+                print(rows[-1], flush=True)
+                path.write_text(json.dumps(rows, indent=1) + "\n")
+    whose = ROOT / ("docs" if path.resolve() == RESULTS else "build") / "pictures" / "closer.svg"
+    picture(rows, whose)
+    print(markdown(rows))
+
+
+if __name__ == "__main__":
+    main()
