@@ -74,6 +74,8 @@ async def prepare(browser: Browser, url: str, number: int, errors: list[str]) ->
         await load.click(timeout=PATIENCE)
     for heading in ("Describe", "Budget", "Method", "Run"):
         await idle(page, heading)
+        if heading == "Budget":
+            await page.get_by_role("button", name="The number is public").click(timeout=PATIENCE)
         if heading != "Run":
             await page.get_by_role("button", name="Next:").click(timeout=PATIENCE)
     await page.get_by_role("button", name="Spend epsilon").click(timeout=PATIENCE)

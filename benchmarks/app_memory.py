@@ -100,6 +100,7 @@ def through(page: Page) -> None:
     page.get_by_role("button", name="Confirm all columns").click()
     page.get_by_role("button", name="Next: Budget").click()
     there(page, "Budget")
+    page.get_by_role("button", name="The number is public").click()
     page.get_by_role("button", name="Next: Method").click()
     there(page, "Method")
     page.get_by_role("button", name="Next: Run").click()

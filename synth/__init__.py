@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from synth.pipeline.related_sample import sample_to as sample_related
     from synth.pipeline.request import RunRequest
     from synth.pipeline.result import Result
+    from synth.pipeline.rough_rows import rough_rows
     from synth.pipeline.run import learn_schema, run
     from synth.pipeline.same_rows import charged_before
     from synth.pipeline.sample import sample
@@ -99,6 +100,7 @@ _HOME = {
     "plan_related": "pipeline.related_forecast",
     "refit": "pipeline.refit",
     "roles": "jobs.roles:",
+    "rough_rows": "pipeline.rough_rows",
     "run": "pipeline.run",
     "sample": "pipeline.sample",
     "sample_related": "pipeline.related_sample:sample_to",

@@ -57,6 +57,11 @@ def _settle() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish():
+    """What was frozen is given back, so that libraries do not call it leaked when the interpreter ends."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory, monkeypatch):
     """Ledger and jobs of a test never touch the user's; what an earlier test charged in this process is forgotten."""

@@ -137,6 +137,11 @@ def charged_before(table: str, text: str, names: list[str], **asked: Any) -> lis
     return synth.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
 
 
+def rough_rows(table: str, text: str, source: str | None) -> int:
+    """``synth.rough_rows``."""
+    return synth.rough_rows(table, schema=synth.parse(json.loads(text)), source=source)
+
+
 def standing(release: str, real: str | None = None) -> dict[str, int]:
     """``synth.standing``, or with the real table ``synth.standing_rare``."""
     return synth.standing(release) if real is None else synth.standing_rare(release, real)
@@ -149,7 +154,19 @@ def methods() -> Any:
 
 TASKS: dict[str, Callable[..., Any]] = {
     f.__name__: f
-    for f in (methods, forecasts, compared, sampled, listed, fetched, decided, decidable, standing, charged_before)
+    for f in (
+        methods,
+        forecasts,
+        compared,
+        sampled,
+        listed,
+        fetched,
+        decided,
+        decidable,
+        standing,
+        charged_before,
+        rough_rows,
+    )
 }
 planner, worker = Aside(), Aside()
 

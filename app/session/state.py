@@ -47,7 +47,7 @@ class Wizard:
     method: str = "mixture"
     options: dict[str, Any] = field(default_factory=dict)  # of the method, where they differ from its defaults
     written: str = "same"  # how the CSV of a table with its own dialect is written: same or plain
-    rows: int = 10_000
+    rows: int = 0  # about how many, as the steward says; 0 before
     twins: list[str] = field(default_factory=list)  # datasets to which rows like these were charged
     separate: str = ""  # the dataset of which was said that its persons are in no other
     job: Path | None = None
@@ -150,11 +150,20 @@ def ready(w: Wizard) -> dict[str, bool]:
         "data": True,
         "describe": w.table is not None,
         "budget": described,
-        "method": described,
-        "run": described,
+        "method": described and w.rows > 0,
+        "run": described and w.rows > 0,
         "review": _done(w),
         "release": _done(w),
     }
+
+
+def lacks(w: Wizard) -> tuple[str, str]:
+    """What to do before a forecast or a run, and the page where it is done."""
+    if w.table is None:
+        return "Choose a table first.", "data"
+    if not ready(w)["budget"]:
+        return "Finish the description first: every column needs somebody to vouch.", "describe"
+    return "Say first about how many rows there are: the forecast rests on it.", "budget"
 
 
 def passed(w: Wizard) -> set[str]:

@@ -14,7 +14,6 @@ from app.session.state import Wizard, take_table, wizard
 from app.table import owning, stored, work
 from app.table.work import Plain
 
-GUESS = 10_000
 NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
 
 
@@ -81,7 +80,7 @@ def _without(error: Exception, place: Path, name: str) -> str:
 def _describe(path: Path, place: Path, given: Any, books: list[Any], *, label: str, source: str | None = None) -> None:
     plain, notes = description(path, place, given, books, source=source)
     plain["dataset"] = plain.get("dataset") or _name(path, label, source)
-    take_table(wizard(), path, label=label, plain=plain, place=place, rows=GUESS, suggestions=notes, source=source)
+    take_table(wizard(), path, label=label, plain=plain, place=place, rows=0, suggestions=notes, source=source)
     stored.remember(wizard())
 
 

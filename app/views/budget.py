@@ -5,7 +5,7 @@ from math import exp, log
 import streamlit as st
 
 import synth
-from app.run import caps
+from app.run import caps, size
 from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
 from app.session.state import dataset, wizard
@@ -42,6 +42,8 @@ def _blocked() -> str:
     w = wizard()
     if not 0 < w.epsilon < MOST:
         return "First choose an epsilon above 0."
+    if not w.rows:
+        return "First say about how many rows there are."
     return delta_note(w) or short_by(w)
 
 
@@ -104,15 +106,13 @@ def _details() -> None:
     unit = w.plain.get("unit")
     left.caption(words.RELATION_NOTES.get(w.relation, "") + (
         f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else ""))  # fmt: skip
-    w.rows = int(right.number_input(
-        "About how many rows are there?", min_value=1, value=w.rows, step=1000, key="rows",
-        help="A public figure or a guess, for the forecast and the check of delta. It is not read from the table.",
-    ))  # fmt: skip
+    with right:
+        size.ask(w)
     w.delta = right.selectbox("Allowance (delta)", DELTAS, index=DELTAS.index(w.delta), key="delta",
                               format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
     if note := delta_note(w):
         right.warning(note, icon=":material/warning:")
-    else:
+    elif w.rows:
         right.caption(f"About {words.one_in(w.delta)}; well below 1 in {w.rows:,}, the number of rows.")
 
 

@@ -8,7 +8,7 @@ import synth
 from app.run.forecast import curve, forecast, methods, pairs_alike, timed
 from app.run.options import ask
 from app.session import charts, frame, words
-from app.session.state import Wizard, wizard
+from app.session.state import Wizard, lacks, wizard
 
 
 def page() -> None:
@@ -18,7 +18,7 @@ def page() -> None:
         "Methods ask the table different questions under the same noise budget. Here you see what error to expect "
         "**before anything is read or spent**.",
     )
-    if not frame.needs("method", "Finish the description first: every column needs somebody to vouch.", "describe"):
+    if not frame.needs("method", *lacks(wizard())):
         return
     w = wizard()
     fits = _choice(w)

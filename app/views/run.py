@@ -10,7 +10,7 @@ from app.run.follow import now
 from app.run.forecast import budget, forecast, short_by, timed
 from app.session import access, charts, frame, words
 from app.session.aside import planner
-from app.session.state import dataset, ready, view, wizard
+from app.session.state import dataset, lacks, ready, view, wizard
 from synth import jobs
 
 POLL = 1.0
@@ -32,7 +32,7 @@ def page() -> None:
         _ended(access.job("watch", w.job))
     if not ready(w)["run"]:
         if w.job is None:
-            frame.needs("run", "Choose and describe a table and a budget first.", "describe" if w.table else "data")
+            frame.needs("run", *lacks(w))
         recent.table()
         return
     _confirm()

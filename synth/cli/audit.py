@@ -38,6 +38,9 @@ def audit(
     whole: Annotated[
         bool, typer.Option("--whole", help="From files to release folders, all outputs looked at.")
     ] = False,
+    related: Annotated[
+        bool, typer.Option("--related", help="With --whole: related tables, a root with all its children.")
+    ] = False,
     only: Annotated[list[str] | None, typer.Option("--only", help="With --whole: one canary; repeatable.")] = None,
     source: Annotated[
         list[str] | None,
@@ -55,12 +58,17 @@ def audit(
     _check_out(out)
     shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "max_rows": max_rows,
                               "confidence": confidence, "options": parse_options(option or [])}  # fmt: skip
+    if related and (not whole or source or max_rows != 1):
+        raise UsageError(
+            "--related is of the whole way and of files, where the unit is one root; say --whole --related"
+        )
     if (only or source) and not whole:
         raise UsageError(f"--{'only' if only else 'source'} names a canary of the whole way; add --whole")
     if whole:
+        listed: Any = (auditing.chosen_trees(only or []) if related else
+                       auditing.chosen(only or [], max_rows=max_rows, sources=source or []))  # fmt: skip
         told = auditing.audit_whole(method, draws=auditing.whole.DRAWS if draws is None else draws, progress=_told,
-                                    canaries=auditing.chosen(only or [], max_rows=max_rows, sources=source or []),
-                                    **shared)  # fmt: skip
+                                    canaries=listed, **shared)  # fmt: skip
         _answer(told, whole_audit_page.whole_page(told), out, as_json)
         return
     found = auditing.audit(method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries,

@@ -24,11 +24,14 @@ def bundle(
     as_json: JsonOpt = False,
 ) -> None:
     """Pack a release, its card and its publishable report into one zip; refuses what must not leave."""
+    from synth.release import related_folder
     from synth.report import bundle as release_bundle
-    from synth.report import last_look
+    from synth.report import last_look, related_bundle
 
-    made = release_bundle.make(release, out, how=choice, candidates=candidates or (), paid=paid, ledger=ledger)
-    vouched = last_look.standing(release)
+    several = related_folder.is_related(release)
+    make = related_bundle.make if several else release_bundle.make
+    made = make(release, out, how=choice, candidates=candidates or (), paid=paid, ledger=ledger)
+    vouched = {} if several else last_look.standing(release)
     if as_json:
         say({**made.plain(), "standing": vouched})
         return

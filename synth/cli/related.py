@@ -8,6 +8,7 @@ from synth.cli.answer import say
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
+    from synth.evaluate.examination import Limits
     from synth.schema.related import Related
     from synth.schema.table import Schema
 
@@ -60,3 +61,28 @@ def plan_tables(
     found = plan_related(related.load(schema), roots=rows, epsilon=epsilon, delta=delta, relation=relation,
                          seconds=seconds)  # fmt: skip
     say(found.plain()) if as_json else print(found.in_words())
+
+
+def report_tables(
+    release: Path, out: Path, real: Path | None, target: str | None, single: Mapping[str, object], limits: "Limits",
+    ledger: Path | None, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Reports on a release of related tables. Errors: UsageError for an option of single tables; InputError."""
+    from synth.report import chosen_release, related_publish
+    from synth.report.steward import related as steward
+
+    for name, value in single.items():
+        if value:
+            raise UsageError(f"--{name}: related tables have no such option; leave it out")
+    if real is None:
+        if target is not None:
+            raise UsageError("--publishable reads no real row: leave out --target")
+        paths = related_publish.write(release, out)
+        say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
+        return
+    chosen_release.look(release, ledger=ledger)
+    paths = steward.write(release, out, real=real, target=target, limits=limits)
+    if as_json:
+        say({"kind": "steward only, not for release", "paths": paths})
+    else:
+        print("\n".join(f"{p} (for the steward only, not for release)" for n, p in paths.items() if "json" not in n))

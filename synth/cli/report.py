@@ -7,6 +7,7 @@ import typer
 
 from synth.cli.answer import say
 from synth.cli.options import JsonOpt, LedgerOpt
+from synth.cli.related import report_tables
 from synth.errors import UsageError
 
 
@@ -27,6 +28,7 @@ def report(
 ) -> None:
     """Report on a release: against the real rows (steward only), or from the release alone (publishable)."""
     from synth.evaluate.examination import Limits
+    from synth.release import related_folder
     from synth.report import chosen_release, last_look
     from synth.report import publish as reports
     from synth.report.steward import write
@@ -35,6 +37,10 @@ def report(
         raise UsageError("give either --real TABLE (steward's report) or --publishable")
     if statistics is not None and not publishable:
         raise UsageError("--statistics belongs to the publishable report; add --publishable")
+    if related_folder.is_related(release):
+        several = {"test": test, "group": group, "statistics": statistics}
+        report_tables(release, out, real, target, several, Limits(rows=max_rows), ledger, as_json=as_json)
+        return
     if publishable:
         if test is not None or target is not None or group:
             raise UsageError("--publishable reads no real row: leave out --test, --target and --group")

@@ -55,7 +55,7 @@ ACTIONS: dict[str, Action] = {
     "read_address": Action("read a database by its address", ("list_tables", "use_table"), SINGLE),
     "resume_table": Action("go on with a stored table", ("use_",), OWNERS),
     "remove_table": Action("remove a stored table", ("remove_", "discard"), OWNERS),
-    "use_table": Action("look at a chosen table's facts", (), OWNERS),
+    "use_table": Action("look at a chosen table's facts", ("rows_of_file",), OWNERS),
     "describe": Action("change or vouch for a description",
                        ("confirm_all", "confirm_one", "keep_values", "take_book", "save_schema",
                         "alone_", "omit_", "group_", "keep_", "read_right"), STEWARDS),

@@ -99,6 +99,7 @@ def prepare(
     note: Note,
     noise: SystemNoise,
     may_spend: MaySpend = anybody,
+    questions: Nested | None = None,
 ) -> RelatedPlan:
     """A finished plan, or the reason why not: options, schema, budget, questions, the tables' form, whose rows.
 
@@ -106,6 +107,7 @@ def prepare(
     InputError, BudgetError.
     """
     plan = planned(request, schema, rows=rows, note=note)
+    plan = plan if questions is None else replace(plan, questions=questions)
     related_folder.check_out(Path(request.out) if request.out is not None else None, plan.schema)
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()

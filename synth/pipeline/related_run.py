@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from synth.errors import UsageError
 from synth.generators.base import Setting
+from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.jobs import PeakMemory, give_back
 from synth.pipeline.budget import setting
@@ -143,11 +144,13 @@ def carry_out(
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
+    questions: Nested | None = None,
 ) -> RelatedResult:
     """Turns related private tables into synthetic ones and charges the dataset's ledger with epsilon and delta once.
 
     The request's ``table`` is a folder with a file for each table, or ``rows`` are frames and paths by table;
-    ``num_rows`` is of the root, ``assume_public`` and ``reasons`` name TABLE.COLUMN.
+    ``num_rows`` is of the root, ``assume_public`` and ``reasons`` name TABLE.COLUMN. ``questions``: the method, unless
+    it is to be the usual one.
 
     **Guarantee**: the result is (epsilon, delta)-DP for the relation on one row of the root with everything below it.
     Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards.
@@ -160,7 +163,8 @@ def carry_out(
     with PeakMemory() as peak:
         reporter.stage("check")
         folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
-        plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
+        plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend,
+                       questions=questions)  # fmt: skip
         charged_run = RelatedRun(plan, noise, reporter, steward_log)  # type: ignore[arg-type]
         with charged_run.charged():
             started = time.perf_counter()
@@ -168,9 +172,7 @@ def carry_out(
             give_back()
             drawn, model, seed = _fit_and_draw(plan, releases, told, reporter)
             seconds = time.perf_counter() - started
-            about = charged_run.card(num_rows=sum(drawn.num_rows.values()))
-            about["rows"] = {**about["rows"], "tables": drawn.num_rows}
-            about |= {"constraints": drawn.kept, "seed": seed, "release_kinds": ["linked"]}
+            about = _about(charged_run, drawn, seed)
             reporter.stage("write")
             paths = _written(plan, drawn, model, releases, told, about)
             texts = {n: drawn.whole(n) for n in plan.schema.tables} if request.out is None else {}
@@ -193,6 +195,13 @@ def carry_out(
         schema=plan.schema,
         texts=texts,
     )
+
+
+def _about(charged_run: RelatedRun, drawn: DrawnTables, seed: int) -> dict[str, Any]:
+    """The card with what drawing tells."""
+    about = charged_run.card(num_rows=sum(drawn.num_rows.values()))
+    rows = {**about["rows"], "tables": drawn.num_rows}
+    return {**about, "rows": rows, "constraints": drawn.kept, "seed": seed, "release_kinds": ["linked"]}
 
 
 def _public(schema: Related) -> dict[str, Any]:

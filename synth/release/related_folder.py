@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError
 from synth.generators.nested_mixture.model import NestedMixture
-from synth.questions import Release
+from synth.generators.product_mixture import check_state
+from synth.questions import LinkedRelease, Release
+from synth.questions.linked import placed
 from synth.release import folder, store
 from synth.schema import csv_injection, related
 from synth.schema.related import Related
@@ -113,6 +115,35 @@ def is_related(path: str | Path) -> bool:
             return f'"facsimile-{KIND}/1"'.encode() in file.read(4096)
     except OSError:
         return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredRelease:
+    """A release of related tables as read back."""
+
+    card: dict[str, Any]
+    schema: Related
+    releases: list[LinkedRelease]
+
+
+def load_release(path: str | Path) -> StoredRelease:
+    """A stored release (release.json or its folder). Errors: InputError when it is missing or damaged."""
+    place = Path(path)
+    plain, arrays = store.load(place / "release.json" if place.is_dir() else place, kind="related-release")
+    schema = related.parse(plain.get("schema"), name=f"{path}: schema")
+    check_state.check_numbers(arrays, what="release")
+    found = store.unpack(plain, arrays)
+    try:
+        for release in found:
+            for bins in store.bins_of(release):
+                table, column, _ = placed(bins.column)
+                if schema.learnt(table).columns[column].cells != bins.cells:
+                    raise InputError(f"the release is damaged: it does not fit {table}.{column} of its own schema")
+        if not all(isinstance(r, LinkedRelease) for r in found):
+            raise TypeError
+        return StoredRelease(card=dict(plain["card"]), schema=schema, releases=found)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise InputError(f"{path}: the release is damaged; make it again or use another copy") from None
 
 
 def load_model(path: str | Path) -> StoredModel:

@@ -124,15 +124,15 @@ def _packed(
     stored_parts = (*AS_STORED, dialect_copy.NAME) if dialect_copy.DIGEST in card else AS_STORED
     parts = {name: (folder / name).read_bytes() for name in stored_parts}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
-        parts |= {name: _carrying(parts[name], card) for name in ("release.json", "model.json")}
+        parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
     parts |= _made(folder, stored, card)
-    parts["MANIFEST.sha256"] = _manifest(parts)
-    _zip(out, parts)
+    parts["MANIFEST.sha256"] = manifest(parts)
+    zip_file(out, parts)
     return Bundled(path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)),
                    card=card)  # fmt: skip
 
 
-def _carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
+def carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
     """A stored release or model whose card states the choice, and with it the sum, as the bundle's does."""
     plain = json.loads(content)
     plain["card"] |= {name: card[name] for name in (*TOTALS, "meaning", "selection")}
@@ -145,12 +145,12 @@ def _checked(folder: Path) -> StoredRelease:
         if not (folder / name).is_file():
             raise InputError(f"{folder}: {name} is missing; make the release again or use another copy")
     stored, model, card = bundle.load_release(folder), bundle.load_model(folder), verify.load(folder)
-    if any(_seeded(c) for c in (stored.card, model.card, card)):
+    if any(seeded(c) for c in (stored.card, model.card, card)):
         raise InputError("this release was made with seeded noise, which protects nothing; run it again without a "
                          "seeded noise source")  # fmt: skip
     verify.check(own(card))
     for what, other in (("release.json", stored.card), ("model.json", model.card)):
-        if _claims(card) != _claims(other):
+        if claims(card) != claims(other):
             raise InputError(f"{folder}: card.json and {what} make different claims; use another copy")
     schema = schemas.load(folder / "schema.json")
     text = schema.to_json()
@@ -168,12 +168,13 @@ def _checked(folder: Path) -> StoredRelease:
     return stored
 
 
-def _seeded(card: Mapping[str, Any]) -> bool:
+def seeded(card: Mapping[str, Any]) -> bool:
     """Whether the noise was not the system's; a word changed in a card does not make it so."""
     return card.get("exportable") is not True or str(card.get("noise_source", SEEDED)).startswith(SEEDED)
 
 
-def _claims(card: Mapping[str, Any]) -> dict[str, Any]:
+def claims(card: Mapping[str, Any]) -> dict[str, Any]:
+    """What a card says of its release, without what may be added later."""
     return json.loads(json.dumps({k: v for k, v in own(card).items() if k not in ASIDE}))
 
 
@@ -223,13 +224,13 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
 def _parquet(folder: Path, stored: StoredRelease) -> bytes:
     schema = stored.setting.schema
     table = files.read(folder / "synthetic.csv", columns=list(schema.columns))
-    texts = {n: _texts(table, n, bundle.known_texts(schema.columns[n])) for n in schema.columns}
+    texts = {n: unmarked(table, n, bundle.known_texts(schema.columns[n])) for n in schema.columns}
     with tempfile.TemporaryDirectory() as name:
         bundle.write_table(Path(name) / "synthetic.parquet", texts, schema)
         return (Path(name) / "synthetic.parquet").read_bytes()
 
 
-def _texts(table: Any, name: str, known: frozenset[str]) -> Any:
+def unmarked(table: Any, name: str, known: frozenset[str]) -> Any:
     """A column's cells, without the marks that stand before risky text in CSV."""
     import pyarrow as pa
 
@@ -238,12 +239,13 @@ def _texts(table: Any, name: str, known: frozenset[str]) -> Any:
     return pa.array(values[column.codes], type=pa.string())
 
 
-def _manifest(parts: Mapping[str, bytes]) -> bytes:
+def manifest(parts: Mapping[str, bytes]) -> bytes:
+    """Checksums of all parts, as ``sha256sum`` writes them."""
     lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(parts.items())]
     return "".join(lines).encode()
 
 
-def _zip(out: Path, parts: Mapping[str, bytes]) -> None:
+def zip_file(out: Path, parts: Mapping[str, bytes]) -> None:
     """One zip with fixed times and rights, written whole or not at all."""
     part = out.with_name(out.name + ".part")
     try:

@@ -59,7 +59,7 @@ def _cell(value: object) -> str:
 
 
 def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
-    unit = (
+    unit = about.get("unit_in_words") or (
         "a row" if about["unit"] == "row" else f"a person ({about['unit']}), at most {about['max_rows_of_a_unit']} rows"
     )
     learnt = about.get("of_which_schema")
@@ -86,6 +86,8 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
         ("ledger entry", f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"),
         ("schema SHA-256", about["schema_sha256"]),
     ]  # fmt: skip
+    if "keys" in about:
+        yield "Tables", list(_tables(about))
     yield "Taken as public (invariants)", [
         (i["what"], f"{', '.join(i['of'])}: {i['vouched']}" if "of" in i else i["vouched"]) for i in about["invariants"]
     ] + _learnt(about)  # fmt: skip
@@ -103,6 +105,17 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
             ("versions", ", ".join(f"{n} {v}" for n, v in about["versions"].items())),
         ],
     )
+
+
+def _tables(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Rows by table, the keys with their bounds, and public tables."""
+    for table, rows in about["rows"].get("tables", {}).items():
+        yield table, f"{rows:,} synthetic rows"
+    for key in about["keys"]:
+        yield (f"{key['child']} of {key['parent']}", f"by {', '.join(key['columns'])}; at most {key['most_children']} "
+               "rows of one parent are kept, rows without a parent are passed over")  # fmt: skip
+    for name, public in (about.get("public_tables") or {}).items():
+        yield name, f"a public table, to which {', '.join(public['referred_by'])} refer"
 
 
 def _learnt(about: Mapping[str, Any]) -> Rows:

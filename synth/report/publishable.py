@@ -78,8 +78,8 @@ def render(
     return html.render(
         "publishable.html", title="Publishable report", mark=None, found=found, about=about, level=LEVEL,
         interval=LEVEL_WORDS, source_rows=_source_rows(found), headline=_headline(found),
-        charts=[_column(name, shown, schema.columns[name]) for name, shown in ordered[:SHOWN]],
-        columns=[[name, *_fit(shown)] for name, shown in ordered], pairs=_several(found.two_way),
+        charts=[column_chart(name, shown, schema.columns[name]) for name, shown in ordered[:SHOWN]],
+        columns=[[name, *fit_in_words(shown)] for name, shown in ordered], pairs=_several(found.two_way),
         larger=_several(found.larger),
         paid=None if paid is None else section(paid, about), shown_cells=SHOWN_CELLS,
     )  # fmt: skip
@@ -97,11 +97,11 @@ def _headline(found: Publishable) -> list[tuple[str, float, float, float]]:
     return [(what, m["distance"], m["from_noise"], m["covered"]) for what, m in kinds if m is not None]
 
 
-def _fit(shown: Shown) -> tuple[str, str, str]:
+def fit_in_words(shown: Shown) -> tuple[str, str, str]:
     return percent(shown.fit.distance), percent(shown.fit.from_noise), percent(shown.fit.covered)
 
 
-def _column(name: str, shown: Shown, column: Column) -> dict[str, Any]:
+def column_chart(name: str, shown: Shown, column: Column) -> dict[str, Any]:
     labels, noisy, half, synthetic = _few(shown, column)
     words = f"{name}: released and synthetic counts, {percent(shown.fit.covered)} of cells within the {LEVEL_WORDS}"
     rows = [
@@ -119,7 +119,7 @@ def _several(shown: Mapping[tuple[str, ...], Shown]) -> list[tuple[str, ...]]:
     """A line for each table of several columns, that which is furthest above its noise first."""
     ordered = sorted(shown.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
-        (" and ".join(columns), f"{s.table.values.size:,}", f"{figure(s.table.sigma, 1)} rows", *_fit(s))
+        (" and ".join(columns), f"{s.table.values.size:,}", f"{figure(s.table.sigma, 1)} rows", *fit_in_words(s))
         for columns, s in ordered
     ]
 

@@ -28,12 +28,16 @@ def sample(start):
     return at.button(key="use_sample").click().run()
 
 
-def upload(at, content: bytes, schema: dict | None = None, name: str = "people.csv"):
+def upload(at, content: bytes, schema: dict | None = None, name: str = "people.csv", rows: int = 10_000):
+    """The page Describe with this table; ``rows``: about how many there are, as the steward would say on Budget."""
     at.file_uploader[0].set_value((name, content, "text/csv"))
     if schema is not None:
         at.file_uploader[1].set_value(("people.schema.json", json.dumps(schema).encode(), "application/json"))
     at.run()
-    return at.button(key="load").click().run()
+    at.button(key="load").click().run()
+    if rows and "wizard" in at.session_state:
+        at.session_state["wizard"].rows = rows
+    return at
 
 
 def all_helped(at) -> None:

@@ -7,7 +7,7 @@ from app.run import runs
 from app.session.state import STEPS, view
 from app.table import facts
 from synth import jobs
-from tests.app.elements import all_helped, keys, row_each, said, sample, upload
+from tests.app.elements import SCHEMA, all_helped, keys, row_each, said, sample, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -100,6 +100,23 @@ def test_an_impossible_epsilon_is_refused_and_leads_nowhere(start, epsilon):
     at.switch_page(view("run")).run()
     assert at.error
     assert "spend" not in keys(at)
+
+
+def test_the_number_of_rows_is_asked_and_is_the_tables_own_only_where_it_is_public(start, people):
+    at = upload(start(), people, SCHEMA, rows=0)
+    at.switch_page(view("method")).run()
+    assert "Say first about how many rows there are" in said(at)
+    assert "needs_budget" in keys(at)
+    at.switch_page(view("budget")).run()
+    assert at.number_input(key="rows").value is None, "nothing is proposed, and nothing was counted"
+    assert "First say about how many rows there are" in said(at)
+    assert "onward" not in keys(at)
+    at.button(key="rows_of_file").click().run()
+    assert at.number_input(key="rows").value == 240
+    assert "well below 1 in 240" in said(at)
+    at.number_input(key="rows").set_value(300).run()
+    at.button(key="onward").click().run()
+    assert (at.title[0].value, at.session_state["wizard"].rows) == ("Method", 300)
 
 
 def test_a_run_beyond_the_cap_cannot_be_started(start):

@@ -2,18 +2,15 @@
 
 import contextlib
 import json
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from synth.evaluate.audit import audit_whole, chosen, standard
-from synth.evaluate.audit.journeys import Shown, Ticket, journey
 from synth.evaluate.audit.whole_canaries import in_engine
-from synth.evaluate.audit.whole_tables import placed
 from synth.privacy.relation import Relation
-from synth.schema import table as schemas
 from tests.engines import postgres, spark
+from tests.planted.walks import once, uncovered
 from tests.planted.whole_faults import CANARIES, FAULTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,20 +30,6 @@ def test_a_fault_that_shows_in_every_run_is_flagged(name):
     with FAULTS[name]():
         found = audit_whole(draws=24, confidence=0.9, canaries=chosen([CANARIES[name]]))
     assert found.violated, found.in_words()
-
-
-def once(canary, table) -> Shown:
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder).resolve()
-        ticket = Ticket(schema=schemas.parse(canary.facts), method="independent", epsilon=1.0, delta=1e-5,
-                        relation="add_remove")  # fmt: skip
-        with placed(canary, table, place) as (written, source):
-            return journey(written, source, ticket, place)
-
-
-def uncovered(shown: Shown) -> dict[str, str]:
-    """What no noise covers: all texts but the digests of noised files."""
-    return {n: t for n, t in shown.texts.items() if "sha256" not in n or "schema" in n}
 
 
 @pytest.mark.parametrize("canary", standard(), ids=lambda c: c.name)

@@ -9,6 +9,7 @@ from synth.evaluate.audit.neighbours import Pair, worst_pair
 from synth.evaluate.audit.runs import Parts
 from synth.evaluate.audit.whole import WholeAudit, audit_whole
 from synth.evaluate.audit.whole_canaries import Canary, chosen, standard
+from synth.evaluate.audit.whole_trees import TreeCanary, chosen_trees, trees
 
 __all__ = [
     "NOISES",
@@ -17,14 +18,17 @@ __all__ = [
     "Capacity",
     "Pair",
     "Parts",
+    "TreeCanary",
     "WholeAudit",
     "audit",
     "audit_whole",
     "chosen",
+    "chosen_trees",
     "claim_of",
     "compared",
     "noise_audit",
     "release_audit",
     "standard",
+    "trees",
     "worst_pair",
 ]

@@ -19,11 +19,16 @@ from synth.evaluate.audit.statistics.bounds import Rates, at_least, at_most
 from synth.evaluate.audit.statistics.moments import Moments, moments
 from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
+from synth.evaluate.audit.whole_trees import TreeCanary
+from synth.generators.nested_mixture.generator import Nested
 from synth.pipeline.methods import check_schema, generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.schema import table as schemas
+from synth.schema.related import Related
+from synth.schema.table import Schema
 
+AnyCanary = Canary | TreeCanary
 DRAWS = 60  # of each table: a leak that shows in every run is certain by then, and noise that is a fifth too small
 FEWEST_DRAWS = 24  # a quarter of which can tell a score that is always right from chance
 TESTS = 3  # of a canary: an event, the distance of the answers, their noise
@@ -119,7 +124,7 @@ def audit_whole(
     draws: int = DRAWS,
     confidence: float = 0.999,
     options: Mapping[str, Any] | None = None,
-    canaries: Sequence[Canary] | None = None,
+    canaries: Sequence[AnyCanary] | None = None,
     first: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> WholeAudit:
@@ -133,14 +138,14 @@ def audit_whole(
     Errors: UsageError, also for so few draws that even a leak in every run could not contradict the claim.
     """
     started, link = time.perf_counter(), relation_named(relation)
-    listed = list(standard(max_rows) if canaries is None else canaries)
+    listed: list[AnyCanary] = list(standard(max_rows) if canaries is None else canaries)
     failure = (1 - confidence) / (TESTS * len(listed)) if 0 < confidence < 1 else 0.0
     _check(link, draws, failure)
     claims = [_claim(method, epsilon, delta, link, c, options) for c in listed]
     _check_draws(draws, failure, claims)
     found = []
     for i, (canary, claim) in enumerate(zip(listed, claims, strict=True)):
-        ticket = Ticket(schema=schemas.parse(canary.facts), method=method, epsilon=epsilon, delta=delta,
+        ticket = Ticket(schema=_schema(canary), method=method, epsilon=epsilon, delta=delta,
                         relation=relation, options=options or {})  # fmt: skip
         found.append(_sight(canary, ticket, link, claim, draws, failure))
         progress((i + 1) / len(listed))
@@ -148,6 +153,10 @@ def audit_whole(
             break
     return WholeAudit(method=method, epsilon=epsilon, delta=delta, relation=str(link), draws=draws,
                       confidence=confidence, sights=tuple(found), seconds=time.perf_counter() - started)  # fmt: skip
+
+
+def _schema(canary: AnyCanary) -> Schema | Related:
+    return canary.schema if isinstance(canary, TreeCanary) else schemas.parse(canary.facts)
 
 
 def _check(link: Relation, draws: int, failure: float) -> None:
@@ -161,9 +170,16 @@ def _check(link: Relation, draws: int, failure: float) -> None:
 
 
 def _claim(
-    method: str, epsilon: float, delta: float, link: Relation, canary: Canary, options: Mapping[str, Any] | None
+    method: str,
+    epsilon: float,
+    delta: float,
+    link: Relation,
+    canary: AnyCanary,
+    options: Mapping[str, Any] | None,
 ) -> Claim:
     """What a run on such tables claims. Errors: UsageError."""
+    if isinstance(canary, TreeCanary):
+        return _claim_of_trees(method, epsilon, delta, link, canary, options)
     generator = generator_named(method, link, options)
     check_schema(generator, schemas.parse(canary.facts))
     adjacency = Adjacency(relation=link, unit="row" if canary.max_rows == 1 else "person", max_rows=canary.max_rows)
@@ -173,6 +189,16 @@ def _claim(
     events = runs.measure(pair, pair.one, runs.Parts(generator=generator, grant=grant)).events
     gaussian = all(isinstance(e, GaussianDpEvent) for e in events)
     return claim_of(events, grant) if gaussian else Claim(epsilon=epsilon, delta=delta)
+
+
+def _claim_of_trees(
+    method: str, epsilon: float, delta: float, link: Relation, canary: TreeCanary, options: Mapping[str, Any] | None
+) -> Claim:
+    """Related tables are asked by Gaussians alone, which the grant's mu bounds. Errors: UsageError."""
+    if method != Nested.name or options:
+        raise UsageError(f"--related: related tables are made by {Nested.name} without options; leave the others out")
+    grant = granted(epsilon, delta, Adjacency(relation=link, unit=canary.schema.root), learning=False)
+    return claim_of([GaussianDpEvent(name="all", sensitivity=grant.mu, sigma=1.0)], grant)
 
 
 def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
@@ -187,7 +213,7 @@ def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
                          "smaller epsilon")  # fmt: skip
 
 
-def _sight(canary: Canary, ticket: Ticket, link: Relation, claim: Claim, draws: int, failure: float) -> Sight:
+def _sight(canary: AnyCanary, ticket: Ticket, link: Relation, claim: Claim, draws: int, failure: float) -> Sight:
     one, other = (_drawn(table, canary, ticket, draws) for table in canary.tables(link))
     a, b, names = numbered(one, other)
     finding = examine(a, b, claim=claim, confidence=1 - failure, names=names)
@@ -195,7 +221,7 @@ def _sight(canary: Canary, ticket: Ticket, link: Relation, claim: Claim, draws: 
                  moments=_moments(one, other, failure))  # fmt: skip
 
 
-def _drawn(table: Any, canary: Canary, ticket: Ticket, draws: int) -> list[Shown]:
+def _drawn(table: Any, canary: AnyCanary, ticket: Ticket, draws: int) -> list[Shown]:
     """Draws from one table, in a folder of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from synth.errors import InputError
 from synth.evaluate.audit.whole_canaries import Canary
+from synth.evaluate.audit.whole_trees import TreeCanary
 from synth.sources.engines.engine import Engine
 
 TYPES = {"amount": ("double precision", pa.float64()), "day": ("date", pa.date32())}
@@ -19,12 +20,19 @@ TEXT = ("text", pa.string())
 
 
 @contextmanager
-def placed(canary: Canary, table: pd.DataFrame, place: Path) -> Iterator[tuple[Any, str | None]]:
+def placed(canary: Canary | TreeCanary, table: Any, place: Path) -> Iterator[tuple[Any, str | None]]:
     """One of the canary's tables as what `synth.run` takes, (table, source); in a database it is gone afterwards.
+
+    Of related tables, frames by table, a folder with a file for each.
 
     ``place``: a folder for files. Errors: InputError where the engine cannot be reached, or makes no table.
     """
-    if canary.kind == "postgres":
+    if isinstance(canary, TreeCanary):
+        for name, one in table.items():
+            (place / "tables").mkdir(exist_ok=True)
+            one.to_csv(place / "tables" / f"{name}.csv", index=False)
+        yield place / "tables", None
+    elif canary.kind == "postgres":
         assert canary.source is not None
         name = f"facsimile_audit_{secrets.token_hex(6)}"
         engine = Engine(canary.source, writing=True)

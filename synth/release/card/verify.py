@@ -93,6 +93,28 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     if about["exportable"] and "SEEDED" in about["noise_source"].upper():
         yield "its noise was seeded, so it protects nothing, yet it is marked exportable"
     yield from _reserve_problems(about)
+    yield from _tables_problems(about)
+
+
+def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
+    """Of related tables: a bound for each key, and no mechanism to which a root counts less than wholly."""
+    if "keys" not in about:
+        return
+    least = _factor(Adjacency(relation=Relation(about["relation"]), unit=about["unit"]))
+    keys = about["keys"]
+    if not isinstance(keys, list) or not keys or not all(_bounded(k) for k in keys):
+        yield "a key of its tables has no bound on the children of one parent"
+    elif about["unit"] in {k["child"] for k in keys} or about["unit"] not in {k["parent"] for k in keys}:
+        yield f"its unit {about['unit']} is not the root of its tables"
+    for m in about["mechanisms"]:
+        if m["sensitivity"] < least * (1 - TOLERANCE):
+            yield (f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but one root under "
+                   f"{about['relation']} moves weighted tables by {least:.4g}")  # fmt: skip
+
+
+def _bounded(key: Any) -> bool:
+    return isinstance(key, Mapping) and isinstance(key.get("most_children"), int) and key["most_children"] >= 1 and all(
+        isinstance(key.get(n), str) for n in ("parent", "child"))  # fmt: skip
 
 
 def _mechanism_problems(about: Mapping[str, Any]) -> Iterator[str]:

@@ -68,12 +68,13 @@ def write(found: Examination, release: str | Path, out: str | Path) -> dict[str,
     if folder.resolve() in page.resolve().parents:
         raise UsageError(f"--out {out}: lies in the release's folder, which is for others; choose another place")
     told = {"card": about(folder).get("ledger_entry"), **examination.plain(found)}
-    _private(page, steward.render(found, about=about(folder)))
-    _private(page.with_suffix(".json"), json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    private_text(page, steward.render(found, about=about(folder)))
+    private_text(page.with_suffix(".json"), json.dumps(told, indent=1, ensure_ascii=False) + "\n")
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
 
 
-def _private(path: Path, words: str) -> None:
+def private_text(path: Path, words: str) -> None:
+    """Writes a file that its owner alone may read. Errors: UsageError."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:

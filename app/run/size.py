@@ -1,0 +1,42 @@
+"""About how many rows there are: asked of the steward, since the number may itself be a secret."""
+
+import streamlit as st
+
+import synth
+from app.session import frame
+from app.session.aside import TooLongError, worker
+from app.session.state import Wizard, schema
+from app.table import owning
+
+PATIENCE = 600.0  # seconds that the counting may take
+HELP = "For the forecast and the check of delta alone: a public figure or a guess. It is not read from the table."
+PUBLIC = (
+    "Only where the number of rows is no secret, for instance because a report states it. It is then taken from the "
+    "table, to two digits. Where people may not know how many there are, type a guess."
+)
+
+
+def ask(w: Wizard) -> None:
+    """The question, and the table's own size for whoever says that it is public."""
+    st.session_state.setdefault("rows", w.rows or None)
+    typed = st.number_input("About how many rows are there?", min_value=1, value=None, step=1000, key="rows",
+                            placeholder="for instance 40000", help=HELP)  # fmt: skip
+    w.rows = int(typed or 0)
+    if not w.rows:
+        st.button("The number is public: take it from the table", key="rows_of_file", type="tertiary", help=PUBLIC,
+                  icon=":material/table_rows:", on_click=_count, args=(w,))  # fmt: skip
+
+
+def _count(w: Wizard) -> None:
+    assert w.table is not None
+    try:
+        owning.allow("use_table", w.table, w.source)
+        facts, problem = schema(w)
+        if facts is None:
+            raise synth.InputError(problem)
+        found = worker.ask("rough_rows", str(w.table), facts.to_json(), w.source, seconds=PATIENCE, keep=False)
+        w.rows = st.session_state["rows"] = max(found, 1)
+    except TooLongError:
+        w.notice = "Counting takes too long here; type about how many rows there are."
+    except synth.SynthError as error:
+        frame.tell(error)

@@ -1,0 +1,136 @@
+"""Canaries of related tables: neighbouring folders that differ by one root with all its children, whole way round."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from synth.errors import UsageError
+from synth.privacy.relation import Relation
+from synth.schema import related
+from synth.schema.related import Related
+
+Cells = Mapping[str, Sequence[str]]
+Tables = Mapping[str, Cells]
+BOUND, MANY = 2, 5  # children of a parent that are kept; that the odd roots have
+LETTERS = ["a", "b", "c", "d"]
+KEY = {"type": "identifier"}
+KIND = {"type": "categorical", "categories": LETTERS}
+FACTS: dict[str, Any] = {
+    "tables": {
+        "homes": {"columns": {"home": KEY, "kind": KIND}},
+        "people": {"columns": {"person": KEY, "home": KEY, "kind": KIND,
+                               "nth": {"type": "integer", "min": 0, "max": 7}}},
+        "visits": {"columns": {"person": KEY, "kind": KIND}},
+    },
+    "keys": [{"parent": "homes", "child": "people", "columns": ["home"], "most_children": BOUND, "order": "nth"},
+             {"parent": "people", "child": "visits", "columns": ["person"], "most_children": BOUND}],
+}  # fmt: skip
+HOMES = 10  # of the root's company
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeCanary:
+    """Two neighbouring folders: ``company``, and ``odd``, one root with everything below it, in front of it; under
+    replace_one ``instead``.
+
+    ``shows``: the kind of fault that it is made for. ``max_rows``: of the unit, which is one root.
+    """
+
+    name: str
+    shows: str
+    company: Tables = field(repr=False)
+    odd: Tables = field(repr=False)
+    instead: Tables = field(repr=False)
+    kind: str = "folder"
+    max_rows: int = 1
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The public schema as JSON data."""
+        return FACTS
+
+    @property
+    def schema(self) -> Related:
+        """The public schema."""
+        return related.parse(FACTS)
+
+    def tables(self, relation: Relation) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
+        """Both sides, each as frames of text by table."""
+        gone = self.instead if relation is Relation.REPLACE_ONE else {}
+        one, other = (
+            {t: _joined(t, front.get(t), self.company[t]) for t in self.company} for front in (self.odd, gone)
+        )
+        return one, other
+
+
+def _joined(table: str, front: Cells | None, company: Cells) -> pd.DataFrame:
+    columns = list(FACTS["tables"][table]["columns"])
+    return pd.DataFrame({n: [*(front or {}).get(n, ()), *company[n]] for n in columns}, dtype=str)
+
+
+def trees() -> list[TreeCanary]:
+    """All canaries of related tables."""
+    plain = _tree("x", kind="c", people=1, visits=1)
+    return [
+        TreeCanary(name="a root with all its children", shows="children that weigh more than their root",
+                   company=_company(), odd=_tree("odd", kind="d", people=MANY, visits=MANY), instead=plain),
+        TreeCanary(name="a root with as many as are kept", shows="a weight that is not shared by its rows",
+                   company=_company(), odd=_tree("odd", kind="d", people=BOUND, visits=BOUND), instead=plain),
+        TreeCanary(name="a root alone", shows="roots without children", company=_company(),
+                   odd=_tree("odd", kind="d", people=0, visits=0), instead=plain),
+        TreeCanary(name="a key that stands many times", shows="rows of one key that count as several roots",
+                   company=_company(), odd=_twice(), instead=plain),
+        TreeCanary(name="cells and keys that cannot be read", shows="counts, sizes or words that tell of them",
+                   company=_company(), odd=_unreadable(), instead=plain),
+        TreeCanary(name="children of nobody", shows="rows without a parent that are seen",
+                   company=_company(), odd={"people": _tree("nobody", kind="d", people=MANY, visits=0)["people"]},
+                   instead={}),
+    ]  # fmt: skip
+
+
+def chosen_trees(names: Sequence[str]) -> list[TreeCanary]:
+    """The canaries of these names; all without any. Errors: UsageError for a name that none has."""
+    listed = trees()
+    unknown = [n for n in names if n not in {c.name for c in listed}]
+    if unknown:
+        raise UsageError(f"--only {unknown[0]}: no such canary; choose among {'; '.join(c.name for c in listed)}")
+    return [c for c in listed if not names or c.name in names]
+
+
+def _company() -> dict[str, dict[str, list[str]]]:
+    """Ordinary homes of two people with a visit each."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for i in range(HOMES):
+        for table, cells in _tree(f"h{i}", kind=LETTERS[i % 2], people=2, visits=1).items():
+            for name, texts in cells.items():
+                found.setdefault(table, {}).setdefault(name, []).extend(texts)
+    return found
+
+
+def _tree(home: str, *, kind: str, people: int, visits: int) -> dict[str, dict[str, list[str]]]:
+    """One home with people who have visits, all of one kind."""
+    persons = [f"{home}-{i}" for i in range(people)]
+    return {
+        "homes": {"home": [home], "kind": [kind]},
+        "people": {"person": persons, "home": [home] * people, "kind": [kind] * people,
+                   "nth": [str(i % 8) for i in range(people)]},
+        "visits": {"person": [p for p in persons for _ in range(visits)], "kind": [kind] * (people * visits)},
+    }  # fmt: skip
+
+
+def _twice() -> dict[str, dict[str, list[str]]]:
+    odd = _tree("odd", kind="d", people=MANY, visits=MANY)
+    return {**odd, "homes": {"home": ["odd"] * MANY, "kind": ["d"] * MANY}}
+
+
+def _unreadable() -> dict[str, dict[str, list[str]]]:
+    """A root whose cells no schema knows, one key of a mebibyte, one empty, and children whose own keys repeat."""
+    long = "CANARY " + "k" * (1 << 20)
+    return {
+        "homes": {"home": [long], "kind": ["=CANARY()"]},
+        "people": {"person": ["", "odd", "odd"], "home": [long] * 3, "kind": ["CANARY", "", "1e999"],
+                   "nth": ["-1e400", "CANARY", "99999"]},
+        "visits": {"person": ["odd", "odd", "nobody", ""], "kind": ["CANARY"] * 4},
+    }  # fmt: skip

@@ -1,0 +1,61 @@
+"""Tables and keys as a picture: a box for each table, its children to the right of it."""
+
+from markupsafe import Markup
+
+from synth.report import svg
+from synth.schema.related import Related
+
+WIDE, TALL, GAP, STEP = 190.0, 44.0, 70.0, 60.0
+
+
+def picture(schema: Related) -> Markup:
+    """Boxes with tables' names and numbers of columns, joined by keys with their bounds; public tables hang below.
+
+    Privacy: public only.
+    """
+    rows = _rows(schema)
+    depth = {t: len(schema.upwards(t)) - 1 for t in schema.tables}
+    shapes: list[svg.Shape] = []
+    for key in schema.keys:
+        x, y = depth[key.parent] * (WIDE + GAP) + WIDE, rows[key.parent] * STEP + TALL / 2
+        low = rows[key.child] * STEP + TALL / 2
+        shapes.append(svg.curve([(x, y), (x + GAP / 2, y), (x + GAP / 2, low), (x + GAP, low)], "axis"))
+        shapes.append(svg.label(x + GAP - 6, low - 6, f"≤ {key.most_children}", kind="dim"))
+    for table, row in rows.items():
+        columns = len(schema.tables[table].columns)
+        shapes += _box(depth[table] * (WIDE + GAP), row * STEP, table, f"{columns} columns")
+    public = list((schema.public or {}).items())
+    base = (max(rows.values()) + 1) * STEP
+    for i, (name, facts) in enumerate(public):
+        shapes += _box(0.0, base + i * STEP, name, f"public, for {', '.join(facts.referred_by)}")
+    words = f"{schema.root} is the root; " + "; ".join(
+        f"{k.child} belongs to {k.parent}, at most {k.most_children} rows each" for k in schema.keys
+    )
+    wide = (max(depth.values()) + 1) * (WIDE + GAP) - GAP
+    return svg.draw(shapes, wide=wide, tall=base + len(public) * STEP, words=words, kind="map")
+
+
+def _rows(schema: Related) -> dict[str, float]:
+    """The line on which each table stands: a parent on its first child's."""
+    found: dict[str, float] = {}
+    free = 0.0
+
+    def put(table: str) -> float:
+        nonlocal free
+        below = [put(k.child) for k in schema.keys_below(table)]
+        if not below:
+            found[table], free = free, free + 1
+        else:
+            found[table] = below[0]
+        return found[table]
+
+    put(schema.root)
+    return found
+
+
+def _box(x: float, y: float, name: str, words: str) -> list[svg.Shape]:
+    return [
+        svg.rect(x, y, WIDE, TALL, "cell", title=f"{name}: {words}"),
+        svg.label(x + 10, y + 19, name, anchor="start", most=22),
+        svg.label(x + 10, y + 36, words, anchor="start", kind="dim", most=28),
+    ]

@@ -1,0 +1,141 @@
+"""The publishable report of related tables: released weighted tables beside the synthetic ones'; free.
+
+Made from releases, public facts and the synthetic tables alone. Nothing here can be handed a real row.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth.errors import InputError, UsageError
+from synth.evaluate.related_fidelity import forest
+from synth.mechanisms import linked
+from synth.questions.linked import placed
+from synth.release import related_folder
+from synth.release.card import verify
+from synth.report import html, publishable
+from synth.report.html import figure
+from synth.report.noisy_tables import NoisyTable, agreement
+from synth.report.publishable import LEVEL_WORDS, SHOWN, Shown
+from synth.report.related_picture import picture
+from synth.schema.related import Related
+
+HEAD = ["pair", "cells", "noise of a cell", "distance", "from noise", "within"]
+VIEWS = {"siblings": "two of one parent", "steps": "from one event to the next", "first": "first events"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PublishableTables:
+    """The report as data, in roots of the source. ``singles``: by table and column; ``pairs``: by what they are about.
+
+    **Guarantee**: that of the release (post-processing).
+    """
+
+    schema: Related
+    card: Mapping[str, Any]
+    roots: float
+    singles: Mapping[str, Mapping[str, Shown]] = field(repr=False)
+    pairs: Mapping[str, Mapping[str, Shown]] = field(repr=False)
+
+
+def gather(release: str | Path) -> PublishableTables:
+    """The report of a release's folder, as data. Errors: InputError for an unusable release.
+
+    Privacy: released answers only.
+    """
+    folder = Path(release)
+    stored, model = related_folder.load_release(folder), related_folder.load_model(folder).model
+    made, schema, roots = forest(folder, stored.schema), stored.schema, max(model.total, 1.0)
+    scale = roots / max(len(made[schema.root].parent), 1)
+    singles: dict[str, dict[str, Shown]] = {t: {} for t in schema.downwards}
+    pairs: dict[str, dict[str, Shown]] = {}
+    for answer in stored.releases:
+        exact = linked.exact(answer.question, made)
+        for marginal, values, cells in zip(answer.question.marginals, answer.values, exact, strict=True):
+            table = NoisyTable(bins=marginal.bins, values=values.astype(float), sigma=marginal.sigma)
+            shown = _shown(table, cells.reshape(values.shape) / linked.UNIT * scale)
+            about, names = _about(answer.question, table)
+            if len(names) == 1 and answer.question.view == "rows" and table.whole:
+                singles[answer.question.table].setdefault(placed(table.columns[0])[1], shown)
+            elif len(names) == 2 or answer.question.view == "first":
+                pairs.setdefault(about, {})[" and ".join(names)] = shown
+    return PublishableTables(schema=schema, card=stored.card, roots=roots, singles=singles, pairs=pairs)
+
+
+def _shown(table: NoisyTable, made: np.ndarray) -> Shown:
+    whole = max(float(made.sum()), 1.0)
+    return Shown(table=table, synthetic=made, fit=agreement(table, made, rows=whole))
+
+
+def _about(question: Any, table: NoisyTable) -> tuple[str, list[str]]:
+    """What a table is about, and its columns in words."""
+    owners = [placed(c) for c in table.columns]
+    names = [f"{t}.{c}" + (" (of the other)" if other else "") for t, c, other in owners]
+    above = sorted({t for t, _, _ in owners} - {question.table})
+    if question.view in VIEWS:
+        return f"{question.table}: {VIEWS[question.view]}", names
+    return f"{question.table} with {', '.join(above)}" if above else f"within {question.table}", names
+
+
+def page(found: PublishableTables, *, card: Mapping[str, Any]) -> str:
+    """The report as one HTML page. ``card``: with how the release was chosen."""
+    singles = []
+    for table, columns in found.singles.items():
+        facts = found.schema.learnt(table).columns
+        ordered = sorted(columns.items(), key=lambda item: -item[1].fit.distance)
+        charts = [publishable.column_chart(n, s, facts[n]) for n, s in ordered[:SHOWN]]
+        singles.append((table, charts, [[n, *publishable.fit_in_words(s)] for n, s in ordered]))
+    return html.render(
+        "related_publishable.html", title="Publishable report", mark=None, about=card, interval=LEVEL_WORDS,
+        roots=f"{found.roots:,.0f}", picture=picture(found.schema), singles=singles, head=HEAD,
+        tables=[[t, f"{n:,}"] for t, n in card["rows"]["tables"].items()],
+        groups=[(about, _lines(shown)) for about, shown in found.pairs.items()],
+    )  # fmt: skip
+
+
+def _lines(found: Mapping[str, Shown]) -> list[list[str]]:
+    """A line for each pair, that which is furthest above its noise first."""
+    ordered = sorted(found.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
+    return [
+        [names, f"{s.table.values.size:,}", f"{figure(s.table.sigma, 1)} roots", *publishable.fit_in_words(s)]
+        for names, s in ordered
+    ]
+
+
+def plain(found: PublishableTables) -> dict[str, Any]:
+    """The report as JSON data; as private as the release."""
+
+    def one(s: Shown) -> dict[str, Any]:
+        return {**vars(s.fit), "sigma": s.table.sigma, "cells": int(s.table.values.size)}
+
+    return {
+        "publishable": "made from releases only", "roots": found.roots,
+        "one_way": {t: {n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
+                        for n, s in shown.items()} for t, shown in found.singles.items()},
+        "two_way": {about: [{"columns": n, **one(s)} for n, s in shown.items()]
+                    for about, shown in found.pairs.items()},
+    }  # fmt: skip
+
+
+def write(release: str | Path, out: str | Path) -> dict[str, str]:
+    """Writes the publishable report and its JSON. Errors: InputError, UsageError when ``out`` is no .html file.
+
+    Privacy: released answers only.
+    """
+    place = Path(out)
+    if place.suffix != ".html":
+        raise UsageError(f"--out {out}: name a .html file")
+    found = gather(release)
+    try:
+        place.write_text(page(found, card=verify.load(release)), encoding="utf-8")
+        place.with_suffix(".json").write_text(json.dumps(plain(found), indent=1, ensure_ascii=False) + "\n",
+                                              encoding="utf-8")  # fmt: skip
+    except OSError as error:
+        raise UsageError(f"{place}: {error.strerror}; choose another --out") from None
+    except KeyError:
+        raise InputError(f"{release}: its card is not that of related tables; use another copy") from None
+    return {"report": str(place), "report_json": str(place.with_suffix(".json"))}

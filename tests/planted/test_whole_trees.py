@@ -1,0 +1,58 @@
+"""The audit of the whole way with related tables: planted faults are found, sound runs are not."""
+
+import pytest
+
+from synth.errors import UsageError
+from synth.evaluate.audit import audit_whole, chosen_trees, trees
+from synth.mechanisms import linked
+from synth.privacy.relation import Relation
+from synth.sources.rows import linking
+from tests.planted.suspects import swapped
+from tests.planted.walks import once, uncovered
+
+COUNTED, RANKED = linked.exact, linking._ranked
+
+
+@pytest.mark.parametrize("canary", trees(), ids=lambda c: c.name)
+def test_what_no_noise_covers_is_equal_on_neighbouring_folders(canary):
+    one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
+    assert one.texts["exit code"] == "0", one.texts["message"]
+    assert uncovered(one) == uncovered(other)
+    assert "CANARY" not in "".join(one.texts.values())
+    assert len(uncovered(one)) > 100
+
+
+def heavy(question, rows):
+    """Children weigh one each, whatever their root has: a root with five moves a table by five."""
+    return [total * 40 for total in COUNTED(question, rows)]
+
+
+def test_noise_that_is_too_small_for_what_a_root_moves_is_found():
+    """The stated noise is a fortieth of what such counts need: every run tells it."""
+    with swapped(linked, "exact", heavy):
+        found = audit_whole(
+            "mixture", draws=24, confidence=0.9, canaries=chosen_trees(["a root with all its children"])
+        )
+    assert found.violated, found.in_words()
+
+
+def test_a_word_about_rows_without_a_parent_is_noticed():
+    """Planted: a warning that says how many children have no parent."""
+
+    def told(codes, draws):
+        print(f"{(codes < 0).sum()} rows have no key")
+        return RANKED(codes, draws)
+
+    canary = chosen_trees(["cells and keys that cannot be read"])[0]
+    with swapped(linking, "_ranked", told):
+        one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
+    assert uncovered(one) != uncovered(other)
+
+
+def test_an_audit_of_trees_is_of_the_whole_way(command):
+    with pytest.raises(UsageError, match="no such canary"):
+        chosen_trees(["nobody"])
+    code, _, told = command("audit", "--related")
+    assert (code, "say --whole --related" in told) == (2, True)
+    code, _, told = command("audit", "--whole", "--related", "--method", "aim")
+    assert (code, "made by mixture without options" in told) == (2, True), told

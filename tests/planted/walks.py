@@ -1,0 +1,24 @@
+"""One walk of a canary's table, or tables, from file to release folder."""
+
+import tempfile
+from pathlib import Path
+
+from synth.evaluate.audit import TreeCanary
+from synth.evaluate.audit.journeys import Shown, Ticket, journey
+from synth.evaluate.audit.whole_tables import placed
+from synth.schema import table as schemas
+
+
+def once(canary, table) -> Shown:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder).resolve()
+        several = isinstance(canary, TreeCanary)
+        ticket = Ticket(schema=canary.schema if several else schemas.parse(canary.facts), epsilon=1.0, delta=1e-5,
+                        method="mixture" if several else "independent", relation="add_remove")  # fmt: skip
+        with placed(canary, table, place) as (written, source):
+            return journey(written, source, ticket, place)
+
+
+def uncovered(shown: Shown) -> dict[str, str]:
+    """What no noise covers: all texts but the digests of noised files."""
+    return {n: t for n, t in shown.texts.items() if "sha256" not in n or "schema" in n}
