@@ -3,6 +3,8 @@
 import json
 import time
 
+from synth import jobs
+
 CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",
             "checkbox", "radio")  # fmt: skip
 
@@ -40,6 +42,14 @@ def upload(at, content: bytes, schema: dict | None = None, name: str = "people.c
     return at
 
 
+def to_run(at, method: str = "independent"):
+    """The page Run, reached by its buttons, by a method that is done at once where the test is about none."""
+    at.session_state["wizard"].method = method
+    for _ in ("budget", "method", "run"):
+        at.button(key="onward").click().run()
+    return at
+
+
 def all_helped(at) -> None:
     """Every control of the page has help beside it."""
     for kind in CONTROLS:
@@ -58,8 +68,11 @@ SCHEMA = {
 
 
 def ended(at, seconds: float = 90):
-    """The page once the run has ended, looked at again and again as the browser does."""
+    """The page once the run has ended: looked at meanwhile, and then until it says so, as the browser does."""
     limit = time.monotonic() + seconds
+    assert not at.run().exception
+    if w := at.session_state["wizard"].job:
+        jobs.Job(w).wait(seconds)
     while "cancel" in keys(at.run()):
         assert time.monotonic() < limit, "the run does not end"
         time.sleep(0.5)

@@ -10,7 +10,7 @@ from app.session import access
 from app.session.state import view
 from app.table import work
 from synth import jobs
-from tests.app.elements import FILE, ended, keys, row_each, said
+from tests.app.elements import FILE, ended, keys, row_each, said, to_run
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -44,8 +44,7 @@ def test_a_table_goes_from_a_database_and_its_twin_back(start, club):
     at.button(key="confirm_all").click().run()
     row_each(at)
     at.session_state["wizard"].rows = 240  # the steward's word
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    to_run(at)
     at.button(key="spend").click().run()
     ended(at)
     job = jobs.Job(at.session_state["wizard"].job)

@@ -12,7 +12,7 @@ import synth
 from app.run import runs
 from app.session.state import view
 from synth import jobs
-from tests.app.elements import SCHEMA, all_helped, ended, keys, said, upload
+from tests.app.elements import SCHEMA, all_helped, ended, keys, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -20,14 +20,11 @@ pytestmark = pytest.mark.xdist_group("app")
 @pytest.fixture
 def ready(start, people):
     """The application at its page Run, reached by its buttons, with a small described table."""
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
-    return at
+    return to_run(upload(start(), people, SCHEMA))
 
 
-def test_a_table_goes_from_upload_to_release(ready, start):
-    at = ready
+def test_a_table_goes_from_upload_to_release(start, people):
+    at = to_run(upload(start(), people, SCHEMA), method="mixture")
     assert "Will be charged to club: epsilon 1, delta 1e-5" in said(at)
     at.button(key="spend").click().run()
     assert "cancel" in keys(at)

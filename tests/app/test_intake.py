@@ -10,7 +10,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import synth
 from app.table import work
-from tests.app.elements import SCHEMA, ended, keys, row_each, said, upload
+from tests.app.elements import SCHEMA, ended, keys, row_each, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 BOOK = ("city.csv", b"value,label\nRome,Roma\nOslo,Oslo\nBern,Berna\nParis,Parigi\n", "text/csv")
@@ -84,8 +84,7 @@ def test_a_folder_of_parquet_files_is_one_table_from_choice_to_comparison(start,
     at.button(key="confirm_all").click().run()
     row_each(at)
     at.session_state["wizard"].rows = 240  # the steward's word
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    to_run(at)
     at.button(key="spend").click().run()
     ended(at).button(key="to_result").click().run()
     at.button(key="compare").click().run()

@@ -16,6 +16,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow  # by the command line: tests/unit/test_vouching.py; its pages: test_pages, test_intake, test_written
 def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tmp_path):
     """More than for a clean file: who a person is, and one charge for the long lists."""
     table = messy()

@@ -177,6 +177,19 @@ def test_an_address_that_the_provider_does_not_vouch_for_stays_outside(shared, v
     page.context.close()
 
 
+def test_an_address_without_a_role_stays_outside(shared):
+    """The provider vouches for it, and the file of roles does not name it."""
+    url, _, browser, _ = shared
+    page = browser.new_context().new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(url)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="mallory@elsewhere.org").click()
+    page.get_by_text("has no role here").wait_for()
+    assert page.get_by_test_id("stSidebarNavLink").count() == 0
+    page.context.close()
+
+
 @contextmanager
 def elsewhere(app: str):
     """A page of another origin that frames the application, messages it and opens its websocket."""

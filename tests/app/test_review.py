@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 import zipfile
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -15,19 +17,39 @@ from app.run import runs
 from app.session.state import view
 from synth import jobs
 from synth.jobs import looks
-from tests.app.elements import SCHEMA, all_helped, downloads, ended, keys, said, upload
+from tests.app.elements import SCHEMA, all_helped, downloads, ended, keys, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Where the tests of one finished run have their home, one after the other, and where a copy of it is kept."""
+    place = tmp_path_factory.mktemp("review")
+    return place / "home", place / "kept", []
+
+
 @pytest.fixture
-def done(start, people):
-    """The application at Review after one run on a small table."""
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+def done(home, kept, start, people, monkeypatch):  # noqa: ARG001 - ``home`` sets what is not set here
+    """The application at Review after one run on a small table: made once, then as its folder was at that moment."""
+    place, copy, wizards = kept
+    shutil.rmtree(place, ignore_errors=True)
+    monkeypatch.setenv("SYNTH_HOME", str(place / "home"))
+    monkeypatch.setenv("SYNTH_LEDGER", str(place / "ledger.sqlite"))
+    if wizards:
+        shutil.copytree(copy, place)
+        at = start()
+        at.session_state["wizard"] = deepcopy(wizards[0])
+        at.switch_page(view("review")).run()
+        at._page_hash = ""  # or the test would be led back to this page after every button
+        return at
+    place.mkdir()
+    at = to_run(upload(start(), people, SCHEMA), method="mixture")
     at.button(key="spend").click().run()
-    return ended(at).button(key="to_result").click().run()
+    at = ended(at).button(key="to_result").click().run()
+    wizards.append(deepcopy(at.session_state["wizard"]))
+    shutil.copytree(place, copy)
+    return at
 
 
 def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
@@ -108,16 +130,10 @@ def test_noisy_counts_that_are_paid_for_decide_between_compared_runs(done):
     assert "the card counts one more line of the ledger (" in said(at)
 
 
+@pytest.mark.usefixtures("done")
 def test_rows_charged_elsewhere_are_offered_that_budget_before_the_spend(start, people):
     """Under another name the same rows got a fresh budget, and the warning came after the charge."""
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
-    at.button(key="spend").click().run()
-    ended(at)
-    at = upload(start(), people, {**SCHEMA, "dataset": "copy"})
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    at = to_run(upload(start(), people, {**SCHEMA, "dataset": "copy"}))
     at.button(key="spend").click().run()
     assert "were charged to club before" in said(at)
     assert {e.dataset for e in synth.Ledger().entries() if e.kind != "policy"} == {"club"}
@@ -178,9 +194,7 @@ def test_rows_under_a_condition_come_with_the_model_s_probability(done):
 
 
 def test_a_killed_worker_shows_a_failed_run_with_its_charge(start, people):
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    at = to_run(upload(start(), people, SCHEMA))
     at.button(key="spend").click().run()
     job, limit = jobs.Job(at.session_state["wizard"].job), time.monotonic() + 60
     while not any(e.kind == "spend" for e in synth.Ledger().entries("club")):
@@ -196,9 +210,7 @@ def test_a_killed_worker_shows_a_failed_run_with_its_charge(start, people):
 
 
 def test_runs_stand_in_line_and_a_second_can_be_prepared_meanwhile(start, people):
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    at = to_run(upload(start(), people, SCHEMA))
     at.button(key="spend").click().run()
     first = jobs.Job(at.session_state["wizard"].job)
     at.button(key="another").click().run()

@@ -7,7 +7,7 @@ from app.session import access
 from app.session.state import view
 from synth import jobs, roles
 from synth.jobs.roles import Roles, Visitor
-from tests.app.elements import FILE, SCHEMA, downloads, ended, keys, said, upload
+from tests.app.elements import FILE, SCHEMA, downloads, ended, keys, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -43,9 +43,7 @@ def test_an_analyst_sees_released_bundles_alone(signed, start):
 
 def test_a_large_spend_waits_for_the_reviewer_and_a_release_too(signed, start, people):
     signed("ann@example.org")
-    at = upload(start(), people, SCHEMA)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
+    at = to_run(upload(start(), people, SCHEMA))
     assert "Ask a reviewer" in at.button(key="spend").label
     at.button(key="spend").click().run()
     assert "Waiting for a reviewer" in said(at) + str([p.text for p in at.get("progress")])
@@ -103,6 +101,7 @@ def test_the_file_of_roles_sets_the_budget_and_the_ledger_keeps_it(signed, start
     (home / "roles.toml").write_text(FILE + "[datasets.club]\nmax_epsilon = 0.4\n")
     signed("ann@example.org")
     at = upload(start(), people, SCHEMA)
+    at.session_state["wizard"].method = "independent"
     at.button(key="onward").click().run()
     assert "leaves epsilon 0.4" in said(at)
     assert "set by the file of roles" in said(at)

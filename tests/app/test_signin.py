@@ -85,6 +85,7 @@ def pages(page) -> list[str]:
     return [link.inner_text().split("\n")[-1] for link in page.get_by_test_id("stSidebarNavLink").all()]
 
 
+@pytest.mark.slow  # the same way without a browser: test_roles; the provider, and who may enter: test_people
 def test_three_people_take_a_table_from_a_wish_to_a_download(enter, tmp_path):
     ann = there(enter("ann@example.org"), "Data")
     ann.get_by_role("button", name="Use the sample table").click()
@@ -114,10 +115,3 @@ def test_three_people_take_a_table_from_a_wish_to_a_download(enter, tmp_path):
     assert (tmp_path / "bundle.zip").read_bytes()[:2] == b"PK"
     carl.get_by_role("button", name="Sign out").click()
     carl.get_by_role("button", name="Sign in").wait_for()
-
-
-def test_an_address_without_a_role_stays_outside(enter):
-    """One that the provider does not vouch for: ``test_people``."""
-    page = enter("mallory@elsewhere.org")
-    page.get_by_text("has no role here").wait_for()
-    assert pages(page) == []

@@ -10,22 +10,15 @@ import synth
 from app.run import written
 from app.session.state import Wizard
 from synth import jobs
-from tests.app.elements import SCHEMA, ended, keys, said, upload
+from tests.app.elements import SCHEMA, ended, keys, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
-
-
-def to_run(at, people, schema):
-    upload(at, people, schema)
-    for _ in ("budget", "method", "run"):
-        at.button(key="onward").click().run()
-    return at
 
 
 def test_a_table_with_formats_of_its_own_can_be_written_plain(start, people):
     schema = copy.deepcopy(SCHEMA)
     schema["columns"]["age"]["format"] = "1.234,5"
-    at = to_run(start(), people, schema)
+    at = to_run(upload(start(), people, schema))
     at.radio(key="written").set_value("plain").run()
     at.button(key="spend").click().run()
     ended(at)
@@ -37,7 +30,7 @@ def test_a_table_with_formats_of_its_own_can_be_written_plain(start, people):
 
 
 def test_a_plain_table_has_no_such_switch(start, people):
-    at = to_run(start(), people, SCHEMA)
+    at = to_run(upload(start(), people, SCHEMA))
     assert not [r for r in at.radio if r.key == "written"]
     assert written.chosen(Wizard(plain=SCHEMA, written="plain")) == "same"
 

@@ -20,13 +20,26 @@ OTHERS = ("aim", "mst")  # OpenDP's take seconds a run: one run each here, all l
 
 
 def listed(name, *more, long=False, slow=False):
-    marks = [pytest.mark.xdist_group(f"method {name}"), *([pytest.mark.slow] if slow or name in OTHERS else [])]
+    group = "mbi" if name in OTHERS else f"method {name}"  # JAX is loaded once, by one of the processes
+    marks = [pytest.mark.xdist_group(group), *([pytest.mark.slow] if slow or name in OTHERS else [])]
     return pytest.param(name, *more, marks=[*marks, *([pytest.mark.long] if long else [])])
 
 
 LISTED = [name for name in GENERATORS if name != "small_db"]  # for teaching sizes only: tests of its own
 NAMES = [listed(name) for name in LISTED]
 PAIRS = [listed(n, r, long=r != GENERATORS[n].relations[0]) for n in LISTED for r in GENERATORS[n].relations]
+
+
+def in_turn(cases, *, here=1):
+    """Each method with ``here`` of the cases and each case with some methods, the flagship with all; the whole product
+    with -m slow."""
+    return [
+        listed(name, case, slow=name != "mixture" and (i - j) % len(cases) >= here)
+        for i, name in enumerate(LISTED)
+        for j, case in enumerate(cases)
+    ]
+
+
 # The laws hold for any number of steps; these are enough to see them.
 
 
@@ -82,6 +95,7 @@ def test_every_schema_column_in_order_and_every_value_inside(name, relation):
 
 
 @pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.xdist_group("mbi")
 @pytest.mark.long
 def test_the_methods_of_others_run_and_spend_what_was_asked(name):
     few = {"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("sex", "region", "ill")}}  # soon compiled
@@ -146,8 +160,7 @@ def test_conditions_hold_in_every_row_and_agree_with_the_model(name):
     assert model(name).probability(where) == pytest.approx(share, abs=0.015)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize(("name", "rows"), in_turn([0, 1, 2]))
 @pytest.mark.long
 def test_almost_no_rows_are_enough(name, rows):
     releases, setting, _ = measured(name, rows=rows, epsilon=0.1)
@@ -189,8 +202,7 @@ def test_odd_tables_work_at_any_epsilon(name, kind, epsilon):
         assert places.max() < schema.columns[column].cells
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("target", ["age", "income", "region", "seen", None])
+@pytest.mark.parametrize(("name", "target"), in_turn(["age", "income", "region", "seen", None], here=2))
 @pytest.mark.long
 def test_any_column_can_be_the_target(name, target):
     schema = SCHEMA.model_copy(update={"target": target})

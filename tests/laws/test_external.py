@@ -13,6 +13,7 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External
 from synth.questions.numeric.markov_field import MarkovRandomField, Table
 
+pytestmark = pytest.mark.xdist_group("mbi")  # JAX is loaded once, by one of the processes
 SIZES = (2, 3, 6)
 BINS = tuple(Bins.each(f"x{i}", s) for i, s in enumerate(SIZES))
 

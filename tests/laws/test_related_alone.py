@@ -151,8 +151,14 @@ def check(source, one, other, tmp_path):
     assert sum(t.sum() for t in found[0]) > 0
 
 
-@pytest.mark.parametrize("hostile", [pytest.param(h, marks=pytest.mark.long) if h == "5 MB" else h for h in HOSTILE])
-@pytest.mark.parametrize("source", SOURCES)
+# 5 MB in a cell of every format are read alone in test_rows_alone; of trees here from two sources, all with -m slow.
+HEAVY = {("5 MB", "parquet"): pytest.mark.slow, ("5 MB", "xlsx"): pytest.mark.slow,
+         ("5 MB", "csv"): pytest.mark.long, ("5 MB", "frame"): pytest.mark.long}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "hostile"), [pytest.param(s, h, marks=HEAVY.get((h, s), ())) for s in SOURCES for h in HOSTILE]
+)
 def test_trees_are_read_alone(source, hostile, tmp_path):
     check(source, ROWS, beside(HOSTILE[hostile]), tmp_path)
 

@@ -76,7 +76,7 @@ def test_two_runs_started_together_cannot_overspend(small, tmp_path):
     assert Ledger().summary()[0].epsilon == 1.0
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("delay", [0.0, pytest.param(0.1, marks=pytest.mark.slow), 0.5])
 def test_a_kill_after_the_commit_leaves_the_spend(small, tmp_path, delay):
     run = worker(*arguments(small, tmp_path / "o"))
     for _ in range(1000):
