@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from synth.pipeline.same_rows import charged_before
     from synth.pipeline.sample import sample
     from synth.pipeline.schema_approval import alone
-    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, StatisticsRequest
+    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.privacy.ledger.ledger import Ledger
     from synth.release.card.card import meaning, odds
@@ -60,6 +60,7 @@ _HOME = {
     "Ledger": "privacy.ledger.ledger",
     "RefitRequest": "pipeline.stored_requests",
     "Related": "schema.related",
+    "ReportRequest": "pipeline.stored_requests",
     "Result": "pipeline.result",
     "RunRequest": "pipeline.request",
     "Schema": "schema.table",

@@ -7,15 +7,14 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import standing, verdict
+from app.result import standing, verdict, whole
 from app.session import access, charts, frame
 from app.session.aside import TooLongError, worker
-from app.table import real, work
+from app.table import real
 from synth import jobs
 
 MARK = "For the steward only, not for release"
 PATIENCE = 600.0  # seconds that a comparison may take
-PAGE = "steward-only.html"
 BANNER = "**For the steward only - compares with the real rows. Not for release.**"
 WHY = (
     "Nothing below is protected by noise: charts and scores show exact shares of the real rows. Do not copy them into "
@@ -40,7 +39,7 @@ def section(job: jobs.Job, release: Path) -> None:
                 verdict.section(said)
             _parts(found)
             standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
-        _whole(job, release)
+        whole.section(job, release)
 
 
 def held(job: jobs.Job) -> Any:
@@ -77,33 +76,6 @@ def _compared(job: jobs.Job, release: Path) -> Any:
             make(job, release)
         st.rerun()  # draws the page without the button
     return found
-
-
-def _whole(job: jobs.Job, release: Path) -> None:
-    """The full report as one page: more scores, groups of people, prediction, copies."""
-    page = job.path / PAGE
-    if page.exists():
-        st.download_button("Download the full report (steward only)", access.later(_whole_page, job), page.name,
-                           "text/html", key="get_steward", on_click="ignore", icon=":material/lock_person:",
-                           help="It is marked on every page and stays with you.")  # fmt: skip
-    elif st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
-                   help="Prediction, groups of people, copies, effects of chance; a minute or two."):  # fmt: skip
-        with st.spinner("Writing the full report; this takes a minute or two"):
-            report(job, release)
-        st.rerun()
-
-
-def _whole_page(job: jobs.Job) -> bytes:
-    access.allow("compare", job.request().get("owner"))
-    return (job.path / PAGE).read_bytes()
-
-
-def report(job: jobs.Job, release: Path) -> None:
-    """Writes the full report on a run, and notes that somebody looked. Errors: InputError, UsageError."""
-    who = access.allow("compare", job.request().get("owner"))
-    with real.table(job, release) as table:
-        work.answer("report", str(release), "--real", str(table), "--out", str(job.path / PAGE), "--json")
-    jobs.looks.look(job, by=who.name)
 
 
 def _outside(job: jobs.Job) -> None:

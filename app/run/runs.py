@@ -34,7 +34,7 @@ def start(w: Wizard) -> jobs.Job:
     if rules.needs_approval(dataset(w), w.epsilon):
         job.write(jobs.Status(state="held"))
     else:
-        _queued(job)
+        queued(job)
     return job
 
 
@@ -84,7 +84,7 @@ def refit(
         **about, release=str(release(job)), method=method, options=options, target=target or None,
         num_rows=num_rows or None, dialect=written_as,
     )  # fmt: skip
-    return _queued(jobs.create(request.stored()))
+    return queued(jobs.create(request.stored()))
 
 
 def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> jobs.Job:
@@ -97,7 +97,7 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
     )  # fmt: skip
     job = jobs.create(request.stored())
     (job.path / jobs.DESCRIPTION).write_text(json.dumps(_asked(effective(w), columns)), encoding="utf-8")
-    return _queued(job)
+    return queued(job)
 
 
 def _asked(plain: Plain, columns: list[str]) -> Plain:
@@ -124,10 +124,10 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
         delta=delta, relation=request["relation"], dataset=name, owner=access.me().name,
         decides=tuple(c.path.name for c in candidates),
     )  # fmt: skip
-    return _queued(jobs.create(found.stored()))
+    return queued(jobs.create(found.stored()))
 
 
-def _queued(job: jobs.Job) -> jobs.Job:
+def queued(job: jobs.Job) -> jobs.Job:
     """Puts what a job's folder asks for in line."""
     job.start(jobs.AS_ASKED, program=jobs.QUEUED)
     return job

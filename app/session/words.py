@@ -94,6 +94,11 @@ STAGES = {
     "fit": "Fitting the model to the noisy answers",
     "sample": "Drawing synthetic rows",
     "write": "Writing the files",
+    "open": "Reading both tables",
+    "compare": "Comparing columns and pairs",
+    "predict": "Training models that predict",
+    "detect": "Training a model that tells the tables apart",
+    "copies": "Looking for copies",
 }
 ASKS = {
     "one-way": "single columns",

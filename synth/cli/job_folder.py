@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told(folder: Path | None, request: dict[str, Any]) -> Iterator[tuple[Any, Path]]:
+def told(
+    folder: Path | None, request: dict[str, Any], stages: dict[str, float] | None = None
+) -> Iterator[tuple[Any, Path]]:
     """A job folder with status and cancel file around a command; its last status says how that ended."""
     from synth import jobs
     from synth.pipeline.reporting import STAGES
 
     known = folder is not None and (folder / "request.json").exists()  # the application made it
     job = jobs.Job(folder) if folder is not None and known else jobs.create(request, folder=folder)
-    report = jobs.Reporter(job, stages=STAGES, bar=True)
+    report = jobs.Reporter(job, stages=stages or STAGES, bar=True)
     try:
         with report:
             yield report, job.path
@@ -46,7 +48,8 @@ def told(folder: Path | None, request: dict[str, Any]) -> Iterator[tuple[Any, Pa
 def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Does what a job's folder asks for: the answer, and a run's card. Errors: as of the command."""
     from synth import jobs
-    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, StatisticsRequest, read
+    from synth.cli import job_report
+    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest, read
 
     held = jobs.Job(folder)
     if held.status().final:
@@ -55,6 +58,8 @@ def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any],
     if isinstance(request, RefitRequest):
         result, _ = refit(request.model_copy(update={"out": request.out or str(held.path / "release")}), held.path)
         return result.plain(), result.card
+    if isinstance(request, ReportRequest):
+        return job_report.write(request, held.path), None
     request = _completed(request, held, approved_by)
     if isinstance(request, LearningRequest):
         return _learn(request, held.path), None

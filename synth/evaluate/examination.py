@@ -1,6 +1,6 @@
 """Everything the steward's report says of a synthetic table: each figure beside its floor and its forecast."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
@@ -21,6 +21,7 @@ from synth.schema.table import Schema
 MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
 MOST_DIVIDERS = 12  # columns by which groups are formed, unless named
 NEAR = 1.1  # a figure within this factor of an expectation counts as met
+STAGES = {"open": 0.1, "compare": 0.35, "predict": 0.2, "detect": 0.2, "copies": 0.15}  # with shares of the time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,12 +139,14 @@ def examine(
     groups: tuple[str, ...] = (),
     forecast: Mapping[str, float | None] | None = None,
     limits: Limits | None = None,
+    stage: Callable[[str], None] = lambda _: None,
 ) -> Examination:
     """Examines a synthetic table against the real one, and against held-out rows (``test``) where there are any.
 
     ``target``: column to be predicted, default the schema's. ``groups``: columns that divide people into groups,
-    default those of few categories. ``forecast``: expected errors ``one_way`` and ``two_way`` from noise alone. Same
-    arguments, same figures. Errors: InputError for an unusable file, UsageError for a name that is not a column.
+    default those of few categories. ``forecast``: expected errors ``one_way`` and ``two_way`` from noise alone.
+    ``stage``: is told of each of ``STAGES`` as it begins. Same arguments, same figures. Errors: InputError for an
+    unusable file, UsageError for a name that is not a column.
 
     **Guarantee**: none; for the steward alone.
     """
@@ -151,16 +154,21 @@ def examine(
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to compare")
     rng = np.random.default_rng(limits.seed)
+    stage("open")
     ours = read(real, schema, limit=limits.rows, rng=rng)
     theirs = read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
     held = read(test, schema, limit=limits.rows, rng=rng) if test is not None else None
+    stage("compare")
     found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng)
     again = ours.resampled(theirs.used, rng)
     alike = similarity(ours, theirs, rng=rng), similarity(ours, again, rng=rng)
     base = compare_samples(ours, again, quality_rows=None, rng=rng)
     few = (ours.at_most(limits.models, rng), theirs.at_most(limits.models, rng))
+    stage("predict")
     used = _trained(*few, schema, target=target, test=held, rng=rng)
+    stage("detect")
     told = two_sample(ours, theirs, rows=limits.classifier, rng=rng)
+    stage("copies")
     return Examination(
         comparison=found,
         similarity=alike,

@@ -11,6 +11,7 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.nested_mixture.model import NestedMixture, Rows
+from synth.pipeline.related_rules import AcrossTables
 from synth.schema.related import Related
 
 Condition = Mapping[str, Mapping[str, np.ndarray]]  # positions allowed, by table and column
@@ -35,26 +36,28 @@ class Drawing:
     """Blocks of related rows whose roots all meet a condition; ``allowed``: by table and column, of positions."""
 
     def __init__(self, model: NestedMixture, allowed: Condition, *, rules: Mapping[str, Any] | None = None) -> None:
-        self.model, self.rules = model, rules
-        self.of_root = dict(allowed.get(model.schema.root, {}))
-        self.below = {t: a for t, a in allowed.items() if t != model.schema.root}
+        self.model, self.rules, self.across = model, rules, AcrossTables(model.schema)
+        root, later = model.schema.root, self.across.written  # of what a rule writes the condition comes after it
+        self.of_root = {n: p for n, p in allowed.get(root, {}).items() if f"{root}.{n}" not in later}
+        self.below = {t: a for t, a in allowed.items() if t != root}
+        if after := {n: p for n, p in allowed.get(root, {}).items() if n not in self.of_root}:
+            self.below[root] = after
 
     def probability(self, *, rng: np.random.Generator) -> float:
         """The chance that a root meets it: of the root's columns exact, of tables below as seen in ``PILOT`` roots."""
         share = self.model.probability(self.of_root) if self.of_root else 1.0
         if not self.below or not share:
             return share
-        blocks = self.model.blocks(PILOT, rng=rng, where=self.of_root or None)
-        return share * sum(int(self._meeting(b).sum()) for b in blocks) / PILOT
+        return share * sum(int(self._meeting(b).sum()) for b in self._blocks(PILOT, rng)) / PILOT
 
     def blocks(self, num_roots: int, *, rng: np.random.Generator) -> Iterator[dict[str, Rows]]:
         """So many roots that meet it, with all their rows. Errors: UsageError where they are too rare."""
         if not self.below:
-            yield from self.model.blocks(num_roots, rng=rng, where=self.of_root or None, rules=self.rules)
+            yield from self._blocks(num_roots, rng)
             return
         wanted, drawn = num_roots, 0
         while wanted:
-            for block in self.model.blocks(max(PILOT, wanted), rng=rng, where=self.of_root or None, rules=self.rules):
+            for block in self._blocks(max(PILOT, wanted), rng):
                 drawn += block[self.model.schema.root].num_rows
                 kept = np.flatnonzero(self._meeting(block))[:wanted]
                 wanted -= len(kept)
@@ -65,6 +68,12 @@ class Drawing:
                 if drawn > MOST_DRAWN:
                     raise UsageError(f"--where: {num_roots - wanted} of {drawn:,} roots of the model meet it; ask for "
                                      "fewer rows or for less")  # fmt: skip
+
+    def _blocks(self, num_roots: int, rng: np.random.Generator) -> Iterator[dict[str, Rows]]:
+        """Rows of the model, with the rules across tables kept."""
+        for block in self.model.blocks(num_roots, rng=rng, where=self.of_root or None, rules=self.rules):
+            self.across.apply(block, rng)
+            yield block
 
     def _meeting(self, block: Mapping[str, Rows]) -> np.ndarray:
         """Which roots of a block meet the conditions below them (n,)."""

@@ -35,7 +35,8 @@ class DrawnTables:
         self._spools = {n: Spill({c: told.columns[c].cells for c in told.columns}) for n, told in self._told.items()}
         parents: dict[str, list[np.ndarray]] = {n: [] for n in self.schema.tables}
         done = dict.fromkeys(self.schema.tables, 0)
-        for block in Drawing(model, where or {}, rules=rules).blocks(num_roots, rng=rng):
+        drawing = Drawing(model, where or {}, rules=rules)
+        for block in drawing.blocks(num_roots, rng=rng):
             before = dict(done)
             for name, rows in block.items():
                 key = self.schema.key_above(name)
@@ -45,6 +46,7 @@ class DrawnTables:
         self.num_rows = done
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
         self.kept: list[dict[str, Any]] = [{"table": n, **k} for n, r in rules.items() for k in r.kept]
+        self.kept += drawing.across.kept
 
     def blocks(self, table: str) -> Iterator[dict[str, pa.Array]]:
         """One table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""

@@ -1,4 +1,4 @@
-"""What a job's folder asks for beside a run: learning, statistics, another fit; each a stored model."""
+"""What a job's folder asks for beside a run: learning, statistics, another fit, a report; each a stored model."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self
@@ -32,8 +32,37 @@ class StatisticsRequest(RunRequest):
     device: str = "cpu"
 
 
-class RefitRequest(BaseModel):
-    """Another fit to what a run released, as ``synth.refit`` takes it: free. ``about``: of the run whose release it is.
+class FreeRequest(BaseModel):
+    """A task that charges nothing; its ``source`` without a password, as a run stores it. Errors: UsageError."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    release: str
+    source: str | None = None
+    owner: str | None = None
+
+    def __init__(self, **facts: Any) -> None:
+        try:
+            super().__init__(**facts)
+        except ValidationError as error:
+            raise UsageError(fault(error)) from None
+
+    def stored(self) -> dict[str, Any]:
+        """The request as a job's folder keeps it."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any], *, name: str = "request") -> Self:
+        """The request that ``stored`` wrote. Errors: InputError."""
+        try:
+            return cls(**plain)
+        except UsageError as error:
+            raise InputError(f"{name}: holds no request that can be read ({error}); ask for it anew") from None
+
+
+class RefitRequest(FreeRequest):
+    """Another fit to what a run released, as ``synth.refit`` takes it; from ``table`` on: of the run that released it.
 
     Errors: UsageError. Privacy: public only.
 
@@ -41,12 +70,8 @@ class RefitRequest(BaseModel):
     'independent'
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    version: Literal[1] = 1
     task: Literal["refit"] = "refit"
     free: Literal[True] = True
-    release: str
     method: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     target: str | None = None
@@ -56,42 +81,35 @@ class RefitRequest(BaseModel):
     device: str = "auto"
     raw_text: bool = False
     dialect: str = "same"
-    owner: str | None = None
     table: str | None = None
-    source: str | None = None
     label: str | None = None
     dataset: str | None = None
     epsilon: float | None = None
     delta: float | None = None
     relation: str | None = None
 
-    def __init__(self, **facts: Any) -> None:
-        try:
-            super().__init__(**facts)
-        except ValidationError as error:
-            raise UsageError(fault(error)) from None
-
     def arguments(self) -> dict[str, Any]:
         """What ``synth.refit`` is called with."""
         named = {"release", "method", "options", "target", "num_rows", "out", "seed", "device", "raw_text", "dialect"}
         return self.model_dump(include=named)
 
-    def stored(self) -> dict[str, Any]:
-        """The request as a job's folder keeps it; ``source`` must be one without a password, as a run stores it."""
-        return self.model_dump(mode="json")
 
-    @classmethod
-    def read(cls, plain: Mapping[str, Any], *, name: str = "request") -> Self:
-        """The request that ``stored`` wrote. Errors: InputError."""
-        try:
-            return cls(**plain)
-        except UsageError as error:
-            raise InputError(f"{name}: holds no request of a refit ({error}); ask for it anew") from None
+class ReportRequest(FreeRequest):
+    """The steward's report on a release, against the real ``table``, of which a copy is made where it has a source.
+
+    ``out``: the page; ``reports``: the name of the run's job. Errors: UsageError. Privacy: public only.
+    """
+
+    task: Literal["report"] = "report"
+    reports: str
+    table: str
+    out: str
 
 
-Request = RunRequest | RefitRequest
+Request = RunRequest | RefitRequest | ReportRequest
 TASKS: dict[str, type[Request]] = {
     "run": RunRequest, "learn": LearningRequest, "statistics": StatisticsRequest, "refit": RefitRequest,
+    "report": ReportRequest,
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError
 from synth.schema.column import Column
+from synth.schema.related_constraints import Across
 from synth.schema.related_rules import MOST_CHILDREN, NUMBER, problems
 from synth.schema.table import UNCONFIRMED, Schema, read
 from synth.schema.table import parse as parse_table
@@ -75,6 +76,7 @@ class Related(BaseModel):
     tables: dict[str, Schema]
     keys: tuple[Key, ...]
     public: dict[str, PublicTable] | None = None
+    constraints: tuple[Across, ...] | None = None
     open: tuple[str, ...] | None = None
 
     @cached_property

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from synth.schema import related_constraints
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
 
@@ -28,6 +29,8 @@ def problems(schema: "Related", complete: bool = True) -> Iterator[str]:
     yield from _tree_problems(schema)
     for name, public in (schema.public or {}).items():
         yield from _public_problems(schema, name, public)
+    if schema.constraints:
+        yield from related_constraints.problems(schema)
 
 
 def _table_problems(schema: "Related") -> Iterator[str]:

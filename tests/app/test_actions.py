@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import comparison, deciding, export, more, outlet, releasing
+from app.result import comparison, deciding, export, more, outlet, releasing, whole
 from app.run import caps, datasets, forecast, runs
 from app.session import access, frame
 from app.session.state import TITLES, Wizard, view
@@ -62,7 +62,7 @@ def run_of(owner: str, w: Wizard, *, state: str = "done", asked: str = "") -> jo
         (folder / name).write_text("{}")
     (job.path / "result.json").write_text(json.dumps({"paths": {"synthetic": str(folder / "synthetic.csv")},
                                                       "num_rows": 2}))  # fmt: skip
-    (job.path / comparison.PAGE).write_text("exact shares of real rows")
+    (job.path / whole.PAGE).write_text("exact shares of real rows")
     if asked:
         (job.path / releasing.ASKED).write_text(json.dumps({"by": asked}))
     return job
@@ -105,7 +105,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "spend": lambda: runs.start(w),
         "watch": lambda: access.job("watch", path),
         "cancel": lambda: runs.cancel(job),
-        "compare": lambda: comparison.make(job, place),
+        "compare": lambda: each(partial(comparison.make, job, place), partial(whole.start, job, place)),
         "refit": lambda: runs.refit(job, method="mixture", options={}),
         "decide": lambda: runs.decide(job, [job], ["tables"], epsilon=0.1, delta=1e-6),
         "state_choice": lambda: releasing.state_choice(job, "before"),
@@ -122,6 +122,14 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "compose": partial(access.allow, "compose"),
         "verify_ledger": partial(access.allow, "verify_ledger"),
     }  # fmt: skip
+
+
+def each(first, *others):
+    """Does all of it; the others must be refused as the first is, whose error is the answer."""
+    for deed in others:
+        with pytest.raises(synth.UsageError, match=r"may not|somebody else's|nobody without a role"):
+            deed()
+    first()
 
 
 def traces(home: Path) -> set:

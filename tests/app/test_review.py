@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import whatif
+from app.result import whatif, whole
 from app.run import runs
 from app.session.state import view
 from synth import jobs
@@ -83,6 +83,28 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     assert not at.error
     assert "Everything (.zip)" in downloads(at)
     assert (second.path / "bundle-all.zip").exists()
+
+
+def test_the_full_report_is_made_in_the_background_and_can_be_cancelled(done):
+    at = done
+    at.button(key="compare").click().run()
+    at.button(key="make_report").click().run()
+    assert "cancel_beside" in keys(at)
+    at.button(key="cancel_beside").click().run()
+    assert _report().wait(60).state == "cancelled"
+    assert "make_report" in keys(at.run())
+    at.button(key="make_report").click().run()
+    assert _report().wait(120).state == "done"
+    assert "Download the full report (steward only)" in downloads(at.run())
+    job = jobs.Job(at.session_state["wizard"].job)
+    assert "for the steward only" in (job.path / whole.PAGE).read_text().lower()
+    assert looks.looked(job)
+    assert synth.Ledger().summary("club")[0].epsilon == 1.0, "it spends nothing"
+
+
+def _report():
+    """The newest job that writes a report."""
+    return next(j for j in jobs.listing() if "reports" in j.request())
 
 
 @pytest.mark.slow

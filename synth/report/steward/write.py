@@ -5,7 +5,7 @@ The publishable report is of another kind and stands in ``report``; nothing that
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from synth.errors import SynthError, UsageError
@@ -25,11 +25,13 @@ def examine(
     target: str | None = None,
     groups: Sequence[str] = (),
     limits: Limits | None = None,
+    stage: Callable[[str], None] = lambda _: None,
 ) -> Examination:
     """Examines a release's synthetic table against the real one. ``release``: the folder that a run wrote.
 
     ``test``: held-out real rows. ``target``: column to be predicted, default the schema's. ``groups``: columns that
-    divide people. Same arguments, same figures. Errors: InputError for an unusable file or release, UsageError.
+    divide people. ``stage``: is told of each stage as it begins. Same arguments, same figures. Errors: InputError
+    for an unusable file or release, UsageError.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
 
@@ -39,7 +41,7 @@ def examine(
     stored = bundle.load_release(folder)
     return examination.examine(
         real, folder / "synthetic.csv", stored.setting.schema, test=test, target=target, groups=tuple(groups),
-        forecast=forecast(folder), limits=limits,
+        forecast=forecast(folder), limits=limits, stage=stage,
     )  # fmt: skip
 
 

@@ -1,0 +1,67 @@
+"""The full report for the steward: made in the background, followed, cancelled, downloaded."""
+
+from pathlib import Path
+
+import streamlit as st
+
+import synth
+from app.run import runs
+from app.run.follow import follow
+from app.session import access, frame, words
+from app.table import owning
+from synth import jobs
+
+PAGE = "steward-only.html"
+
+
+def section(job: jobs.Job, release: Path) -> None:
+    """The finished page, how far one is, or the button that begins it."""
+    page, latest = job.path / PAGE, _latest(job)
+    if latest is not None and not latest.status().final:
+        follow(
+            str(latest.path), _ended, about="Writes the full report. It spends nothing, and you may leave this page."
+        )
+    elif page.exists():
+        st.download_button("Download the full report (steward only)", access.later(_read, job), page.name,
+                           "text/html", key="get_steward", on_click="ignore", icon=":material/lock_person:",
+                           help="It is marked on every page and stays with you.")  # fmt: skip
+    else:
+        if latest is not None and latest.status().state == "failed":
+            st.error(f"No report was written: {frame.escape(words.plain(latest.status().message))}.")
+        if st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
+                     help="Prediction, groups of people, copies, effects of chance; about a minute."):  # fmt: skip
+            start(job, release)
+            st.rerun()
+
+
+def start(job: jobs.Job, release: Path) -> jobs.Job:
+    """Puts the full report on a run in line, and notes that somebody looked. Errors: InputError, UsageError."""
+    request = job.request()
+    who = access.allow("compare", request.get("owner"))
+    owning.allow("use_table", Path(str(request["table"])), request.get("source"))
+    asked = synth.ReportRequest(
+        reports=job.path.name, release=str(release), table=str(request["table"]), source=request.get("source"),
+        out=str(job.path / PAGE), owner=who.name,
+    )  # fmt: skip
+    jobs.looks.look(job, by=who.name)
+    return runs.queued(jobs.create(asked.stored()))
+
+
+def _ended(job: jobs.Job, status: jobs.Status) -> None:
+    """Nothing: the page that is drawn next shows what came of it."""
+
+
+def _latest(job: jobs.Job) -> jobs.Job | None:
+    """The newest report that was asked for on this run."""
+    for found in jobs.listing():
+        try:
+            if found.request().get("reports") == job.path.name and access.mine(found):
+                return found
+        except synth.SynthError:
+            continue
+    return None
+
+
+def _read(job: jobs.Job) -> bytes:
+    access.allow("compare", job.request().get("owner"))
+    return (job.path / PAGE).read_bytes()

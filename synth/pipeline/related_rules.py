@@ -1,0 +1,161 @@
+"""Rules across tables kept in drawn rows: what children repeat, what parents sum up, dates in order between them.
+
+Drawn rows and public rules alone come in. A child's value that breaks an order is drawn again from those of the same
+block that keep it; where none does, the nearest that its bounds allow is taken.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from synth.generators.nested_mixture.model import Rows
+from synth.schema.column import Column
+from synth.schema.related import Related
+from synth.schema.related_constraints import Count, Equal, Order, Total, ends, placed, rule_writes
+
+Block = Mapping[str, Rows]
+NEAR = 1e-9  # relative: steps of tenths are no whole binary numbers
+
+
+class AcrossTables:
+    """The rules of a schema; ``kept``: for each rule how many rows it concerned and in what share it holds."""
+
+    def __init__(self, schema: Related) -> None:
+        self.schema, self.rules = schema, schema.constraints or ()
+        self._seen = [[0, 0] for _ in self.rules]
+
+    @property
+    def written(self) -> set[str]:
+        """TABLE.COLUMN of all that the rules may change."""
+        return {rule_writes(self.schema, r) for r in self.rules}
+
+    @property
+    def kept(self) -> list[dict[str, Any]]:
+        """Each rule with the share of rows that keep it; 1 unless rules contradict each other or bounds."""
+        told = zip(self.rules, self._seen, strict=True)
+        return [{"across": True, "kind": r.kind, "columns": list(ends(r)), "kept": held / many if many else 1.0}
+                for r, (many, held) in told]  # fmt: skip
+
+    def apply(self, block: Block, rng: np.random.Generator) -> None:
+        """Changes a block's positions in place: what is repeated, then orders, then counts and totals upwards."""
+        repeats = [r for r in self.rules if isinstance(r, Equal)]
+        orders = [r for r in self.rules if isinstance(r, Order)]
+        sums = [r for r in self.rules if isinstance(r, Count | Total)]
+        for table in self.schema.downwards:
+            for repeat in repeats:
+                if placed(repeat.child)[0] == table:
+                    self._repeat(repeat, block)
+        for table in self.schema.downwards:
+            columns = {w for r in orders if placed(w := rule_writes(self.schema, r))[0] == table}
+            for name in sorted(columns):
+                self._ordered(name, [r for r in orders if rule_writes(self.schema, r) == name], block, rng)
+        for table in reversed(self.schema.downwards):
+            for one in sums:
+                if placed(one.parent)[0] == table:
+                    self._sum(one, block)
+        for i, rule in enumerate(self.rules):
+            holds = self._holds(rule, block)
+            self._seen[i][0] += len(holds)
+            self._seen[i][1] += int(holds.sum())
+
+    def _above(self, block: Block, table: str, name: str) -> np.ndarray:
+        """Positions of a column of a table above, for each row of the table."""
+        owner, column = placed(name)
+        rows, at = np.arange(block[table].num_rows), table
+        while at != owner:
+            key = self.schema.key_above(at)
+            assert key is not None
+            rows, at = block[at].parent[rows], key.parent
+        return block[owner].positions[column][rows]
+
+    def _repeat(self, rule: Equal, block: Block) -> None:
+        table, column = placed(rule.child)
+        block[table].positions[column][:] = self._above(block, table, rule.parent)
+
+    def _ordered(self, name: str, rules: list[Order], block: Block, rng: np.random.Generator) -> None:
+        """A child's column within all bounds that its parents' columns set."""
+        table, column = placed(name)
+        facts, positions = self._facts(name), block[table].positions[column]
+        value = values(facts, positions)
+        low, high = np.full(len(value), -np.inf), np.full(len(value), np.inf)
+        for rule in rules:
+            other = rule.low if rule.high == name else rule.high
+            bound = values(self._facts(other), self._above(block, table, other))
+            if rule.high == name:
+                low = np.fmax(low, bound)
+            else:
+                high = np.fmin(high, bound)
+        wrong = np.flatnonzero((value < low - _slack(low)) | (value > high + _slack(high)))
+        if not len(wrong):
+            return
+        pool = np.sort(value[~np.isnan(value)])
+        first = np.searchsorted(pool, low[wrong] - _slack(low[wrong]), side="left")
+        last = np.searchsorted(pool, high[wrong] + _slack(high[wrong]), side="right")
+        some = last > first
+        drawn = pool[np.where(some, first + (rng.random(len(wrong)) * (last - first)).astype(np.int64), 0)]
+        nearest = np.clip(value[wrong], low[wrong], high[wrong])
+        positions[wrong] = places(facts, np.where(some, drawn, nearest), up=~some & (value[wrong] < low[wrong]))
+        self._in_order(table, column, block)
+
+    def _in_order(self, table: str, column: str, block: Block) -> None:
+        """Values by which events are ordered rise again within a parent, whose bound is one for all of them."""
+        key = self.schema.key_above(table)
+        if key is not None and key.order == column:
+            times, parent = block[table].positions[column], block[table].parent
+            times[:] = times[np.lexsort((times, parent))]
+
+    def _sum(self, rule: Count | Total, block: Block) -> None:
+        table, column = placed(rule.parent)
+        facts = self._facts(rule.parent)
+        block[table].positions[column][:] = places(facts, self._summed(rule, block), up=None)
+
+    def _summed(self, rule: Count | Total, block: Block) -> np.ndarray:
+        child = placed(rule.child)[0]
+        rows = block[placed(rule.parent)[0]].num_rows
+        if rule.kind == "count":
+            return np.bincount(block[child].parent, minlength=rows).astype(float)
+        parts = values(self._facts(rule.child), block[child].positions[placed(rule.child)[1]])
+        return np.bincount(block[child].parent, weights=np.nan_to_num(parts), minlength=rows)
+
+    def _holds(self, rule: Any, block: Block) -> np.ndarray:
+        """Whether each row that the rule concerns keeps it."""
+        if rule.kind in ("count", "total"):
+            table, column = placed(rule.parent)
+            facts = self._facts(rule.parent)
+            found = values(facts, block[table].positions[column])
+            return np.abs(found - self._summed(rule, block)) <= 0.5 * float(facts.step)
+        table, column = placed(rule_writes(self.schema, rule))
+        own = block[table].positions[column]
+        if rule.kind == "equal":
+            return np.asarray(own == self._above(block, table, rule.parent))
+        other = rule.low if rule.high == f"{table}.{column}" else rule.high
+        mine, bound = values(self._facts(f"{table}.{column}"), own), values(
+            self._facts(other), self._above(block, table, other))  # fmt: skip
+        gap = mine - bound if rule.high == f"{table}.{column}" else bound - mine
+        return np.isnan(gap) | (gap >= -_slack(bound))
+
+    def _facts(self, name: str) -> Column:
+        table, column = placed(name)
+        return self.schema.tables[table].columns[column]
+
+
+def values(column: Column, positions: np.ndarray) -> np.ndarray:
+    """Numbers, or seconds of dates, at positions; NaN where missing."""
+    at = np.asarray(positions).astype(np.int64)
+    found = float(column.bounds[0]) + float(column.step) * at
+    return np.where(at < column.size, found, np.nan)
+
+
+def places(column: Column, numbers: np.ndarray, *, up: np.ndarray | None) -> np.ndarray:
+    """The positions nearest to numbers, within the bounds; ``up``: where the next one above is to be taken."""
+    steps = (numbers - float(column.bounds[0])) / float(column.step)
+    rounded = np.rint(steps)
+    if up is not None:
+        rounded = np.where(up & (rounded < steps - NEAR), rounded + 1, rounded)
+        rounded = np.where(~up & (rounded > steps + NEAR), rounded - 1, rounded)
+    return np.clip(rounded, 0, column.size - 1).astype(np.int64)
+
+
+def _slack(bound: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(bound), NEAR * np.maximum(np.abs(bound), 1.0), 0.0)
