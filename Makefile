@@ -36,7 +36,7 @@ test-quick: setup  ## the laws, every method on a tiny table, the door, the ledg
 test-slowest: setup  ## the suite, and the twenty tests that take longest
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
 
-test-slow: setup  ## heavy statistics
+test-slow: setup  ## what `make test` leaves out: whole products of cases, heavy statistics, longer journeys
 	$(BIN)/python -m pytest -m slow
 
 check: setup  ## format, lint, types

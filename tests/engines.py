@@ -79,7 +79,8 @@ def fill(engine: Engine, name: str, table: pa.Table, types: dict[str, str]) -> N
     con.commit()
 
 
-SPARK = pytest.param("spark", marks=pytest.mark.xdist_group("spark"))  # one Java for all who ask it
+# One Java for all who ask it; it takes seconds to start.
+SPARK = pytest.param("spark", marks=[pytest.mark.xdist_group("spark"), pytest.mark.long])
 
 
 def spark() -> Engine:

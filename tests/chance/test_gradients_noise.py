@@ -19,7 +19,6 @@ from synth.questions import Bins, Descent, Step, Teachers, Votes
 from synth.questions.gradients import FINE, whole_rate
 from tests.shifts import delta_at_least, mu_along
 
-pytest.importorskip("opacus")
 TWINS = [0.5, 0.93, 1.07, 2.0]
 SIZES = (40, 30)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))

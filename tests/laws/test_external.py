@@ -1,10 +1,9 @@
 """AIM and MST through OpenDP: the terms it is given hold, its noise is the stated one, its release is all there is."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
-
-pytest.importorskip("mbi", reason="the extra [mbi] is not installed")
-pytest.importorskip("polars", reason="the extra [mbi] is not installed")
 
 from synth.mechanisms import external
 from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
@@ -13,7 +12,10 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External
 from synth.questions.numeric.markov_field import MarkovRandomField, Table
 
-pytestmark = pytest.mark.xdist_group("mbi")  # JAX is loaded once, by one of the processes
+pytestmark = [
+    pytest.mark.xdist_group("mbi"),  # JAX takes seconds to load: by one process, and not to list the tests
+    pytest.mark.skipif(not (find_spec("mbi") and find_spec("polars")), reason="the extra [mbi] is not installed"),
+]
 SIZES = (2, 3, 6)
 BINS = tuple(Bins.each(f"x{i}", s) for i, s in enumerate(SIZES))
 

@@ -18,7 +18,6 @@ from synth.questions.gradients import RATES, whole_rate
 from synth.questions.numeric import networks
 from synth.release import store
 
-pytest.importorskip("opacus")
 SIZES = (3, 2)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
 EVERY = np.array([(i, j) for i in range(3) for j in range(2)])

@@ -17,7 +17,6 @@ from synth.release import folder
 from tests.conformance.measuring import measured
 from tests.conftest import SMALL, small_frame
 
-pytest.importorskip("opacus")
 QUICK = {"dp_ctgan": {"steps": 5}, "dp_vae": {"steps": 5}, "pate_gan": {"rounds": 3, "features": 32}}
 SCHEMA = synth.parse(SMALL)
 

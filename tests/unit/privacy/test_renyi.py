@@ -29,7 +29,7 @@ FEW = {(0.0, 0.8), (1e-3, 0.8), (0.05, 0.8), (0.05, 2.0), (0.5, 10.0), (1.0, 2.0
 
 
 @pytest.mark.parametrize(("rate", "sigma"), [
-    pytest.param(r, s, marks=[] if (r, s) in FEW else pytest.mark.slow)
+    pytest.param(r, s, marks=pytest.mark.long if (r, s) in FEW else pytest.mark.slow)
     for r in (0.0, 1e-3, 0.05, 0.5, 1.0) for s in (0.8, 2.0, 10.0)])  # fmt: skip
 def test_subsampling_agrees_with_the_library(rate, sigma):
     curve = functional_renyi.subsampled(sensitivity=1, sigma=sigma, rate=rate, relation=ADD)
