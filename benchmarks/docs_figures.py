@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import beyond_pairs
+import closer
 import docs_figures_audit as audit
 import docs_figures_decisions as decisions
 import docs_figures_options as options
 import docs_figures_speed as speed
 import high_order
+import k_marginal
 from markdown_tables import figure, means, scores, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -192,6 +194,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
+    "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
+    "closer": lambda: closer.markdown(kept("closer")),
     "parities": lambda: high_order.markdown(kept("high_order")),
     "published": published,
     "relations": relations,

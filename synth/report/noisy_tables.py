@@ -18,7 +18,7 @@ LEVEL = 0.95  # of the intervals
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyTable:
-    """Counts over one or two columns' bins: ``values`` (shape) in rows, each with Gaussian noise of ``sigma`` rows."""
+    """Counts over one or more columns' bins: ``values`` (shape) in rows, each with Gaussian noise of ``sigma`` rows."""
 
     bins: tuple[Bins, ...]
     values: np.ndarray = field(repr=False)
@@ -69,8 +69,8 @@ class Agreement:
 
 
 def tables(releases: Sequence[Any]) -> list[NoisyTable]:
-    """All one- and two-way tables that can be read off the releases; finer ones of a column come later."""
-    return [t for r in releases for t in _of(r) if len(t.bins) <= 2]
+    """All tables of counts that can be read off the releases; finer ones of a column come later."""
+    return [t for r in releases for t in _of(r)]
 
 
 def _of(release: Any) -> Iterator[NoisyTable]:

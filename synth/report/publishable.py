@@ -40,8 +40,9 @@ class Publishable:
     rows: float | None
     rows_public: bool
     one_way: Mapping[str, Shown]
-    two_way: Mapping[tuple[str, str], Shown]
+    two_way: Mapping[tuple[str, ...], Shown]
     kinds: tuple[str, ...]
+    larger: Mapping[tuple[str, ...], Shown] = field(default_factory=dict)
 
 
 def gather(
@@ -52,16 +53,21 @@ def gather(
     rows = total(found, public_rows)
     size = len(next(iter(synthetic.values())))
     one_way: dict[str, Shown] = {}
-    two_way: dict[tuple[str, str], Shown] = {}
+    two_way: dict[tuple[str, ...], Shown] = {}
+    larger: dict[tuple[str, ...], Shown] = {}
     for t in found:
         made = t.counted(synthetic) * ((rows or 1.0) / size)
         shown = Shown(table=t, synthetic=made, fit=agreement(t, made, rows=rows or 1.0))
         if len(t.bins) == 1 and t.whole:
             one_way.setdefault(t.columns[0], shown)
         elif len(t.bins) == 2:
-            two_way.setdefault((t.columns[0], t.columns[1]), shown)
+            two_way.setdefault(t.columns, shown)
+        elif len(t.bins) > 2:
+            larger.setdefault(t.columns, shown)
     told = tuple(kinds or kinds_of(type(r) for r in releases))
-    return Publishable(rows=rows, rows_public=public_rows is not None, one_way=one_way, two_way=two_way, kinds=told)
+    return Publishable(
+        rows=rows, rows_public=public_rows is not None, one_way=one_way, two_way=two_way, larger=larger, kinds=told
+    )
 
 
 def render(
@@ -73,7 +79,8 @@ def render(
         "publishable.html", title="Publishable report", mark=None, found=found, about=about, level=LEVEL,
         interval=LEVEL_WORDS, source_rows=_source_rows(found), headline=_headline(found),
         charts=[column_chart(name, shown, schema.columns[name]) for name, shown in ordered[:SHOWN]],
-        columns=[[name, *fit_in_words(shown)] for name, shown in ordered], pairs=_pairs(found),
+        columns=[[name, *fit_in_words(shown)] for name, shown in ordered], pairs=_several(found.two_way),
+        larger=_several(found.larger),
         paid=None if paid is None else section(paid, about), shown_cells=SHOWN_CELLS,
     )  # fmt: skip
 
@@ -86,7 +93,7 @@ def _source_rows(found: Publishable) -> str:
 
 def _headline(found: Publishable) -> list[tuple[str, float, float, float]]:
     """For each kind of table the means of distance, of the part that noise alone would bring, and of cells within."""
-    kinds = zip(("one-way", "two-way"), means(found).values(), strict=True)
+    kinds = zip(("one-way", "two-way", "larger"), means(found).values(), strict=True)
     return [(what, m["distance"], m["from_noise"], m["covered"]) for what, m in kinds if m is not None]
 
 
@@ -108,12 +115,12 @@ def column_chart(name: str, shown: Shown, column: Column) -> dict[str, Any]:
     return {"name": name, "fit": shown.fit, "chart": chart, "rows": rows, "rest": rows[kept:]}
 
 
-def _pairs(found: Publishable) -> list[tuple[str, ...]]:
-    """A line for each pair, that which is furthest above its noise first."""
-    ordered = sorted(found.two_way.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
+def _several(shown: Mapping[tuple[str, ...], Shown]) -> list[tuple[str, ...]]:
+    """A line for each table of several columns, that which is furthest above its noise first."""
+    ordered = sorted(shown.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
-        (" and ".join(pair), f"{s.table.values.size:,}", f"{figure(s.table.sigma, 1)} rows", *fit_in_words(s))
-        for pair, s in ordered
+        (" and ".join(columns), f"{s.table.values.size:,}", f"{figure(s.table.sigma, 1)} rows", *fit_in_words(s))
+        for columns, s in ordered
     ]
 
 
@@ -145,9 +152,9 @@ def _joined(labels: list[str], column: Column) -> str:
 
 
 def means(found: Publishable) -> dict[str, dict[str, float] | None]:
-    """Means over the one-way and over the two-way tables of what ``Agreement`` tells; None where none was released."""
+    """Means over one-way, two-way and larger tables of what ``Agreement`` tells; None where there is none."""
     names = [f.name for f in fields(Agreement)]
-    kinds = {"one_way": found.one_way.values(), "two_way": found.two_way.values()}
+    kinds = {"one_way": found.one_way.values(), "two_way": found.two_way.values(), "larger": found.larger.values()}
     return {
         kind: {n: float(np.mean([getattr(s.fit, n) for s in shown])) for n in names} if shown else None
         for kind, shown in kinds.items()
@@ -166,4 +173,5 @@ def plain(found: Publishable) -> dict[str, Any]:
         "one_way": {n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
                     for n, s in found.one_way.items()},
         "two_way": [{"columns": list(pair), **one(s)} for pair, s in found.two_way.items()],
+        "larger": [{"columns": list(columns), **one(s)} for columns, s in found.larger.items()],
     }  # fmt: skip

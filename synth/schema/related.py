@@ -21,6 +21,11 @@ from synth.schema.table import UNCONFIRMED, Schema, read
 from synth.schema.table import parse as parse_table
 
 FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}
+RULES = {
+    "most_children": f"must be a whole number from 1 to {MOST_CHILDREN}, how many rows of one parent are kept",
+    "columns": "must list the child's columns, at least one",
+    "parent_columns": "must list the parent's columns, as many as the child's",
+}
 Vouched = Literal["public", "declared", "unconfirmed"]
 
 
@@ -186,12 +191,31 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Rela
         found = Related.model_validate({**plain, "tables": tables})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        where = ".".join(str(p) for p in fault["loc"])
-        rule = FAULTS.get(fault["type"], fault["msg"])
-        raise InputError(f"{name}: {where}: {rule}") from None
+        raise InputError(f"{name}: {_where(plain, fault['loc'])}: {_rule(fault)}") from None
     for problem in problems(found, complete):
         raise InputError(f"{name}: {problem}")
     return found
+
+
+def _where(plain: Mapping[str, Any], path: tuple[int | str, ...]) -> str:
+    """The place of a fault in words: of a key by its tables."""
+    listed = plain.get("keys")
+    if (
+        path[:1] == ("keys",)
+        and len(path) > 1
+        and isinstance(listed, list)
+        and isinstance(listed[int(path[1])], Mapping)
+    ):
+        key = listed[int(path[1])]
+        return " ".join([f"key of {key.get('child', '?')} to {key.get('parent', '?')}:", *map(str, path[2:3])])
+    return ".".join(map(str, path))
+
+
+def _rule(fault: Mapping[str, Any]) -> str:
+    fact = next((p for p in reversed(fault["loc"]) if isinstance(p, str)), "")
+    if fault["type"] in FAULTS:
+        return FAULTS[fault["type"]]
+    return RULES.get(fact, str(fault["msg"]))
 
 
 def load(path: str | Path, *, complete: bool = True) -> Related:

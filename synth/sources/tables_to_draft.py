@@ -35,10 +35,10 @@ def is_folder_of_tables(path: Path) -> bool:
     """Whether a folder holds several tables rather than the parts of one: Parquet files of one header are parts."""
     if not path.is_dir():
         return False
-    found = tables_in(path)
-    if all(p.suffix == ".parquet" for p in found.values()):
-        return len({tuple(files.header(p)) for p in found.values()}) > 1
-    return bool(found)
+    parts = _parts(path)
+    if (len(parts) > 1 or len(tables_in(path)) == 1) and len({tuple(files.header(p)) for p in parts}) == 1:
+        return False
+    return bool(tables_in(path))
 
 
 def tables_in(folder: Path) -> dict[str, Path]:

@@ -121,6 +121,24 @@ def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):
     assert command("schema", "check", out)[0] == 0
 
 
+def test_parts_of_one_table_are_no_related_tables(tmp_path):
+    """Parquet files of one header are parts, whatever lies beside them; of two headers they are two tables."""
+    from synth.sources.tables_to_draft import is_folder_of_tables
+
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    for name in ("part-0", "part-1"):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    (tmp_path / "notes.csv").write_text("note\nx\n")
+    assert not is_folder_of_tables(tmp_path)
+    frame.rename(columns={"b": "c"}).to_parquet(tmp_path / "part-1.parquet")
+    assert is_folder_of_tables(tmp_path)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    frame.to_parquet(tmp_path / "part-0.parquet")
+    assert not is_folder_of_tables(tmp_path)
+    assert not is_folder_of_tables(tmp_path / "part-0.parquet")
+
+
 WRONG = {
     "no such table": (["--root", "nobody"], "--root nobody: no such table"),
     "no such column": (["--key", "stays.x=patients.patient_id"], "stays has no column x"),

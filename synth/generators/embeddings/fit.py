@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from synth.generators.base import Progress, Share
-from synth.generators.marginals.fit_mixture import Adam
+from synth.generators.marginals.adam import Adam
 from synth.generators.micro_batches import BOUNDLESS, Pieces
 from synth.schema.lazy import Lazy
 

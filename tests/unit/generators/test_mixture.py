@@ -8,6 +8,7 @@ from synth.generators.base import Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import Mixture, rake
+from synth.generators.product_mixture import bulk_sampling
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
 from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenSession, quiet
@@ -132,6 +133,9 @@ def test_what_no_pair_shows_is_found_and_kept_at_epsilon_one(columns, target):
         assert model.probability(where) > 0.9 / 4
         rows = model.sample(1000, rng=np.random.default_rng(1), where={"x0": where["x0"], "x1": where["x1"]})
         assert np.mean(rows["y"]) > 0.9
+    if columns == 2 and not target:  # drawn in bulk, by lattices
+        many = model.sample(bulk_sampling.FEWEST_ROWS, rng=np.random.default_rng(2))
+        assert np.mean((many["x0"] + many["x1"]) % 2 == many["y"]) > 0.93
 
 
 @pytest.mark.parametrize("option", [{"order": 2}, {"rounds": 0}])

@@ -121,3 +121,22 @@ def test_the_command_is_free(command, release, tmp_path):
     code, out, _ = command("report", release[0], "--publishable", "--out", tmp_path / "p.html", "--json")
     assert code == 0
     assert json.loads(out)["epsilon_spent"] == 0
+
+
+def test_tables_of_three_columns_are_shown_beside_their_noise():
+    """A parity that the synthetic rows keep is as near as noise lets it, one that they lose is far."""
+    rng = np.random.default_rng(0)
+    codes = {n: rng.integers(0, 2, 4000) for n in "ab"}
+    kept = codes | {"y": (codes["a"] + codes["b"]) % 2}
+    marginal = Marginal(bins=tuple(Bins.each(n, 2) for n in "aby"), sigma=20.0)
+    asked = Counts(purpose="tables", marginals=(marginal,))
+    exact = tables([CountsRelease(question=asked, values=(np.zeros((2, 2, 2), np.int64),))])[0].counted(kept)
+    values = np.rint(exact + rng.normal(0, 20.0, exact.shape)).astype(np.int64)
+    release = CountsRelease(question=asked, values=(values,))
+    found, lost = (
+        publishable.gather([release], made, public_rows=4000) for made in (kept, kept | {"y": rng.integers(0, 2, 4000)})
+    )
+    near, far = (f.larger["a", "b", "y"].fit for f in (found, lost))
+    assert near.distance < 2 * near.from_noise < 0.1 < 0.4 < far.distance
+    assert publishable.plain(found)["larger"][0]["columns"] == ["a", "b", "y"]
+    assert publishable.means(found)["two_way"] is None

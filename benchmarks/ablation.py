@@ -1,0 +1,137 @@
+"""What each part of `mixture` brings: pairs alone, tables of three columns, of any order; and its fit on AIM's tables.
+
+    python benchmarks/ablation.py [--tables adult,nist] [--epsilon 1] [--seeds 3] [--aim 1] [--most-seconds 1800]
+                                  [--json FILE] [--fresh]
+
+Needs the public tables and score.py in ../shared, and the extra ``mbi``. Every run goes through the command line with a
+ledger of its own; `AIM's tables, fitted by the mixture` is a second fit to what that run of AIM released, which costs
+nothing: one answer, two models. ``--aim``: runs of AIM. Runs that the JSON (default benchmarks/results/ablation.json)
+holds are passed over. Prints Markdown, which docs/high-order.md holds.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from beyond_pairs import prepare, scores
+from cells import ran
+from flagship import ROOT, SHARED
+from markdown_tables import means
+
+from synth.generators.marginals import fit_mixture, layout
+from synth.generators.marginals.choose_heads import headed
+from synth.generators.marginals.denoise import project
+from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.mixture import axis, rake
+from synth.generators.marginals.pair_queries import PURPOSE
+from synth.generators.opendp_mbi import external_fit
+from synth.generators.product_mixture.model import Product
+from synth.pipeline.draw_rows import Drawn
+from synth.questions import Bins, Counts, CountsRelease, ExternalRelease, Marginal
+from synth.questions.numeric.markov_field import Table, total_of
+from synth.release import folder as releases
+from synth.release.folder import load_release
+
+RESULTS = ROOT / "benchmarks" / "results" / "ablation.json"
+PARTS = {"mixture, pairs alone": "rounds=0", "and three columns": "order=3", "and four columns, as it is": ""}
+BOTH = "AIM's tables, fitted by the mixture"
+KEY = ("table", "epsilon", "what", "seed")
+SHOWN = ("triple_tv_err", "pair_tv_err", "c2st_auc", "tstr_auc", "k_marginal")
+
+
+def by_mixture(stored: releases.StoredRelease, seed: int) -> Product:
+    """The mixture fitted to the tables that AIM chose and counted."""
+    release = next(r for r in stored.releases if isinstance(r, ExternalRelease))
+    answers = list(zip(release.cliques, map(np.asarray, release.values), map(float, release.sigmas), strict=True))
+    total = total_of([Table(*a) for a in answers])
+    bins, numbers = release.question.bins, external_fit._numbers(stored.releases, stored.setting)
+    alone = {c[0]: (v, s) for c, v, s in answers if len(c) == 1}
+    found = {b.column: _histogram(b, *alone[i], total, numbers.get(b.column)) for i, b in enumerate(bins)}
+    several = [(Marginal(bins=tuple(bins[i] for i in c), sigma=s), v) for c, v, s in answers if len(c) > 1]
+    asked = Counts(purpose=PURPOSE, marginals=tuple(m for m, _ in several))
+    tables = [CountsRelease(question=asked, values=tuple(v for _, v in several))]
+    groups = {b.column: b.groups for b in bins}
+    problem, spans = layout.problem(found, groups, tables, total)
+    rng = np.random.default_rng(seed)
+    weights, probs = fit_mixture.fit(problem, fit_mixture.Options(), rng=rng, device="cpu", progress=lambda _: None)
+    for span in spans.values():
+        probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
+    axes = [axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items()]
+    made = Product(total=total, weights=weights, axes=tuple(axes))
+    return headed(made, groups, tables, stored.setting.schema.target, rng=rng)
+
+
+def _histogram(bins: Bins, counts: np.ndarray, sigma: float, total: float, known: Histogram | None) -> Histogram:
+    """A column's counts by leaf: the bins' counts, divided as the counts before AIM's say."""
+    inside = np.ones(len(bins.starts)) if known is None else np.maximum(known.mass, 1e-9)
+    whole = project(counts.astype(float), total=total)
+    mass = inside / np.bincount(bins.groups, weights=inside)[bins.groups] * whole[bins.groups]
+    return Histogram(column=bins.column, cells=bins.cells, starts=bins.starts, mass=mass, sigma=sigma)
+
+
+def second(folder: Path, table: str, cell: dict, out: Path) -> dict:
+    """The mixture's fit to what AIM released, and its scores."""
+    stored, started = load_release(out), time.perf_counter()
+    model = by_mixture(stored, cell["seed"])
+    texts = Drawn(model, stored.setting.schema, round(model.total), rng=np.random.default_rng(cell["seed"])).whole()
+    path = folder / "second.csv"
+    pd.DataFrame({n: a.to_pylist() for n, a in texts.items()}).to_csv(path, index=False)
+    seconds = time.perf_counter() - started
+    return {**cell, "what": BOTH, "seconds": seconds, **scores(folder, path, table)}
+
+
+def cells(given: argparse.Namespace, table: str) -> list[dict]:
+    """The runs to be made."""
+    own = [{"what": w, "method": "mixture", "options": o, "seed": s} for w, o in PARTS.items() for s in
+           range(given.seeds)]  # fmt: skip
+    aim = [{"what": "AIM", "method": "aim", "options": "", "seed": s} for s in range(given.aim)]
+    return [{"table": table, "epsilon": given.epsilon, **c} for c in (*own, *aim)]
+
+
+def markdown(rows: list[dict]) -> str:
+    """Means over runs; failures with their reason below."""
+    columns = {n: (n, 1 if n == "k_marginal" else 4) for n in SHOWN} | {"seconds": ("seconds", 1)}
+    made = means([r for r in rows if "failed" not in r], ("table", "epsilon", "what"), columns, runs="runs")
+    failed = [f"- {r['table']}, {r['what']}: {r['failed']}" for r in rows if "failed" in r]
+    return "\n".join([made, *([""] if failed else []), *failed])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", default="adult,nist")
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--aim", type=int, default=1)
+    parser.add_argument("--most-seconds", type=float, default=1800)
+    parser.add_argument("--json", default=str(RESULTS))
+    parser.add_argument("--fresh", action="store_true")
+    given = parser.parse_args()
+    if not SHARED.exists():
+        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    path = Path(given.json)
+    rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
+    for table in given.tables.split(","):
+        known = {tuple(r[k] for k in KEY) for r in rows}
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            prepare(table, folder)
+            for cell in [c for c in cells(given, table) if tuple(c[k] for k in KEY) not in known]:
+                out = folder / "out"
+                told = ran(folder, cell, out, most=given.most_seconds)
+                if "failed" not in told:
+                    told |= scores(folder, out / "synthetic.csv", table)
+                rows.append(told)
+                if cell["method"] == "aim" and "failed" not in told:
+                    rows.append(second(folder, table, cell, out))
+                print(rows[-1], flush=True)
+                path.write_text(json.dumps(rows, indent=1) + "\n")
+    print(markdown(rows))
+
+
+if __name__ == "__main__":
+    main()
