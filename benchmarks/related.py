@@ -28,7 +28,7 @@ from synth.privacy.accounting.composition import calibrate
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 RESULTS = ROOT / "benchmarks" / "results" / "related.json"
-DELTA, BINS, MANY = 1e-6, 20, 8
+DELTA, BINS, MANY = 1e-6, 20, 12
 CHAPTERS = [(139, "infectious"), (239, "neoplasms"), (249, "endocrine"), (250, "diabetes"), (279, "endocrine"),
             (289, "blood"), (319, "mental"), (389, "nervous"), (459, "circulatory"), (519, "respiratory"),
             (579, "digestive"), (629, "genitourinary"), (679, "pregnancy"), (709, "skin"), (739, "muscles"),

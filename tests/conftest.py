@@ -1,5 +1,6 @@
 """Shared fixtures: a state of one's own for every test, small tables, the command line in this process."""
 
+import atexit
 import gc
 import json
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 from synth.errors import COMMITTED
@@ -20,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests start some hundred processes: where bytecode is not kept, each compiles the same files again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+MEMORY, ROOM, OWN = Path("/dev/shm"), 4 << 30, "facsimile-tests-"
 
 
 def _in_memory() -> bool:
@@ -34,8 +36,20 @@ def _in_memory() -> bool:
     )
 
 
+def _own_folder() -> Path:
+    """A folder of this run in memory, which goes with it where all went well; those of runs that are gone go now."""
+    for left in MEMORY.glob(f"{OWN}*"):
+        if not psutil.pid_exists(int(left.name.removeprefix(OWN))):
+            shutil.rmtree(left, ignore_errors=True)
+    found = MEMORY / f"{OWN}{os.getpid()}"
+    found.mkdir(mode=0o700)
+    return found
+
+
+MADE: list[Path] = []  # by this process, and not by one that started it
 if "TMPDIR" not in os.environ and _in_memory():
-    os.environ["TMPDIR"] = str(MEMORY)
+    MADE.append(_own_folder())
+    os.environ["TMPDIR"] = str(MADE[0])
     tempfile.tempdir = None
 
 
@@ -57,9 +71,13 @@ def _settle() -> None:
     gc.freeze()
 
 
-def pytest_sessionfinish():
-    """What was frozen is given back, so that libraries do not call it leaked when the interpreter ends."""
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """What was frozen is given back, so that libraries do not call it leaked when the interpreter ends. The files of
+    what failed stay to be looked at, until the next run."""
     gc.unfreeze()
+    if exitstatus == 0:
+        for folder in MADE:
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from synth.cli.bundle import bundle
 from synth.cli.card import card_app
 from synth.cli.composition import ledger_composition
 from synth.cli.fetch import fetch
+from synth.cli.guide import guided
 from synth.cli.ledger import ledger_app
 from synth.cli.options import (
     DeltaOpt,
@@ -36,8 +37,9 @@ from synth.cli.schema import schema_app
 from synth.cli.statistics import statistics
 from synth.errors import COMMITTED, SynthError, UsageError
 
-app = typer.Typer(name="synth", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                  rich_markup_mode=None, help="Synthetic tables with a differential-privacy guarantee.")  # fmt: skip
+app = typer.Typer(name="synth", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+                  help="Synthetic tables with a differential-privacy guarantee.", callback=guided,
+                  invoke_without_command=True)  # fmt: skip
 app.command()(run)
 app.command()(report)
 app.command()(statistics)

@@ -6,9 +6,12 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
+from synth.cli.guide import helped
 from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt
 
-card_app = typer.Typer(no_args_is_help=True, help="Check a release card, or write it for people.")
+card_app = typer.Typer(
+    callback=helped, invoke_without_command=True, help="Check a release card, or write it for people."
+)
 FolderArg = Annotated[Path, typer.Argument(help="Folder that a run wrote.")]
 
 

@@ -127,8 +127,8 @@ def _statistics(request: "RunRequest", job: Path) -> dict[str, Any]:
 
 def _shown(request: "RunRequest") -> dict[str, Any]:
     """The request as a folder on this machine may keep it: no password, no user."""
-    from synth.sources.engines.engine import Engine
+    from synth.sources.named_databases import shown
 
     source = request.source
     named = source is None or source.startswith("@")
-    return request.stored() | ({} if named else {"source": Engine(str(source)).shown})
+    return request.stored() | ({} if named else {"source": shown(str(source))})

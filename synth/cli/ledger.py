@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
+from synth.cli.guide import helped
 from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
 from synth.errors import InputError, UsageError
 from synth.privacy.ledger.ledger import Ledger, Policy, Total
 
-ledger_app = typer.Typer(no_args_is_help=True, help="Show, cap and verify what has been spent.")
+ledger_app = typer.Typer(callback=helped, invoke_without_command=True, help="Show, cap and verify what has been spent.")
 
 
 def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Ledger) -> str:

@@ -1,5 +1,6 @@
 """`synth run`: one run inside a job folder, with progress on stderr and the answer on stdout."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +28,7 @@ from synth.cli.options import (
 )
 from synth.cli.related import summary_of_tables
 from synth.cli.rights import SeparateOpt
-from synth.errors import UsageError
+from synth.errors import SynthError, UsageError
 
 if TYPE_CHECKING:
     from synth.pipeline.request import RunRequest
@@ -86,7 +87,7 @@ def run(
         plain, card, folder = *job_folder.carry_out(job, approved_by=approved_by), job.absolute()
     else:
         table = _place(table, source, source_table)
-        _required({"TABLE": table, "--schema": schema, "--epsilon": epsilon})
+        _required({"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
         result, folder = job_folder.run(_request(
             table=table, source=source, schema=schema, epsilon=epsilon, delta=delta, method=method or "mixture",
             relation=relation, target=target, unit=unit, max_rows=max_rows, learn_share=learn_share,
@@ -142,3 +143,17 @@ def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> None:
           "charged: nothing (made from a stored release)")  # fmt: skip
     print(f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
           f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}")  # fmt: skip
+    _figures(plain)
+
+
+def _figures(plain: dict[str, Any]) -> None:
+    """How near the table is to what was released: figures that may be told, and the way to those that may not."""
+    from synth.report.publish import MOST_ROWS, in_words
+
+    place = plain["paths"].get("card")
+    if place is None or plain["num_rows"] > MOST_ROWS:
+        return
+    with suppress(SynthError):  # releases of other kinds have reports of their own
+        for line in in_words(Path(place).parent):
+            print(line)
+    print(f"next: synth report {Path(place).parent} --real TABLE (for the steward only)")

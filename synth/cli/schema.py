@@ -10,6 +10,7 @@ from synth.cli import dialects
 from synth.cli.answer import check_writable, names, say, write_text
 from synth.cli.dialects import DecimalOpt, DelimiterOpt, EncodingOpt, FormatOpt, ThousandsOpt
 from synth.cli.exchange import CodesOpt, code_books, schema_codes, schema_export, schema_import, tell, vouch
+from synth.cli.guide import helped
 from synth.cli.options import (
     AssumeOpt,
     DatasetOpt,
@@ -36,7 +37,9 @@ TablesArg = Annotated[
     Path | None,
     typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows, or a folder of related tables."),
 ]
-schema_app = typer.Typer(no_args_is_help=True, help="Draft and check a schema, the public facts of a table.")
+schema_app = typer.Typer(
+    callback=helped, invoke_without_command=True, help="Draft and check a schema, the public facts of a table."
+)
 schema_app.command("import")(schema_import)
 schema_app.command("export")(schema_export)
 schema_app.command("codes")(schema_codes)

@@ -11,8 +11,6 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.schema.naming import dataset_of
 from synth.schema.table import Schema
 from synth.sources import named_databases
-from synth.sources.engines.engine import Engine
-from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.table_source import FilePlace, Place, place_of
 
 Source: TypeAlias = str | Path | pd.DataFrame | Place
@@ -41,7 +39,7 @@ def place_at(table: Source, source: str | None = None) -> Place:
         return table if isinstance(table, Place) else place_of(table)
     if not isinstance(table, str | Path):
         raise UsageError("--source: TABLE must be the name of a table there")
-    return WarehousePlace(Engine(named_databases.address(source)), str(table))
+    return named_databases.placed(named_databases.address(source), str(table))
 
 
 def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = None) -> str:

@@ -32,11 +32,12 @@ from synth.schema.related import parse as parse_related
 from synth.schema.table import UNCONFIRMED, Schema
 from synth.sources import public_tables
 from synth.sources.formats.text_table import Table
+from synth.sources.named_databases import shown
 from synth.sources.related_tables import allowed_empty, places, text_columns
 from synth.sources.rows.forest import Branch, Forest
 from synth.sources.table_source import Place
 
-SINGLE = ("target", "unit", "max_rows", "learn_share", "ask", "options", "source")  # options of single tables alone
+SINGLE = ("target", "unit", "max_rows", "learn_share", "ask", "options")  # options of single tables alone
 ROOTS = 64  # made-up roots of a rehearsal
 
 
@@ -139,10 +140,12 @@ def planned(
     for table in schema.tables.values():
         Rules(table)
     tables = request.table if rows is None else rows
-    if tables is None:
-        raise UsageError("TABLE is missing; name a folder with a file for each table")
-    private, public = public_tables.split(tables, schema)
-    found = places(private, schema)  # type: ignore[arg-type]
+    if request.source is not None and rows is not None:
+        raise UsageError("--source: the tables are those there; give none beside it")
+    if request.source is None and tables is None:
+        raise UsageError("TABLE is missing; name a folder with a file for each table, or a database with --source")
+    private, public = (tables, {}) if request.source is not None else public_tables.split(tables, schema)
+    found = places(private, schema, request.source)  # type: ignore[arg-type]
     adjacency = Adjacency(relation=relation, unit=schema.root)
     return RelatedPlan(
         request=request,
@@ -151,7 +154,7 @@ def planned(
         questions=Nested(),
         public=public,
         grant=granted(request.epsilon, request.delta, adjacency, learning=False),
-        dataset=_dataset(tables, request.dataset or schema.dataset),
+        dataset=_dataset(tables, request.dataset or schema.dataset, request.source),
         device=resolve_device(request.device),
         book=Ledger(request.ledger),
     )
@@ -163,10 +166,13 @@ def _rows(schema: Related, table: str, place: Place) -> Rows:
     return Rows(place=place.under(own), columns=list(columns))
 
 
-def _dataset(tables: str | Path | Mapping[str, object], declared: str | None) -> str:
+def _dataset(tables: str | Path | Mapping[str, object] | None, declared: str | None, source: str | None) -> str:
     """Errors: UsageError for tables that have no name."""
     if declared:
         return declared
+    if source is not None:
+        return shown(source) + (f"/{tables}" if tables else "")
+    assert tables is not None
     if isinstance(tables, Mapping):
         raise UsageError("tables given one by one have no name to be charged under; give dataset=..., or name it in "
                          "the schema")  # fmt: skip

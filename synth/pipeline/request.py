@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from synth.errors import InputError, UsageError
 from synth.privacy.accounting.guarantee import check
 from synth.schema.table import MAX_CATEGORIES, is_text
-from synth.sources.engines.engine import Engine
+from synth.sources import named_databases
 
 VERSION = 1
 MOST_ROWS = 1_000_000_000  # of a synthetic table
@@ -126,7 +126,7 @@ class RunRequest(BaseModel):
         if self.source is not None and not self.source.startswith("@"):
             parts = urlsplit(self.source)
             bare = parts.password is None and "password" not in parts.query.lower()
-            plain["source"] = self.source if bare else Engine(self.source).shown
+            plain["source"] = self.source if bare else named_databases.shown(self.source)
         return plain
 
     @classmethod

@@ -72,6 +72,19 @@ def write(release: str | Path, out: str | Path, *, statistics: str | Path | None
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
 
 
+def in_words(release: str | Path) -> list[str]:
+    """How far the synthetic table is from the noisy counts, in a line for columns and one for pairs; free to be told.
+
+    None where no such counts were released. Errors: InputError for an unusable release.
+    """
+    found = publishable.means(gather(release))
+    kinds = (("columns", found["one_way"]), ("pairs", found["two_way"]))
+    return [
+        f"{name}: {100 * m['distance']:.2g} % of rows away from the noisy counts, "
+        f"{100 * m['from_noise']:.2g} % by the noise alone" for name, m in kinds if m is not None
+    ]  # fmt: skip
+
+
 def folder_of(release: str | Path) -> Path:
     """A release's folder. Errors: InputError when it holds no synthetic table."""
     folder = Path(release)

@@ -28,6 +28,8 @@ from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema import names, regular_files, toml_files
 from synth.schema.dialect import Dialect
 from synth.sources.engines.engine import Engine
+from synth.sources.engines.sqlite import SqlitePlace, is_sqlite
+from synth.sources.engines.sqlite import tables as sqlite_tables
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import csv_reader, files
 from synth.sources.formats.cell_formats import Reading
@@ -60,7 +62,7 @@ class Database:
 def databases() -> list[Database]:
     """What the installation offers, in the file's order; nothing is connected to. Errors: InputError."""
     return [
-        Database(name=n, shown=Engine(f.address).shown, may_write=f.may_write,
+        Database(name=n, shown=shown(f.address), may_write=f.may_write,
                  people=None if f.people is None else tuple(f.people))
         for n, f in _file().items()
     ]  # fmt: skip
@@ -85,7 +87,8 @@ def address(source: str) -> str:
 
 def check_bare(source: str) -> None:
     """Errors: UsageError for an address of no known engine, or one with a password in it."""
-    Engine(source)
+    if not is_sqlite(source):
+        Engine(source)
     if urlsplit(source).password is not None or "password" in urlsplit(source).query.lower():
         raise UsageError(
             "source: leave the password out of the address; put it into ~/.pgpass, PGPASSWORD or the file that "
@@ -95,12 +98,25 @@ def check_bare(source: str) -> None:
 
 def tables(source: str) -> list[str]:
     """Names of the tables and views at a source that its user may read, sorted. Errors: InputError, UsageError."""
-    return Engine(address(source)).tables()
+    found = address(source)
+    return sqlite_tables(found) if is_sqlite(found) else Engine(found).tables()
 
 
 def place(table: str | Path, source: str | None) -> Place:
     """Where a table lies: a file or folder, or a table at a source. Errors: InputError, UsageError."""
-    return place_of(table) if source is None else WarehousePlace(Engine(address(source)), str(table))
+    return place_of(table) if source is None else placed(address(source), str(table))
+
+
+def placed(source: str, table: str) -> Place:
+    """A table at a full address. Nothing is connected to. Errors: UsageError for an address of no known engine."""
+    return SqlitePlace(source, table) if is_sqlite(source) else WarehousePlace(Engine(source), table)
+
+
+def shown(source: str) -> str:
+    """An address without user, password and options; a name stands for itself. Errors: UsageError."""
+    if source.startswith("@"):
+        return source
+    return SqlitePlace(source, "").shown if is_sqlite(source) else Engine(source).shown
 
 
 def whole(
@@ -124,6 +140,10 @@ def whole(
         names = list(at.expression.schema().names)
         at.check_form([*names, *(c for c in columns or () if c not in names)])
         parts = (pa.Table.from_batches([b]) for b in at.asked.batches(at._plainly(names)))
+    elif isinstance(at, SqlitePlace):
+        names = at.columns()
+        at.check_form(columns or ())
+        parts = at.parts(names)
     elif isinstance(at, ParquetPlace):
         names = files.header(at.paths[0])
         at.check_form([*names, *(c for c in columns or () if c not in names)])

@@ -13,6 +13,7 @@ from synth.schema.codec import Draws, Encoded
 from synth.schema.related import Related
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Text
+from synth.sources.named_databases import address, placed
 from synth.sources.rows.encoding import Encoder
 from synth.sources.rows.linking import Opened
 from synth.sources.rows.sketch import Sketch
@@ -34,11 +35,18 @@ class Read:
     alone: bytes | None
 
 
-def places(tables: str | Path | Mapping[str, object], schema: Related) -> dict[str, Place]:
-    """Each table's place: in a folder the file of its name, or what is given under its name.
+def places(
+    tables: str | Path | Mapping[str, object] | None, schema: Related, source: str | None = None
+) -> dict[str, Place]:
+    """Each table's place: in a folder the file of its name, at a source the table, or what is given under its name.
 
+    At a source ``tables`` is the database's schema (namespace) that holds them, None for the user's own.
     Errors: UsageError, InputError naming the table that is absent, or there twice; UsageError for one too many.
     """
+    if source is not None:
+        return {n: placed(address(source), n if tables is None else f"{tables}.{n}") for n in schema.tables}
+    if tables is None:
+        raise UsageError("TABLE is missing; name a folder with a file for each table, or a database with --source")
     if not isinstance(tables, Mapping):
         return {name: place_of(_file(Path(tables), name)) for name in schema.tables}
     if absent := [n for n in schema.tables if n not in tables]:

@@ -1,20 +1,23 @@
 """The tables that a mixture over roots implies, in closed form; torch, so that gradients follow.
 
-A root has a component z. A row of a child table has one of the components that its parent's component owns, so that
-those of a table are counted (C_parent * S). Columns are independent given the component. Events walk among their
-parent's components as a Markov chain. **Source**: nested mixtures of products for households, Hu, Reiter and Wang,
-arXiv 1412.2282; chains and closed-form tables are ours.
+A root has a component z. A row of a child table has a component u of that table's own, whose chances hang on the
+parent's component z; of events the first one has chances of its own. Given both, columns are independent: each column
+is drawn as z has it, with a chance of that column's own, or as u has it. What stays the same from row to row of one
+parent is z's, what belongs together within a row is u's. **Source**: mixtures of products for households, Hu, Reiter
+and Wang, arXiv 1412.2282; shared components, columns of two origins, first and later events, and closed-form tables
+are ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from synth.generators.nested_mixture.known import Known
 from synth.schema.lazy import Lazy
-from synth.schema.related import Key, Related, number_of
+from synth.schema.related import Related, number_of
 
 if TYPE_CHECKING:
     import torch
@@ -43,35 +46,133 @@ class Columns:
 
 @dataclass(kw_only=True)
 class Logits:
-    """What is fitted of one table: ``columns`` (C, G); ``state`` (1 or C_parent, S), of events the first one's;
-    ``turn`` (C_parent, S, S), from one event to the next, or None.
+    """What is fitted of one table: ``columns`` (C, G); ``state`` (1 or C_parent, C), of events the first one's.
+
+    Of a child: ``direct`` (C_parent, G), columns as the parent's component has them; ``lean`` (J,), which of both a
+    column follows; ``later`` (R, C_parent, C), as ``state`` of the second event, the third, ..., the last for all after
+    it too; None where rows are not in order.
     """
 
     columns: torch.Tensor
     state: torch.Tensor
-    turn: torch.Tensor | None = None
+    direct: torch.Tensor | None = None
+    lean: torch.Tensor | None = None
+    later: torch.Tensor | None = None
+
+    @property
+    def around(self) -> list[torch.Tensor]:
+        """Those that stand around the one-ways."""
+        return [t for t in (self.columns, self.direct) if t is not None]
 
     @property
     def tensors(self) -> list[torch.Tensor]:
         """All that is fitted."""
-        return [t for t in (self.columns, self.state, self.turn) if t is not None]
+        return [t for t in (self.columns, self.state, self.direct, self.lean, self.later) if t is not None]
 
 
 @dataclass(kw_only=True)
 class Level:
-    """One table of the model: ``probs`` (C, G); ``weights`` (C,), roots' worth of rows in each component.
-
-    Of a child: ``state`` (C_parent, S), ``turn``; ``by_number`` (most, C), the weights parted by how many siblings
-    there are; ``pairs`` (C_parent, S, S), weights of steps or of pairs of siblings; ``first`` (C,), of first events.
-    """
+    """One table of the model: ``probs`` (C, G); ``weights`` (C,), roots' worth of rows in each component."""
 
     probs: torch.Tensor
     weights: torch.Tensor
     state: torch.Tensor
-    turn: torch.Tensor | None = None
-    by_number: torch.Tensor | None = None
-    pairs: torch.Tensor | None = None
-    first: torch.Tensor | None = None
+
+    @property
+    def one_way(self) -> torch.Tensor:
+        """Columns of all rows, (G,)."""
+        return self.weights @ self.probs
+
+    @property
+    def known(self) -> torch.Tensor:
+        """Columns of each component's rows, (C, G)."""
+        return self.probs
+
+    @property
+    def own(self) -> torch.Tensor:
+        """Two columns of one row, (G, G)."""
+        return (self.weights[:, None] * self.probs).T @ self.probs
+
+
+@dataclass(kw_only=True)
+class Below(Level):
+    """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C): chances, by rank where rows are in order.
+    ``direct`` (C_parent, G); ``lean`` (G,): the part of a column that follows ``direct``.
+
+    ``mass`` (C_parent, most): the parents' weights by their number of children; ``joint`` (C_parent, C): roots' worth
+    of rows by both components; ``by_number`` (most, C): the weights parted by how many siblings there are.
+    """
+
+    later: torch.Tensor | None
+    direct: torch.Tensor
+    lean: torch.Tensor
+    mass: torch.Tensor
+    joint: torch.Tensor
+    by_number: torch.Tensor
+
+    def __post_init__(self) -> None:
+        """Both origins of columns, by their chances."""
+        self.ours, self.theirs = (1 - self.lean) * self.probs, self.lean * self.direct
+
+    @property
+    def given(self) -> torch.Tensor:
+        """Columns of the rows of each of the parent's components, roots' worth, (C_parent, G)."""
+        return self.mass.sum(1)[:, None] * self.theirs + self.joint @ self.ours
+
+    @property
+    def known(self) -> torch.Tensor:
+        """Columns of each component's rows, whosever children they are, (C, G)."""
+        return self.ours + self.joint.T @ self.theirs / self.weights.clamp_min(LEAST_WEIGHT)[:, None]
+
+    @property
+    def numbers(self) -> torch.Tensor:
+        """Columns by how many siblings there are, (most, G)."""
+        return self.mass.T @ self.theirs + self.by_number @ self.ours
+
+    @property
+    def one_way(self) -> torch.Tensor:
+        """Columns of all rows, (G,)."""
+        return self.given.sum(0)
+
+    @property
+    def own(self) -> torch.Tensor:
+        """Two columns of one row, (G, G)."""
+        mixed = self.theirs.T @ (self.joint @ self.ours)
+        alone = (self.weights[:, None] * self.ours).T @ self.ours
+        return alone + mixed + mixed.T + (self.mass.sum(1)[:, None] * self.theirs).T @ self.theirs
+
+    @property
+    def first(self) -> torch.Tensor:
+        """Columns of first events, (G,)."""
+        return self.mass.sum(1) @ (self.theirs + self.state @ self.ours)
+
+    def paired(self, fold: torch.Tensor | None = None) -> torch.Tensor:
+        """A column of one row and one of the next, or of a sibling, (G, G); (F, F) of joined bins, ``fold`` (G, F)."""
+        ours, theirs = (self.ours, self.theirs) if fold is None else (self.ours @ fold, self.theirs @ fold)
+        mass = self.mass[:, 1:]  # a parent with a single child has no pair
+        first = theirs + self.state @ ours
+        if self.later is None:
+            return (mass.sum(1)[:, None] * first).T @ first
+        given = [first, *(theirs + one @ ours for one in self.later)]
+        ahead = _ranked(mass / _counted(mass), len(given))
+        steps = zip(ahead, given, [*given[1:], given[-1]], strict=True)
+        near, far = zip(*((part[:, None] * one, other) for part, one, other in steps), strict=True)
+        return torch.cat(near).T @ torch.cat(far)
+
+
+def _ranked(each: torch.Tensor, ranks: int) -> list[torch.Tensor]:
+    """What rows of each rank weigh (C_parent,), by ``each`` (C_parent, most), a row's weight where there are 1, 2, ...
+
+    The last rank stands for all after it.
+    """
+    after = torch.flip(torch.cumsum(torch.flip(each, [1]), 1), [1])  # of the row of each rank
+    more = [after[:, r] if r < after.shape[1] else torch.zeros_like(after[:, 0]) for r in range(ranks - 1)]
+    return [*more, after[:, ranks - 1 :].sum(1)]
+
+
+def _counted(mass: torch.Tensor) -> torch.Tensor:
+    """1, 2, ... for the columns of a matrix."""
+    return torch.arange(1, mass.shape[1] + 1, dtype=mass.dtype, device=mass.device)
 
 
 def levels(schema: Related, columns: Mapping[str, Columns], logits: Mapping[str, Logits]) -> dict[str, Level]:
@@ -79,51 +180,54 @@ def levels(schema: Related, columns: Mapping[str, Columns], logits: Mapping[str,
     out: dict[str, Level] = {}
     for table in schema.downwards:
         given, key = logits[table], schema.key_above(table)
-        probs = torch.cat([given.columns[:, s].softmax(1) for s in columns[table].slices.values()], 1)
+        probs = _parted(given.columns, columns[table])
         if key is None:
             out[table] = Level(probs=probs, weights=given.state[0].softmax(0), state=given.state.softmax(1))
         else:
             number = out[key.parent].probs[:, columns[key.parent].slices[number_of(table)]]
-            out[table] = child(key, out[key.parent].weights, number, probs, given)
+            # rows below hang on u, and so must their number
+            fixed = {number_of(k.child) for k in schema.keys_below(table)}
+            out[table] = child(out[key.parent].weights, number, probs, given, columns[table], fixed)
     return out
 
 
-def child(key: Key, above: torch.Tensor, number: torch.Tensor, probs: torch.Tensor, given: Logits) -> Level:
-    """A child's table. ``above`` (C_parent,): the parent's weights; ``number`` (C_parent, most + 1): of children."""
+def _parted(logits: torch.Tensor, columns: Columns) -> torch.Tensor:
+    """Chances of bins, column by column."""
+    return torch.cat([logits[:, s].softmax(1) for s in columns.slices.values()], 1)
+
+
+def child(
+    above: torch.Tensor,
+    number: torch.Tensor,
+    probs: torch.Tensor,
+    given: Logits,
+    columns: Columns,
+    fixed: AbstractSet[str],
+) -> Below:
+    """A child's table. ``above`` (C_parent,): the parent's weights; ``number`` (C_parent, most + 1): of children.
+
+    ``fixed``: columns that follow the row's own component alone.
+    """
+    assert given.direct is not None
+    assert given.lean is not None
     state = given.state.softmax(1)
-    turn = None if given.turn is None else given.turn.softmax(2)
-    mass = above[:, None] * number[:, 1:]  # (C_parent, most), by number of children
-    many = torch.arange(1, key.most_children + 1, dtype=probs.dtype, device=probs.device)
-    after = lambda part: torch.flip(torch.cumsum(torch.flip(part, [1]), 1), [1])  # noqa: E731
-    if turn is None:
-        by_number = (mass.T[:, :, None] * state).reshape(len(many), -1)
-        pairs = mass[:, 1:].sum(1)[:, None, None] * state[:, :, None] * state[:, None, :]
-        return Level(probs=probs, weights=by_number.sum(0), state=state, by_number=by_number, pairs=pairs,
-                     first=by_number.sum(0))  # fmt: skip
-    walk = [state]
-    for _ in range(1, key.most_children):
-        walk.append(torch.bmm(walk[-1][:, None, :], turn)[:, 0, :])
-    places = torch.stack(walk)  # (most, C_parent, S), by rank
-    mean = torch.cumsum(places, 0) / many[:, None, None]
-    by_number = (mass.T[:, :, None] * mean).reshape(len(many), -1)
-    steps = mass[:, 1:] / (many[1:] - 1)  # a step's weight, by number of children
-    leaving = (after(steps).T[:, :, None] * places[: len(many) - 1]).sum(0)
-    first = (mass.sum(1)[:, None] * state).reshape(-1)
-    return Level(probs=probs, weights=by_number.sum(0), state=state, turn=turn, by_number=by_number,
-                 pairs=leaving[:, :, None] * turn, first=first)  # fmt: skip
-
-
-def own(level: Level) -> torch.Tensor:
-    """Two columns of one row, (G, G)."""
-    return (level.weights[:, None] * level.probs).T @ level.probs
-
-
-def paired(level: Level) -> torch.Tensor:
-    """A column of one row and one of the next, or of a sibling, (G, G)."""
-    assert level.pairs is not None
-    parents, size = level.pairs.shape[:2]
-    probs = level.probs.reshape(parents, size, -1)
-    return level.probs.T @ torch.bmm(level.pairs, probs).reshape(len(level.probs), -1)
+    later = None if given.later is None else given.later.softmax(2)
+    mass = above[:, None] * number[:, 1:]
+    if later is None:
+        by_number, joint = mass.T @ state, mass.sum(1)[:, None] * state
+    else:
+        each, states = mass / _counted(mass), [state, *later]
+        joint = torch.stack([p[:, None] * one for p, one in zip(_ranked(each, len(states)), states, strict=True)]).sum(
+            0
+        )
+        many = _counted(mass)
+        by_number = (each * (many >= len(states)) * (many - len(states) + 1)).T @ states[-1] + torch.stack(
+            [(each * (many > r)).T @ one for r, one in enumerate(states[:-1])]
+        ).sum(0)
+    parts = [(given.lean[i].sigmoid() * (n not in fixed), s) for i, (n, s) in enumerate(columns.slices.items())]
+    lean = torch.cat([part.expand(s.stop - s.start) for part, s in parts])
+    return Below(probs=probs, weights=joint.sum(0), state=state, later=later, direct=_parted(given.direct, columns),
+                 lean=lean, mass=mass, joint=joint, by_number=by_number)  # fmt: skip
 
 
 def across(
@@ -134,15 +238,16 @@ def across(
     above: str,
 ) -> torch.Tensor:
     """A row's columns by those of its ancestor, (G, G_above)."""
+    level, *higher = (found[t] for t in schema.upwards(table))
     way = schema.upwards(table)
     branch = way[way.index(above) - 1]  # the ancestor's child on the way down
-    low, mid, high = found[table], found[branch], found[above]
-    gathered = (low.weights[:, None] * low.probs).reshape(len(mid.weights), -1, low.probs.shape[1]).sum(1)
-    whole = gathered.reshape(len(high.weights), -1, low.probs.shape[1]).sum(1)
-    plain = whole.T @ high.probs
-    assert mid.by_number is not None
-    each = gathered / mid.weights.clamp_min(LEAST_WEIGHT)[:, None]
-    numbers = (mid.by_number @ each).T  # (G, most)
+    assert isinstance(level, Below)
+    whole, numbers = level.given, level.numbers
+    for mid in higher[: way.index(branch)]:
+        assert isinstance(mid, Below)
+        each = whole / mid.weights.clamp_min(LEAST_WEIGHT)[:, None]
+        whole, numbers = mid.joint @ each, mid.by_number @ each
+    plain = whole.T @ found[above].known
     where = columns[above].slices[number_of(branch)]
-    none = torch.zeros_like(numbers[:, :1])
-    return torch.cat([plain[:, : where.start], none, numbers, plain[:, where.stop :]], 1)
+    none = torch.zeros_like(numbers.T[:, :1])
+    return torch.cat([plain[:, : where.start], none, numbers.T, plain[:, where.stop :]], 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import cos, pi
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from synth.generators.base import Progress, Share
 from synth.generators.marginals.adam import Adam
-from synth.generators.nested_mixture.closed_form import Columns, Level, Logits, across, levels, own, paired
+from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, across, levels
 from synth.generators.nested_mixture.known import Known
-from synth.generators.nested_mixture.measure import PURPOSE
-from synth.questions import LinkedRelease
+from synth.generators.nested_mixture.measure import PURPOSE, coarsely
+from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import placed
 from synth.schema.lazy import Lazy
 from synth.schema.related import Related
@@ -24,27 +24,33 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
-CHECK = 20  # steps between looks at the stopping rule
+CHECK = 20  # steps between words of progress
+FEWEST = 16  # components, however few roots there are
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """``roots``: components of the root; ``states``: components of a child in each of its parent's.
+    """``roots``: components of the root; ``children``: of each table below it; ``ranks``: of events, told apart.
 
-    Adam for at most ``steps`` with a falling ``rate``; the fit ends when its squared error, in units of the noise,
-    falls to the part ``stop`` of the cells, where it begins to follow the noise. ``spread``: deviation of the
-    starting logits. ``shrink``: weight of the squared distance of logits from the one-ways', in units of a cell's
-    noise: what the tables do not bear out is left out.
+    Of few roots there are fewer components: one for so many as ``each`` times a table's noise.
+
+    Adam for ``steps`` with a falling ``rate``. While the squared error, in units of the noise, is below the part
+    ``stop`` of the cells, where a fit begins to follow the noise, only the pull towards columns that do not depend is
+    followed: ``pull`` times the squared distance of logits from the one-ways'. ``spread``: deviation of the starting
+    logits around the one-ways; ``mixing``: of those of a child's components given its parent's.
     """
 
     roots: int = 384
-    states: int = 3
-    steps: int = 700
-    rate: float = 0.08
-    last_rate: float = 0.008
-    spread: float = 0.3
-    stop: float = 0.85
-    shrink: float = 0.0
+    children: int = 384
+    each: float = 4.0
+    ranks: int = 4
+    steps: int = 600
+    rate: float = 0.3
+    last_rate: float = 0.03
+    spread: float = 1.0
+    mixing: float = 3.0
+    stop: float = 0.9
+    pull: float = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +58,8 @@ class Block:
     """Measured tables laid into one matrix: ``y`` shares of the roots, ``precision`` 1 / variance, 0 where none.
 
     ``view``: as of a question, or ``one-way`` with a single line. ``above``: the ancestor whose columns are the
-    matrix' columns, the table itself where it is of one table.
+    matrix' columns, the table itself where it is of one table. ``fold`` (G, F): bins into the fewer ones of a table
+    that was asked coarser, or None.
     """
 
     table: str
@@ -60,6 +67,7 @@ class Block:
     above: str
     y: torch.Tensor
     precision: torch.Tensor
+    fold: torch.Tensor | None = None
 
 
 def blocks(
@@ -71,12 +79,16 @@ def blocks(
 ) -> list[Block]:
     """All that was measured, one matrix for each view of each pair of tables."""
     total = known[schema.root].total
-    found: dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]] = {}
+    folds = {t: Fold.of(releases, t, known[t], columns[t]) for t in schema.downwards}
+    found: dict[tuple[str, str, str, bool], tuple[np.ndarray, np.ndarray]] = {}
 
-    def lay(table: str, view: str, above: str, rows: slice, cols: slice, values: np.ndarray, sigma: float) -> None:
-        height = 1 if view in ("one-way", "first") else columns[table].size
-        shape = (height, columns[above].size)
-        y, precision = found.setdefault((table, view, above), (np.zeros(shape), np.zeros(shape)))
+    def lay(
+        key: tuple[str, str, str, bool], rows: slice, cols: slice, values: np.ndarray, sigma: float
+    ) -> None:  # fmt: skip
+        table, view, above, folded = key
+        size = folds[table].columns.size if folded else columns[table].size
+        shape = (1 if view in ("one-way", "first") else size, size if folded else columns[above].size)
+        y, precision = found.setdefault(key, (np.zeros(shape), np.zeros(shape)))
         y[rows, cols] = values / total
         precision[rows, cols] = (total / sigma) ** 2
 
@@ -85,21 +97,49 @@ def blocks(
         for name, where in columns[table].slices.items():
             histogram = known[table].histograms[name]
             mass = np.bincount(known[table].groups[name], weights=histogram.mass)
-            lay(table, "one-way", table, single, where, mass, max(histogram.sigma, 1.0))
-    for release in releases:
-        if release.question.purpose != PURPOSE:
+            lay((table, "one-way", table, False), single, where, mass, max(histogram.sigma, 1.0))
+    for view, marginal, values in _tables(releases):
+        (table, first, _), *rest = [placed(b.column) for b in marginal.bins]
+        if not rest:
+            lay((table, view, table, False), single, columns[table].slices[first], values, marginal.sigma)
             continue
-        view = release.question.view
-        for marginal, values in zip(release.question.marginals, release.values, strict=True):
-            (table, first, _), *rest = [placed(b.column) for b in marginal.bins]
-            at = columns[table].slices[first]
-            if not rest:
-                lay(table, view, table, single, at, values, marginal.sigma)
-                continue
-            above, second, _ = rest[0]
-            lay(table, view, above, at, columns[above].slices[second], values, marginal.sigma)
+        above, second, _ = rest[0]
+        folded = coarsely(view, first, second)
+        low, high = (folds[table].columns,) * 2 if folded else (columns[table], columns[above])
+        lay((table, view, above, folded), low.slices[first], high.slices[second], values, marginal.sigma)
     real = lambda x: torch.as_tensor(x, dtype=torch.float32, device=device)  # noqa: E731
-    return [Block(table=t, view=v, above=a, y=real(y), precision=real(p)) for (t, v, a), (y, p) in found.items()]
+    return [Block(table=t, view=v, above=a, y=real(y), precision=real(p), fold=real(folds[t].matrix) if f else None)
+            for (t, v, a, f), (y, p) in found.items()]  # fmt: skip
+
+
+def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[str, Marginal, np.ndarray]]:
+    """(view, table, answer) of all that was asked beyond one-ways."""
+    for release in releases:
+        if release.question.purpose == PURPOSE:
+            for marginal, values in zip(release.question.marginals, release.values, strict=True):
+                yield release.question.view, marginal, values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fold:
+    """Fewer bins of a table's columns, for tables of two rows: where they stand, and which bins (G, F) are in each."""
+
+    columns: Columns
+    matrix: np.ndarray
+
+    @classmethod
+    def of(cls, releases: Sequence[LinkedRelease], table: str, known: Known, columns: Columns) -> Fold:
+        """As the released tables have them; a column that stands in none has its own bins."""
+        groups = dict(known.groups)
+        for view, marginal, _ in _tables(releases):
+            names = [placed(b.column) for b in marginal.bins]
+            if names[0][0] == table and len(names) == 2 and coarsely(view, names[0][1], names[1][1]):
+                groups |= {n: b.groups for (_, n, _), b in zip(names, marginal.bins, strict=True)}
+        coarse = Columns.of(Known(total=known.total, histograms=known.histograms, groups=groups))
+        matrix = np.zeros((columns.size, coarse.size))
+        for name, where in columns.slices.items():
+            matrix[where.start + known.groups[name], coarse.slices[name].start + groups[name]] = 1
+        return cls(columns=coarse, matrix=matrix)
 
 
 def start(
@@ -117,21 +157,25 @@ def start(
         return torch.as_tensor(x, dtype=torch.float32, device=device)
 
     out: dict[str, Logits] = {}
-    many = {schema.root: options.roots}
     for table in schema.downwards:
-        key, size = schema.key_above(table), columns[table].size
+        key = schema.key_above(table)
+        many = options.roots if key is None else options.children
+        parents = 1 if key is None else options.roots if key.parent == schema.root else options.children
         base = centre(known[table], columns[table])
+
+        def scattered(size: int, base: np.ndarray = base) -> torch.Tensor:
+            return real(base + options.spread * rng.standard_normal((size, len(base))))
+
         if key is None:
-            state, turn = np.zeros((1, options.roots)), None
-            noise = rng.standard_normal((options.roots, size))
-        else:
-            parents, states = many[key.parent], options.states
-            many[table] = parents * states
-            shared = rng.standard_normal((parents, 1, size))
-            noise = ((shared + rng.standard_normal((parents, states, size))) / np.sqrt(2)).reshape(-1, size)
-            state = 0.1 * rng.standard_normal((parents, states))
-            turn = None if key.order is None else real(0.1 * rng.standard_normal((parents, states, states)))
-        out[table] = Logits(columns=real(base + options.spread * noise), state=real(state), turn=turn)
+            out[table] = Logits(columns=scattered(many), state=real(np.zeros((1, many))))
+            continue
+        state = options.mixing * rng.standard_normal((parents, many))
+        later = None
+        if key.order is not None and key.most_children > 1:
+            shape = (min(options.ranks, key.most_children) - 1, *state.shape)
+            later = real(state + 0.1 * rng.standard_normal(shape))
+        out[table] = Logits(columns=scattered(many), state=real(state), later=later, direct=scattered(parents),
+                            lean=real(np.zeros(len(columns[table].slices))))  # fmt: skip
     return out
 
 
@@ -151,19 +195,22 @@ def loss_of(
     parts = []
     for block in measured:
         level = found[block.table]
-        if block.view == "one-way":
-            model = (level.weights @ level.probs)[None]
-        elif block.view == "first":
-            assert level.first is not None
-            model = (level.first @ level.probs)[None]
-        elif block.view in ("steps", "siblings"):
-            model = paired(level)
-        elif block.above != block.table:
+        if block.above != block.table:
             model = across(schema, columns, found, block.table, block.above)
+        elif block.view in ("rows", "one-way"):
+            model = level.own if block.view == "rows" else level.one_way[None]
         else:
-            model = own(level)
+            assert isinstance(level, Below)
+            model = level.first[None] if block.view == "first" else level.paired(block.fold)
         parts.append((block.precision * (model - block.y) ** 2).sum())
     return torch.stack(parts).sum()
+
+
+def _fitting(options: Options, measured: Sequence[Block], total: float) -> Options:
+    """The options with no more components than the answers bear out."""
+    noise = [float((total / b.precision[b.precision > 0].sqrt()).median()) for b in measured if b.view == "rows"]
+    most = max(int(total / (options.each * max(float(np.mean(noise)), 1e-9))), FEWEST) if noise else FEWEST
+    return replace(options, roots=min(options.roots, most), children=min(options.children, most))
 
 
 def fit(
@@ -178,20 +225,19 @@ def fit(
     progress: Progress,
 ) -> dict[str, Logits]:
     """The logits at which all tables agree within their noise, as far as steps and components allow."""
+    options = _fitting(options, measured, known[schema.root].total)
     logits = start(schema, known, columns, options, rng=rng, device=device)
-    base = {t: torch.as_tensor(centre(known[t], columns[t]), dtype=torch.float32, device=device) for t in logits}
+    middle = {t: torch.as_tensor(centre(known[t], columns[t]), dtype=torch.float32, device=device) for t in logits}
     variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
     adam = [Adam(v) for v in variables]
     cells = sum(int((b.precision > 0).sum()) for b in measured)
     for step in range(options.steps):
         loss = loss_of(schema, columns, levels(schema, columns, logits), measured)
-        away = torch.stack([((one.columns - base[t]) ** 2).sum() for t, one in logits.items()]).sum()
-        gradients = torch.autograd.grad(loss + options.shrink * away, variables, materialize_grads=True)
+        away = torch.stack([((x - middle[t]) ** 2).sum() for t, one in logits.items() for x in one.around]).sum()
+        unmet = (loss.detach() > options.stop * cells).to(loss.dtype)
+        gradients = torch.autograd.grad(unmet * loss + options.pull * away, variables, materialize_grads=True)
         if step % CHECK == 0:
-            seen = float(loss.detach()) / max(cells, 1)
-            progress(Share(step / options.steps, loss=seen))
-            if seen < options.stop:
-                break
+            progress(Share(step / options.steps, loss=float(loss.detach()) / max(cells, 1)))
         rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
         with torch.no_grad():
             for mover, gradient in zip(adam, gradients, strict=True):

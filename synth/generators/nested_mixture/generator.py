@@ -13,7 +13,7 @@ from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.mixture import axis, rake
 from synth.generators.nested_mixture import fit as fitting
 from synth.generators.nested_mixture import measure as asking
-from synth.generators.nested_mixture.closed_form import Columns, Level, Logits, levels
+from synth.generators.nested_mixture.closed_form import Below, Columns, Logits, levels
 from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.product_mixture.model import Product
@@ -58,15 +58,25 @@ class Nested:
         columns = {t: Columns.of(k) for t, k in found.items()}
         measured = fitting.blocks(releases, schema, found, columns, device)
         logits = fitting.fit(schema, found, columns, measured, self.options, rng=rng, device=device, progress=progress)
-        fitted = _raked(schema, found, columns, logits)
-        tables = {t: _product(found[t], columns[t], fitted[t], found[schema.root].total) for t in schema.downwards}
+        _rake(schema, found, columns, logits)
+        fitted = levels(schema, columns, logits)
+        root = found[schema.root].total
+        tables, direct, lean = {}, {}, {}
+        for table, level in fitted.items():
+            told = (found[table], columns[table])
+            tables[table] = _product(*told, level.probs, level.weights, root)
+            if isinstance(level, Below):
+                direct[table] = _product(*told, level.direct, level.mass.sum(1), root)
+                lean[table] = _array(level.lean)[[s.start for s in columns[table].slices.values()]]
         below = schema.downwards[1:]
         progress(1.0)
         return NestedMixture(
             schema=schema,
             tables=tables,
             states={t: _array(fitted[t].state) for t in below},
-            turns={t: _array(turn) for t in below if (turn := fitted[t].turn) is not None},
+            later={t: _array(later) for t in below if (later := fitted[t].later) is not None},  # type: ignore[attr-defined]
+            direct=direct,
+            lean=lean,
         )
 
 
@@ -82,7 +92,8 @@ def _as_measured(
             for marginal in release.question.marginals:
                 for bins in marginal.bins:
                     table, column, _ = placed(bins.column)
-                    groups[table][column] = bins.groups
+                    if column not in groups[table] or bins.groups.max() > groups[table][column].max():
+                        groups[table][column] = bins.groups  # the finest
     return {
         t: Known(total=k.total, histograms=sharp[t], groups={n: groups[t].get(n, g) for n, g in k.groups.items()})
         for t, k in found.items()
@@ -102,31 +113,34 @@ def _pairs_within(releases: Sequence[LinkedRelease], table: str) -> list[CountsR
     return found
 
 
-def _raked(
+def _rake(
     schema: Related, found: Mapping[str, Known], columns: Mapping[str, Columns], logits: dict[str, Logits]
-) -> dict[str, Level]:
-    """The model's tables with each one-way scaled to its best estimate, from the root down."""
+) -> None:
+    """Scales each one-way of the model to its best estimate, from the root down; changes the logits of columns."""
     for table in schema.downwards:
-        level = levels(schema, columns, logits)[table]
-        weights = _array(level.weights).astype(float)
+        level, given = levels(schema, columns, logits)[table], logits[table]
         for name, where in columns[table].slices.items():
             mass = np.bincount(found[table].groups[name], weights=found[table].histograms[name].mass)
-            if mass.sum() > 0 and weights.sum() > 0:
-                probs = rake(weights / weights.sum(), _array(level.probs[:, where]).astype(float), mass)
-                logits[table].columns[:, where] = torch.log(torch.as_tensor(np.maximum(probs, 1e-30))).to(
-                    logits[table].columns
-                )
-    return levels(schema, columns, logits)
+            weights, probs = level.weights, level.probs[:, where]
+            if isinstance(level, Below):
+                part = level.lean[where.start]
+                weights = torch.cat([(1 - part) * weights, part * level.mass.sum(1)])
+                probs = torch.cat([probs, level.direct[:, where]])
+            if mass.sum() <= 0 or float(weights.sum()) <= 0:
+                continue
+            raked = rake(_array(weights / weights.sum()).astype(float), _array(probs).astype(float), mass)
+            scaled = torch.log(torch.as_tensor(np.maximum(raked, 1e-30))).to(given.columns)
+            given.columns[:, where] = scaled[: len(given.columns)]
+            if given.direct is not None:
+                given.direct[:, where] = scaled[len(given.columns) :]
 
 
-def _product(found: Known, columns: Columns, level: Level, roots: float) -> Product:
-    probs = _array(level.probs).astype(float)
-    weights = _array(level.weights).astype(float)
-    whole = float(weights.sum())
-    if whole <= 0:  # by all answers no root has a row here: nothing is drawn, and any weights do
-        weights, whole = np.ones(len(weights)), float(len(weights))
-    axes = tuple(axis(found.histograms[n], found.groups[n], probs[:, s]) for n, s in columns.slices.items())
-    return Product(total=roots * float(level.weights.sum()), weights=weights / whole, axes=axes)
+def _product(found: Known, columns: Columns, probs: torch.Tensor, weights: torch.Tensor, roots: float) -> Product:
+    shares, mass = _array(probs).astype(float), _array(weights).astype(float)
+    whole = float(mass.sum())
+    each = mass / whole if whole > 0 else np.full(len(mass), 1 / len(mass))  # no root has a row: any weights do
+    axes = tuple(axis(found.histograms[n], found.groups[n], shares[:, s]) for n, s in columns.slices.items())
+    return Product(total=roots * whole, weights=each, axes=axes)
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

@@ -1,14 +1,14 @@
 """What one-way counts tell of related tables: each column's histogram, and the bins that it has in larger tables."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.marginals import histogram
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.merging import merge
+from synth.generators.marginals.merging import merge, merge_bins
 from synth.questions import Bins, Counts, CountsRelease, LinkedRelease, Marginal
 from synth.questions.linked import place, placed
 from synth.schema.related import Related, number_of
@@ -16,34 +16,39 @@ from synth.schema.related import Related, number_of
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Known:
-    """One table: ``total``, how many roots' worth of rows it has; histograms, and bins of leaves, by column."""
+    """One table: ``total``, how many roots' worth of rows it has; histograms, and bins of leaves, by column.
+
+    ``coarse``: fewer bins, of tables of two rows of one parent in different columns.
+    """
 
     total: float
     histograms: Mapping[str, Histogram]
     groups: Mapping[str, np.ndarray]
+    coarse: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def sizes(self) -> dict[str, int]:
         """Number of bins of each column."""
         return {n: int(g.max()) + 1 for n, g in self.groups.items()}
 
-    def bins(self, table: str, column: str, *, other: bool = False) -> Bins:
+    def bins(self, table: str, column: str, *, other: bool = False, coarse: bool = False) -> Bins:
         """The column's bins for a linked question."""
-        found = self.histograms[column]
+        found, groups = self.histograms[column], self.coarse if coarse else self.groups
         name = place(table, column, other=other)
-        return Bins(column=name, cells=found.cells, starts=found.starts, groups=self.groups[column])
+        return Bins(column=name, cells=found.cells, starts=found.starts, groups=groups[column])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grain:
     """How fine bins are: one holds ``least`` times the noise of a table with ``other_bins`` other bins, and a column
-    has about ``most`` bins at most, numbers and dates ``ordered``.
+    has about ``most`` bins at most, numbers and dates ``ordered``; in tables of two rows of one parent about ``pairs``.
     """
 
-    least: float = 1.5
+    least: float = 3.0
     other_bins: float = 8.0
-    most: int = 48
-    ordered: int = 24
+    most: int = 100
+    ordered: int = 40
+    pairs: int = 12
 
 
 def one_ways(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:
@@ -82,7 +87,8 @@ def known(
             n: np.arange(len(h.mass)) if n in numbers else _groups(h, own, total, noise, grain)
             for n, h in histograms.items()
         }
-        found[table] = Known(total=total, histograms=histograms, groups=groups)
+        coarse = {n: merge_bins(histograms[n].mass, g, least=total / grain.pairs) for n, g in groups.items()}
+        found[table] = Known(total=total, histograms=histograms, groups=groups, coarse=coarse)
     return found
 
 

@@ -29,13 +29,13 @@ class Plan:
     weighing less the more they are, all counts of rows rest.
     """
 
-    oneway: float = 0.25
-    root: float = 0.3
-    across: float = 2.0
-    siblings: float = 1.0
-    steps: float = 1.0
+    oneway: float = 0.15
+    root: float = 0.2
+    across: float = 3.0
+    siblings: float = 1.5
+    steps: float = 1.5
     first: float = 1.0
-    number: float = 8.0
+    number: float = 1.0
     grain: Grain = field(default_factory=Grain)
 
 
@@ -106,10 +106,19 @@ def wanted(schema: Related, found: Mapping[str, Known], plan: Plan) -> list[Want
     out: list[Wanted] = []
     for table in schema.downwards:
         for view, weight, columns in _listed(schema, found, plan, table):
-            bins = tuple(found[t].bins(t, c, other=o) for t, c, o in columns)
+            coarse = len(columns) == 2 and coarsely(view, columns[0][1], columns[1][1])
+            bins = tuple(found[t].bins(t, c, other=o, coarse=coarse) for t, c, o in columns)
             counted = plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
             out.append(Wanted(table=table, view=view, bins=bins, weight=weight * counted))
     return out
+
+
+def coarsely(view: str, first: str, second: str) -> bool:
+    """Whether a table of two columns is asked on fewer bins: of two rows of one parent, in different columns.
+
+    Those say little in many cells, most of it below their noise; one column with itself says much.
+    """
+    return view in ("steps", "siblings") and first != second
 
 
 def _listed(

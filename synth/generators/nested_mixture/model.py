@@ -1,7 +1,7 @@
 """A fitted nested mixture: related rows drawn from the root down, and the model on disk."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,18 +33,23 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NestedMixture:
-    """A mixture over roots; ``tables``: each table's components and columns; component ``p * S + s`` of a child is
-    the ``s``-th that its parent's component ``p`` owns.
+    """A mixture over roots; ``tables``: each table's components and columns.
 
-    ``states`` (C_parent, S): chances of a child's component, of events the first one's; ``turns`` (C_parent, S, S),
-    from one event to the next, where events are in order.
+    ``states`` (C_parent, C): chances of a child's component, of events the first one's; ``later`` (R, C_parent, C), of
+    the second, the third, ..., the last for all after it, where events are in order.
+    ``direct``: columns as the parent's components have them; ``lean`` (J,): the part of each column drawn from these.
+    Models of before components were shared have ``states`` (C_parent, S), where component ``p * S + s`` of a child is
+    the ``s``-th that its parent's component ``p`` owns, and ``turns`` (C_parent, S, S), from one event to the next.
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
 
     schema: Related
     tables: Mapping[str, Product]
     states: Mapping[str, np.ndarray]
-    turns: Mapping[str, np.ndarray]
+    later: Mapping[str, np.ndarray] = field(default_factory=dict)
+    direct: Mapping[str, Product] = field(default_factory=dict)
+    lean: Mapping[str, np.ndarray] = field(default_factory=dict)
+    turns: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def total(self) -> float:
@@ -81,6 +86,12 @@ class NestedMixture:
             arrays |= {f"table{i}.{n}": a for n, a in own.items()}
             if name in self.states:
                 arrays[f"table{i}.state"] = self.states[name]
+            if name in self.direct:
+                _, own = self.direct[name].state()
+                arrays |= {f"table{i}.direct.{n}": a for n, a in own.items()}
+                arrays[f"table{i}.lean"] = self.lean[name]
+            if name in self.later:
+                arrays[f"table{i}.later"] = self.later[name]
             if name in self.turns:
                 arrays[f"table{i}.turn"] = self.turns[name]
         return about, arrays
@@ -88,15 +99,21 @@ class NestedMixture:
     @staticmethod
     def from_state(schema: Related, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "NestedMixture":
         """The model that ``state`` described. Errors: InputError where its parts do not fit the schema or together."""
-        tables, states, turns = {}, {}, {}
+        tables, states, later, turns, direct, lean = {}, {}, {}, {}, {}, {}
         for i, (name, told) in enumerate(about["tables"].items()):
             own = {n.removeprefix(f"table{i}."): a for n, a in arrays.items() if n.startswith(f"table{i}.")}
             tables[name] = Product.from_state(told, own)
             if name != schema.root:
                 states[name] = np.asarray(own["state"])
+            if "lean" in own:
+                parts = {n.removeprefix("direct."): a for n, a in own.items() if n.startswith("direct.")}
+                direct[name], lean[name] = Product.from_state(told, parts), np.asarray(own["lean"])
+            if "later" in own:
+                later[name] = np.asarray(own["later"])
             if name in about["ordered"]:
                 turns[name] = np.asarray(own["turn"])
-        found = NestedMixture(schema=schema, tables=tables, states=states, turns=turns)
+        found = NestedMixture(schema=schema, tables=tables, states=states, later=later, turns=turns,
+                              direct=direct, lean=lean)  # fmt: skip
         for problem in found._problems():
             raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
         return found
@@ -113,13 +130,27 @@ class NestedMixture:
                 yield f"table {name}, {problem}"
         for name, state in self.states.items():
             key = self.schema.key_above(name)
-            above = len(self.tables[key.parent].weights) if key else 1
-            shaped = state.ndim == 2 and len(state) == above and state.size == len(self.tables[name].weights)
+            above, many = len(self.tables[key.parent].weights) if key else 1, len(self.tables[name].weights)
+            shaped = state.ndim == 2 and len(state) == above and many in (state.shape[1], state.size)
             if not shaped or not np.isfinite(state).all() or (state < 0).any():
                 yield f"table {name}: its components do not fit its parent's"
-            turn = self.turns.get(name)
+            later, turn = self.later.get(name), self.turns.get(name)
+            if later is not None and (
+                later.shape[1:] != state.shape or not np.isfinite(later).all() or (later < 0).any()
+            ):
+                yield f"table {name}: its later events do not fit its first ones"
             if turn is not None and (turn.shape != (*state.shape, state.shape[-1]) or not np.isfinite(turn).all()):
                 yield f"table {name}: its steps do not fit its components"
+            if name in self.direct:
+                yield from self._direct_problems(name, above)
+
+    def _direct_problems(self, name: str, above: int) -> Iterator[str]:
+        direct, lean = self.direct[name], self.lean[name]
+        if [(a.column, a.cells) for a in direct.axes] != [(a.column, a.cells) for a in self.tables[name].axes]:
+            yield f"table {name}: what its columns have from the parent are other columns"
+        if len(direct.weights) != above or lean.shape != (len(direct.axes),) or not ((lean >= 0) & (lean <= 1)).all():
+            yield f"table {name}: what its columns have from the parent does not fit its components"
+        yield from (f"table {name}, {problem}" for problem in check_state.problems(direct))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,7 +180,8 @@ class _Draw:
             parent = np.repeat(np.arange(len(number)), number)
             components[table] = self._children(table, components[key.parent], number, parent)
             codes = _codes(tables[table], components[table], rng, evened=self.evened)
-            positions = self._placed(table, components[table], codes, tables[table]._restrict({})[1], {})
+            others = self._others(table, components[key.parent][parent], codes)
+            positions = self._placed(table, components[table], codes, tables[table]._restrict({})[1], {}, others)
             _in_order(key, positions, parent)
             out[table] = Rows(positions=positions, parent=parent)
         return out
@@ -158,9 +190,16 @@ class _Draw:
         """Components (n,) of children, given those of their parents and how many each has."""
         state, rng = self.model.states[table], self.rng
         size, owner = state.shape[1], above[parent]
-        if table not in self.model.turns:
-            return owner * size + _picked(state, owner, rng)
+        base = owner * size if len(self.model.tables[table].weights) == state.size else np.zeros_like(owner)
         rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
+        if table not in self.model.turns:
+            found = _picked(state, owner, rng)
+            if table in self.model.later:
+                later = self.model.later[table]
+                for place, one in enumerate(later, 1):
+                    rows = np.flatnonzero(rank == place if place < len(later) else rank >= place)
+                    found[rows] = _picked(one, owner[rows], rng)
+            return base + found
         found = np.zeros(len(parent), dtype=np.int64)
         turn = self.model.turns[table].reshape(-1, size)
         for place in range(int(number.max(initial=0))):
@@ -170,26 +209,59 @@ class _Draw:
                 if place == 0
                 else _picked(turn, owner[rows] * size + found[rows - 1], rng)
             )
-        return owner * size + found
+        return base + found
 
-    def _placed(self, table: str, component, codes, views, where) -> Positions:
+    def _others(self, table: str, owner: np.ndarray, codes: np.ndarray) -> "_Others | None":
+        """The cells (n, J) that follow the parent's component ``owner`` (n,), drawn into the codes; in place."""
+        if table not in self.model.direct:
+            return None
+        direct = self.model.direct[table]
+        drawn = _codes(direct, owner, self.rng, evened=self.evened)
+        follows = self.rng.random(codes.shape, dtype=np.float32) < self.model.lean[table].astype(np.float32)
+        np.copyto(codes, drawn, where=follows)
+        return _Others(product=direct, component=owner, follows=follows)
+
+    def _placed(self, table: str, component, codes, views, where, others: "_Others | None" = None) -> Positions:
         """Positions of rows whose components and groups are given, constraints of the table kept."""
         product = self.model.tables[table]
         positions = product._positions(codes, views, self.rng)
         if table in self.rules:
-            self.rules[table].repair(positions, product._redraw(component, where, self.rng))
+            again = product._redraw(component, where, self.rng)
+            self.rules[table].repair(positions, again if others is None else others.redraw(again, self.rng))
         return positions
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Others:
+    """Which cells (n, J) ``follows`` the parents' ``component`` (n,), whose columns are ``product``."""
+
+    product: Product
+    component: np.ndarray
+    follows: np.ndarray
+
+    def redraw(self, ours: Callable[..., np.ndarray], rng: np.random.Generator) -> Callable[..., np.ndarray]:
+        """Draws a column again for rows, each from what its cell follows."""
+        theirs = self.product._redraw(self.component, {}, rng)
+        at = {a.column: j for j, a in enumerate(self.product.axes)}
+
+        def again(column: str, rows: np.ndarray, *, allowed: Any, least: np.ndarray | None = None) -> np.ndarray:
+            found = ours(column, rows, allowed=allowed, least=least)
+            chosen = np.flatnonzero(self.follows[rows, at[column]])
+            part = None if least is None else least[chosen]
+            found[chosen] = theirs(column, rows[chosen], allowed=allowed, least=part)
+            return found
+
+        return again
 
 
 def _picked(probs: np.ndarray, lines: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A column (n,) of each of these lines of ``probs`` (L, S), by its chances."""
-    ends = np.cumsum(probs, axis=1)
+    ends = np.cumsum(probs, axis=1, dtype=float)
     ends /= np.maximum(ends[:, -1:], 1e-300)
-    even = rng.random(len(lines))
-    found = np.zeros(len(lines), dtype=np.int64)
-    for column in range(probs.shape[1] - 1):
-        found += even >= ends[lines, column]
-    return found
+    size = probs.shape[1]
+    flat = (ends + np.arange(len(ends))[:, None]).reshape(-1)  # rises from line to line: one search finds all
+    found = np.searchsorted(flat, rng.random(len(lines)) + lines, side="right") - lines * size
+    return np.clip(found, 0, size - 1)
 
 
 def _codes(product: Product, component: np.ndarray, rng: np.random.Generator, *, evened: bool) -> np.ndarray:

@@ -23,7 +23,7 @@ from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql_dialects import DIALECTS, Dialect
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
-KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, or spark"
+KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), or spark"
 EXTRAS = {"databases": ("ibis", "psycopg"), "spark": ("pyspark",)}  # what each brings
 REMEDY = {"duckdb": "it must be a file of DuckDB that nobody writes to meanwhile, nor reads where rows are put there"}
 FETCH = 1 << 16  # rows fetched at a time

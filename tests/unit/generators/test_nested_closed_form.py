@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.nested_mixture.closed_form import Columns, Logits, across, levels, own, paired
+from synth.generators.nested_mixture.closed_form import Columns, Logits, across, levels
 from synth.schema import related
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
@@ -25,7 +25,8 @@ def schema(order):
 
 
 SIZES = {"p": {"x": 2, "number of c": MOST + 1}, "c": {"y": 2, "number of g": 3}, "g": {"z": 2}}
-PARENTS = {"p": 1, "c": 2, "g": 4}
+PARENTS = {"p": 1, "c": 2, "g": 3}
+OWN = {"p": 2, "c": 3, "g": 2}  # components
 
 
 def setting(order):
@@ -40,31 +41,33 @@ def setting(order):
     def drawn(*shape):
         return torch.as_tensor(rng.standard_normal(shape))
 
-    logits = {
-        t: Logits(columns=drawn(PARENTS[t] * 2, columns[t].size), state=drawn(PARENTS[t], 2),
-                  turn=drawn(2, 2, 2) if order and t == "c" else None)
-        for t in SIZES
-    }  # fmt: skip
-    return facts, columns, levels(facts, columns, logits)
+    def logit(t):
+        later = drawn(MOST - 2, PARENTS[t], OWN[t]) if order and t == "c" else None
+        more = {"direct": drawn(PARENTS[t], columns[t].size), "lean": drawn(len(columns[t].slices))} if t != "p" else {}
+        return Logits(columns=drawn(OWN[t], columns[t].size), state=drawn(PARENTS[t], OWN[t]), later=later, **more)
+
+    return facts, columns, levels(facts, columns, {t: logit(t) for t in SIZES})
 
 
 def walks(level, z, many):
-    """Every sequence of children's components of root component z, with its chance."""
-    state = level.state.numpy()[z]
-    for states in product(range(2), repeat=many):
-        chance = 1.0
-        for t, s in enumerate(states):
-            free = level.turn is None or t == 0
-            chance *= state[s] if free else level.turn.numpy()[z, states[t - 1], s]
-        yield chance, [z * 2 + s for s in states]
+    """Every sequence of children's components of root component z, with its chance; the last rank goes on."""
+    ranks = [level.state.numpy()[z]]
+    ranks += [ranks[0]] if level.later is None else [one[z] for one in level.later.numpy()]
+    for states in product(range(len(ranks[0])), repeat=many):
+        yield np.prod([ranks[min(t, len(ranks) - 1)][s] for t, s in enumerate(states)]), states
+
+
+def row(level, z, u):
+    """Columns of a row with component u whose parent has component z."""
+    return (level.theirs[z] + level.ours[u]).numpy()
 
 
 @pytest.mark.parametrize("order", [None, "cid"], ids=["siblings", "events"])
 def test_tables_of_children_are_sums_over_all_trees(order):
     facts, columns, found = setting(order)
-    p, c, g = (found[t].probs.numpy() for t in "pcg")
+    p = found["p"].probs.numpy()
     number = p[:, columns["p"].slices["number of c"]]
-    below = c[:, columns["c"].slices["number of g"]]
+    below = found["c"].probs.numpy()[:, columns["c"].slices["number of g"]]
     rows, pairs, first = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros(5)
     upper, lower, deep = np.zeros((5, 6)), np.zeros((2, 5)), np.zeros((2, 6))
     for z, weight in enumerate(found["p"].weights.numpy()):
@@ -72,6 +75,7 @@ def test_tables_of_children_are_sums_over_all_trees(order):
             alone = np.concatenate([p[z, :2], np.eye(MOST + 1)[many]])  # the root's columns, given its children
             for chance, states in walks(found["c"], z, many):
                 mass = weight * number[z, many] * chance
+                c = [row(found["c"], z, u) for u in range(OWN["c"])]
                 first += mass * c[states[0]]
                 for s in states:
                     rows += mass / many * np.outer(c[s], c[s])
@@ -79,9 +83,9 @@ def test_tables_of_children_are_sums_over_all_trees(order):
                     for m in (1, 2):
                         for v, share in enumerate(found["g"].state.numpy()[s]):
                             part = mass / many * below[s, m] * share
-                            middle = np.concatenate([c[s, :2], np.eye(3)[m]])
-                            lower += part * np.outer(g[2 * s + v], middle)
-                            deep += part * np.outer(g[2 * s + v], alone)
+                            middle = np.concatenate([c[s][:2], np.eye(3)[m]])
+                            lower += part * np.outer(row(found["g"], s, v), middle)
+                            deep += part * np.outer(row(found["g"], s, v), alone)
                 ordered = range(many - 1)
                 if order:
                     for t in ordered:
@@ -90,9 +94,13 @@ def test_tables_of_children_are_sums_over_all_trees(order):
                     for a, b in product(range(many), repeat=2):
                         pairs += mass / (many * (many - 1)) * np.outer(c[states[a]], c[states[b]]) * (a != b)
     close = {"rtol": 0, "atol": 1e-12}
-    np.testing.assert_allclose(own(found["c"]).numpy(), rows, **close)
-    np.testing.assert_allclose(paired(found["c"]).numpy(), pairs, **close)
+    np.testing.assert_allclose(found["c"].own.numpy(), rows, **close)
+    np.testing.assert_allclose(found["c"].paired().numpy(), pairs, **close)
     np.testing.assert_allclose(across(facts, columns, found, "c", "p").numpy(), upper, **close)
     np.testing.assert_allclose(across(facts, columns, found, "g", "c").numpy(), lower, **close)
     np.testing.assert_allclose(across(facts, columns, found, "g", "p").numpy(), deep, **close)
-    np.testing.assert_allclose((found["c"].first @ found["c"].probs).numpy(), first, **close)
+    np.testing.assert_allclose(found["c"].first.numpy(), first, **close)
+    np.testing.assert_allclose(found["c"].one_way.numpy(), rows[:2].sum(0), **close)
+    fold = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1], [0, 1]], dtype=torch.float64)
+    joined = fold.numpy().T @ pairs @ fold.numpy()
+    np.testing.assert_allclose(found["c"].paired(fold).numpy(), joined, **close)

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 
 import pytest
 
@@ -12,6 +13,8 @@ from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out, requested
 from synth.pipeline.statistics import statistics
 from synth.privacy.noise import SeededNoise, SystemNoise
+from synth.report.publish import gather
+from synth.report.publishable import means
 from tests.conftest import SMALL
 
 SCHEMA = synth.parse(SMALL)
@@ -97,3 +100,29 @@ def test_the_command_and_the_library_write_one_form_of_request(small, command, t
     assert code == 0
     stored = json.loads((tmp_path / "job" / "request.json").read_text())
     assert RunRequest.read(stored).stored() == stored
+
+
+def test_after_a_run_the_terminal_says_how_near_the_table_is_to_what_was_released(small, command, tmp_path):
+    table, schema = small
+    code, told, _ = command("run", table, "--schema", schema, "--epsilon", 1, "--method", "independent", "--dataset",
+                            "d", "--out", tmp_path / "out")  # fmt: skip
+    assert code == 0
+    said = next(line for line in told.splitlines() if line.startswith("columns: "))
+    found = means(gather(tmp_path / "out"))["one_way"]
+    assert said == (f"columns: {100 * found['distance']:.2g} % of rows away from the noisy counts, "
+                    f"{100 * found['from_noise']:.2g} % by the noise alone")  # fmt: skip
+    assert "pairs: " not in told, "no pairs were asked for"
+
+
+def test_called_without_a_part_it_says_the_usual_way_or_the_groups_help(command):
+    from synth.cli import app
+
+    known = {c.name or c.callback.__name__ for c in app.registered_commands} | {g.name for g in app.registered_groups}
+    code, told, _ = command()
+    assert code == 2
+    shown = re.findall(r"^  synth (\w+)", told, re.MULTILINE)
+    assert shown == ["schema", "plan", "run", "report"]
+    assert set(shown) <= known
+    code, told, _ = command("ledger")
+    assert code == 2
+    assert len(told.splitlines()) > 8, "a help of several lines, not one"

@@ -1,0 +1,121 @@
+"""Related tables of many rows: seconds and peak memory of the whole command, from Parquet files to a release.
+
+    python benchmarks/related_large.py [--roots 1000000] [--children 5] [--columns 12] [--epsilon 3.2] [--runs 1]
+                                       [--kind parquet|csv] [--folder DIR] [--json FILE]
+
+Makes as many roots, each with up to twice ``--children`` rows below it, both tables with ``--columns`` columns that
+depend on each other and across the tables; runs ``synth run`` on them as a process of its own. ``--folder`` keeps
+them, or takes those that are there. Prints Markdown, writes benchmarks/results/related_large.json.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "related_large.json"
+SIZES = (2, 3, 5, 6, 8, 10, 12, 16, 20, 24, 30, 40)  # categories of the columns, in turn
+CLASSES = 16  # of roots, which columns of both tables follow
+
+
+def names(columns: int) -> list[str]:
+    """The columns' names, the same in both tables."""
+    return [f"c{i:02d}" for i in range(columns)]
+
+
+def cells(owner: np.ndarray, columns: int, rng: np.random.Generator) -> dict[str, pa.Array]:
+    """Columns (n,) of categories: half follow the root's class, every one its neighbour's in part."""
+    found, before = {}, owner
+    for i, name in enumerate(names(columns)):
+        size = SIZES[i % len(SIZES)]
+        own = (rng.random(len(owner)) ** 2 * size).astype(np.int16)
+        follow = rng.random(len(owner)) < 0.5
+        codes = np.where(follow, (before * (i + 3)) % size, own).astype(np.int16)
+        before = codes if i % 2 else owner
+        found[name] = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([f"v{k}" for k in range(size)])).cast(
+            pa.string()
+        )
+    return found
+
+
+def make(folder: Path, *, roots: int, children: int, columns: int, kind: str) -> None:
+    """Both tables as files, and their schema."""
+    rng = np.random.default_rng(7)
+    owner = rng.integers(0, CLASSES, roots).astype(np.int16)
+    many = rng.binomial(2 * children, 0.3 + 0.4 * owner / (CLASSES - 1))
+    parent = np.repeat(np.arange(roots), many)
+    rng.shuffle(parent)
+    whole = {"roots": {"id": pa.array(np.arange(roots)), **cells(owner, columns, rng)},
+             "events": {"id": pa.array(parent), **cells(owner[parent], columns, rng)}}  # fmt: skip
+    facts = {n: {"type": "categorical", "categories": [f"v{k}" for k in range(SIZES[i % len(SIZES)])]}
+             for i, n in enumerate(names(columns))}  # fmt: skip
+    for name, table in whole.items():
+        if kind == "parquet":
+            pq.write_table(pa.table(table), folder / f"{name}.parquet")
+        else:
+            pyarrow.csv.write_csv(pa.table(table), folder / f"{name}.csv")
+    schema = {
+        "dataset": "large",
+        "tables": {n: {"columns": {"id": {"type": "identifier"}, **facts}} for n in whole},
+        "keys": [{"parent": "roots", "child": "events", "columns": ["id"], "most_children": 2 * children}],
+    }
+    (folder / "schema.json").write_text(json.dumps(schema))
+
+
+def run(folder: Path, epsilon: float) -> dict:
+    """One command: what it took. ``os.wait4`` tells the peak of that process alone."""
+    with tempfile.TemporaryDirectory() as out:
+        call = [sys.executable, "-m", "synth", "run", str(folder), "--schema", str(folder / "schema.json"),
+                "--epsilon", str(epsilon), "--delta", "1e-6", "--out", f"{out}/release", "--json",
+                "--ledger", f"{out}/ledger.sqlite"]  # fmt: skip
+        started = time.perf_counter()
+        with subprocess.Popen(call, stdout=subprocess.PIPE, cwd=ROOT) as process:
+            assert process.stdout is not None
+            said = process.stdout.read()
+            _, code, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(code)
+        if process.returncode:
+            sys.exit(f"the command ended with {process.returncode}")
+        told = json.loads(said)
+    return {"seconds": time.perf_counter() - started, "peak_mib": used.ru_maxrss / 1024,
+            "cpu_seconds": used.ru_utime + used.ru_stime, "rows": told["num_rows"]}  # fmt: skip
+
+
+def main() -> None:
+    """Makes, runs, prints, writes."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--roots", type=int, default=1_000_000)
+    parser.add_argument("--children", type=int, default=5)
+    parser.add_argument("--columns", type=int, default=12)
+    parser.add_argument("--epsilon", type=float, default=3.2)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--kind", choices=["parquet", "csv"], default="parquet")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--json", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "schema.json").exists():
+            make(folder, roots=given.roots, children=given.children, columns=given.columns, kind=given.kind)
+        about = {"roots": given.roots, "columns": given.columns, "kind": given.kind, "epsilon": given.epsilon}
+        found = [{**about, **run(folder, given.epsilon)} for _ in range(given.runs)]
+    print("| rows | seconds | seconds of processor | peak memory |\n|---|---|---|---|")
+    for one in found:
+        rows = " + ".join(f"{n:,} {t}" for t, n in one["rows"].items())
+        print(f"| {rows} | {one['seconds']:.0f} | {one['cpu_seconds']:.0f} | {one['peak_mib'] / 1024:.2f} GiB |")
+    given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
