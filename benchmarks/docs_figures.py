@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ablation
 import beyond_pairs
 import closer
 import docs_figures_audit as audit
@@ -196,6 +197,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
     "closer": lambda: closer.markdown(kept("closer")),
+    "ablation": lambda: ablation.markdown(kept("ablation")),
     "parities": lambda: high_order.markdown(kept("high_order")),
     "published": published,
     "relations": relations,
