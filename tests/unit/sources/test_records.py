@@ -113,7 +113,7 @@ print("done")
 
 def test_readers_that_stop_midway_never_wait_for_themselves(tmp_path: Path) -> None:
     """Faults and abandoned streams, again and again in one process: it ends (once it waited for ever)."""
-    rows = "".join(f"{i},x{i % 7},{i * 3}\n" for i in range(100_000)).encode()
+    rows = "".join(f"{i},x{i % 7},{i * 3}\n" for i in range(400_000)).encode()
     half = len(rows) // 2
     files = {
         "ragged.csv": rows[:half] + b",9" + rows[half:],
@@ -125,7 +125,7 @@ def test_readers_that_stop_midway_never_wait_for_themselves(tmp_path: Path) -> N
     }
     for name, content in files.items():
         whole = b"a,b,c\n" + content
-        (tmp_path / name).write_bytes(gzip.compress(whole, 1)[:200_000] if name.endswith("gz") else whole)
+        (tmp_path / name).write_bytes(gzip.compress(whole, 1)[:900_000] if name.endswith("gz") else whole)
     paths = [str(tmp_path / name) for name in files]
     done = subprocess.run([sys.executable, "-c", STORM, *paths], capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stdout.strip()) == (0, "done"), done.stderr
