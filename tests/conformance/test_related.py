@@ -18,7 +18,7 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.release.card import verify
 from synth.report import related_bundle
 
-SMALL = Nested(options=Options(roots=6, states=2, steps=20))
+SMALL = Nested(options=Options(roots=6, children=12, steps=20))
 KEY = {"type": "identifier"}
 LETTER = {"type": "categorical", "categories": ["a", "b", "c"]}
 WIDE = {"type": "float", "min": 0, "max": 1e6, "decimals": 2, "nullable": True}
