@@ -9,13 +9,13 @@ from synth.schema.names import FILE_NAME
 from synth.schema.related_names import Reference
 from synth.sources import named_databases
 from synth.sources.draft_related import Rows
+from synth.sources.engines import sqlite
 from synth.sources.engines.declared_keys import declared_keys
 from synth.sources.engines.duckdb import parquet_files
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
 from synth.sources.formats.sniff_dialect import sniffed
-from synth.sources.formats.sqlite_file import SqliteFile, is_sqlite
 from synth.sources.formats.text_table import Table
 from synth.sources.table_source import CsvPlace, place_of
 
@@ -87,19 +87,14 @@ def _header(path: Path, stated: Mapping[str, str | None] | None) -> list[str]:
 
 def in_database(source: str) -> Found:
     """The tables of a database's own schema and the keys declared there. Errors: InputError, UsageError."""
-    if is_sqlite(source):
-        file = SqliteFile(source)
-        return Found(headers=file.headers(), rows=lambda name: _sqlite(file, name), declared=file.declared_keys())
-    engine = Engine(source)
-    headers = {t: list(WarehousePlace(engine, t).expression.schema().names) for t in engine.tables()}
 
     def rows(name: str) -> tuple[Table, list[str]]:
         return named_databases.whole(name, source)
 
+    if sqlite.is_sqlite(source):
+        names = sqlite.tables(source)
+        headers = {t: sqlite.SqlitePlace(source, t).columns() for t in names}
+        return Found(headers=headers, rows=rows, declared=sqlite.declared_keys(source, names))
+    engine = Engine(source)
+    headers = {t: list(WarehousePlace(engine, t).expression.schema().names) for t in engine.tables()}
     return Found(headers=headers, rows=rows, declared=declared_keys(engine))
-
-
-def _sqlite(file: SqliteFile, table: str) -> tuple[Table, list[str]]:
-    kept, step = named_databases.thinned(file.parts(table), few=named_databases.FEW)
-    note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
-    return Table({n: kept.column(n) for n in kept.column_names}, num_rows=kept.num_rows), [note] if step > 1 else []

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pyarrow as pa
 
 from synth.errors import InputError
+from synth.schema.related_names import Reference
 from synth.schema.table import Schema
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.text_table import Table
@@ -120,6 +121,30 @@ def tables(source: str) -> list[str]:
     with SqlitePlace(source, "")._asked() as asked:
         rows = asked.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
         return [str(row[0]) for row in rows if not str(row[0]).startswith("sqlite_")]
+
+
+def declared_keys(source: str, names: Sequence[str]) -> list[Reference]:
+    """The foreign keys that these tables declare; one that names no column is of the parent's primary key.
+
+    Errors: InputError. Privacy: public only.
+    """
+    found = []
+    with SqlitePlace(source, "")._asked() as asked:
+        for child in names:
+            lines = asked.execute(
+                'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq', (child,)
+            ).fetchall()
+            for number in sorted({line[0] for line in lines}):
+                key = [line for line in lines if line[0] == number]
+                others = [k[3] for k in key] if key[0][3] else _primary(asked, key[0][1])
+                found.append(Reference(child=child, columns=tuple(k[2] for k in key), parent=key[0][1],
+                                       parent_columns=tuple(others), declared=True))  # fmt: skip
+    return found
+
+
+def _primary(asked: sqlite3.Connection, table: str) -> list[str]:
+    query = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"
+    return [str(row[0]) for row in asked.execute(query, (table,))]
 
 
 def _decoded(text: bytes) -> str:
