@@ -169,8 +169,9 @@ def test_a_read_only_ledger_can_be_read_and_not_charged(tmp_path):
     path = Ledger(tmp_path / "ledger.sqlite").path
     Ledger(path).spend(charge(1))
     path.chmod(0o444)
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):  # somebody else must get here
+        if not folder.stat().st_mode & 0o001:
+            folder.chmod(0o755)
     tmp_path.chmod(0o555)
     code = f"""if True:
         import os
