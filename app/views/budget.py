@@ -28,7 +28,8 @@ def page() -> None:
     frame.head(
         "budget",
         "Every look at private rows gives something away. Here you decide how much at most. "
-        "**Nothing on this page reads the table or spends anything.**",
+        "**Nothing on this page spends anything, and nothing reads the table** unless you say that its number of rows "
+        "is public.",
     )
     if not frame.needs("budget", "Finish the description first: every column needs somebody to vouch.", "describe"):
         return
