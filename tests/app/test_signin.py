@@ -85,7 +85,6 @@ def pages(page) -> list[str]:
     return [link.inner_text().split("\n")[-1] for link in page.get_by_test_id("stSidebarNavLink").all()]
 
 
-@pytest.mark.slow  # the same way without a browser: test_roles; the provider, and who may enter: test_people
 def test_three_people_take_a_table_from_a_wish_to_a_download(enter, tmp_path):
     ann = there(enter("ann@example.org"), "Data")
     ann.get_by_role("button", name="Use the sample table").click()
