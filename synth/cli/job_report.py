@@ -1,9 +1,9 @@
 """The steward's report as a job: it reads the real rows for him alone, spends nothing, and ends where he cancels it."""
 
 import os
+import shutil
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,44 +23,49 @@ def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
     from synth.report import chosen_release
     from synth.report.steward import write as steward
 
-    with told(job, {}, {**STAGES, "write": 0.05}) as (report, folder), _real(request, folder) as (real, removed):
-        _ends_when_asked(folder, report, removed)
-        chosen_release.look(request.release)
-        found = steward.examine(request.release, real=real, stage=report.stage)
-        report.stage("write")
+    with told(job, {}, {**STAGES, "write": 0.05}) as (report, folder):
+        with _ended_when_asked(folder, report):
+            chosen_release.look(request.release)
+            found = steward.examine(request.release, real=_real(request), stage=report.stage)
+            report.stage("write")
         paths = steward.write(found, request.release, request.out)
     return {"epsilon_spent": 0.0, "paths": paths}
 
 
-@contextmanager
-def _real(request: "ReportRequest", folder: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """The real table as a file, or a copy that lies in the job's folder meanwhile, and what removes that."""
+def _real(request: "ReportRequest") -> Path:
+    """The real table as a file; else a copy where a killed process leaves nothing that the next one does not remove."""
     from synth.schema import table as schemas
     from synth.sources import named_databases
+    from synth.sources.engines import scratch
 
-    copy = folder / "copy.parquet"
     table = Path(request.table)
-    try:
-        if request.source or not table.is_file():
-            columns = list(schemas.load(Path(request.release) / "schema.json").columns)
-            named_databases.fetch(request.source, request.table, copy, columns=columns)
-            table = copy
-        yield table, lambda: copy.unlink(missing_ok=True)
-    finally:
-        copy.unlink(missing_ok=True)
+    if not request.source and table.is_file():
+        return table
+    columns = list(schemas.load(Path(request.release) / "schema.json").columns)
+    copy = scratch.folder() / "copy.parquet"
+    named_databases.fetch(request.source, request.table, copy, columns=columns)
+    return copy
 
 
-def _ends_when_asked(folder: Path, report: Any, removed: Callable[[], None]) -> None:
-    """Ends the process soon after somebody cancelled: a stage takes long, and there is nothing to put in order."""
+@contextmanager
+def _ended_when_asked(folder: Path, report: Any) -> Iterator[None]:
+    """Ends the process soon after somebody cancelled: a stage takes long, and nothing is written yet."""
     from synth import jobs
+    from synth.sources.engines import scratch
 
-    job = jobs.Job(folder)
+    job, done = jobs.Job(folder), threading.Event()
 
     def watch() -> None:
-        while not job.cancel_asked:
-            time.sleep(POLL)
-        removed()
-        report.finish("cancelled", CANCELLED, 130)
-        os._exit(130)
+        while not done.wait(POLL):
+            if job.cancel_asked:
+                shutil.rmtree(scratch.folder(), ignore_errors=True)  # this process's own, with the copy
+                report.finish("cancelled", CANCELLED, 130)
+                os._exit(130)
 
-    threading.Thread(target=watch, daemon=True).start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from synth.errors import InputError, UsageError, reading
 from synth.evaluate.read_sample import Seeded
@@ -21,7 +22,7 @@ from synth.release.card.choice import own
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.report import bundle, card_page, chosen_release, related_publish
 from synth.schema import codec, related
-from synth.schema.related import Key, Related
+from synth.schema.related import Related
 from synth.sources.formats import files
 from synth.sources.formats.text_table import Table
 
@@ -116,31 +117,24 @@ def broken(schema: Related, tables: Mapping[str, Table | None]) -> Iterator[str]
     Privacy: released answers only.
     """
     for key in schema.keys:
-        child = tables[key.child]
+        child, parent = tables[key.child], tables[key.parent]
         if child is None:
             continue
-        above, below = _keys(tables[key.parent], key.referred), _keys(child, key.columns)
-        if len(set(above)) < len(above):
+        below = _keys(child, key.columns)
+        above = below[:0] if parent is None else _keys(parent, key.referred)
+        if above.has_duplicates:
             yield f"{key.parent}: a key stands twice"
-        if not set(below) <= set(above):
+        if not below.isin(above).all():
             yield f"{key.child}: a row's key is not one of {key.parent}"
-        yield from _too_many(key, below)
+        most = int(below.value_counts().iloc[0])
+        if most > key.most_children:
+            yield f"{key.child}: a row of {key.parent} has {most} rows, more than {key.most_children}"
 
 
-def _too_many(key: Key, below: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    if not below:
-        return
-    codes = {k: i for i, k in enumerate(dict.fromkeys(below))}
-    counts = np.bincount([codes[k] for k in below])
-    if counts.max() > key.most_children:
-        yield f"{key.child}: a row of {key.parent} has {counts.max()} rows, more than {key.most_children}"
-
-
-def _keys(table: Table | None, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    if table is None:
-        return []
+def _keys(table: Table, columns: Sequence[str]) -> pd.Index:
+    """The key of each row, (rows,)."""
     texts = [np.asarray(table.column(c).values, dtype=object)[table.column(c).codes] for c in columns]
-    return list(zip(*texts, strict=True))
+    return pd.Index(texts[0]) if len(texts) == 1 else pd.MultiIndex.from_arrays(texts)
 
 
 def _parts(folder: Path, schema: Related, card: Mapping[str, Any]) -> dict[str, bytes]:

@@ -108,3 +108,16 @@ print(found.epsilon, *(name in sys.modules for name in ("torch", "synth.generato
 def test_a_forecast_from_the_helper_does_not_load_what_made_it():
     done = subprocess.run([sys.executable, "-c", UNPACKED], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1.0", "False", "False"], "the server would hold torch, 180 MiB, for nothing"
+
+
+def test_a_helper_that_rests_gives_its_memory_back_unless_it_works():
+    """The page Run lets the forecasts' process go once a run has begun."""
+    one = Aside()
+    one.warm()
+    child = one._child
+    with one._lock:  # as while a task is answered
+        one.rest()
+        assert child.poll() is None
+    one.rest()
+    assert child.poll() is not None
+    assert one._child is None

@@ -7,6 +7,7 @@ its source can do worst, in front of the others; its neighbour does not.
 import contextlib
 import datetime as dt
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,7 @@ LEAST = {"t": None, "n": None, "x": None, "d": None}
 ODD = {
     "csv": [TEXT, dict.fromkeys(TEXT, "\0")], "csv.gz": [TEXT], "xlsx": [TEXT | {"t": "=SENTINEL()"}, LEAST],
     "parquet": [ENDS, LEAST], "frame": [OBJECTS, LEAST], "duckdb": [ENDS, LEAST], "spark": [ENDS, LEAST],
+    "sqlite": [TEXT, LEAST, dict.fromkeys(TEXT, b"SENTINEL\0\xff"), {**LEAST, "n": -(2**63), "x": float("inf")}],
     "postgres": [{**ENDS, "t": TEXT["t"], "d": "infinity"}, {**LEAST, "d": "0044-03-15 BC"}],
 }  # fmt: skip
 
@@ -69,6 +71,14 @@ def written(kind: str, odd: dict | None, place: Path, request) -> tuple[object, 
         engine = request.getfixturevalue("cluster")
         fill(engine, "people", pa.table({n: frame[n].astype(object).map(_word) for n in frame}), IN_POSTGRES)
         return "people", engine.address
+    if kind == "sqlite":
+        with contextlib.closing(sqlite3.connect(place / "t.db")) as con, con:
+            con.execute("CREATE TABLE people (t TEXT, n INTEGER, x REAL, d TEXT)")
+            rows = [[str(v) if isinstance(v, dt.date) else v for v in row] for row in frame.to_numpy().tolist()]
+            con.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", rows)
+            if odd is not None and isinstance(odd["t"], bytes):  # bytes that call themselves a text, too
+                con.execute("UPDATE people SET d = CAST(t AS TEXT) WHERE typeof(t) = 'blob'")
+        return "people", f"sqlite:///{place / 't.db'}"
     table = pa.table({n: pa.array(c, KINDS[n]) for n, c in cells(odd).items()})
     pq.write_table(table, place / "t.parquet")
     if kind == "duckdb":

@@ -45,12 +45,11 @@ def test_the_dependent_pair_is_seen_again_and_finer():
     assert seen["c2", "c5"].sigma < before.sigma
 
 
-@pytest.mark.parametrize(("wide", "made"), [(10, lambda: dependent(6)), (400, lambda: twins(1.0))])
+@pytest.mark.parametrize(("wide", "made"), [(10, lambda: dependent()), (400, lambda: twins(1.0))])
 def test_groupings_of_both_steps_nest(wide, made):
     """A coarser bin is a union of finer ones, for every two groupings of a column, in wide and other tables."""
-    places = made()
-    setting = wide_setting(len(places))
-    releases = Mixture(plan=Plan(wide=wide)).measure(OpenSession(places, setting), setting, progress=quiet)
+    setting = wide_setting()
+    releases = Mixture(plan=Plan(wide=wide)).measure(OpenSession(made(), setting), setting, progress=quiet)
     groupings: dict[str, dict[bytes, np.ndarray]] = {}
     for release in (r for r in releases if r.question.purpose == PURPOSE):
         for bins in (b for m in release.question.marginals for b in m.bins):

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -11,7 +12,8 @@ import synth
 from synth import jobs
 from synth.errors import InputError, UsageError
 from synth.pipeline.request import RunRequest
-from synth.pipeline.stored_requests import LearningRequest, RefitRequest, StatisticsRequest, read
+from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest, read
+from synth.sources.engines import scratch
 
 FACTS = {"epsilon": 1.0, "delta": 1e-5}
 
@@ -122,6 +124,26 @@ def test_what_else_a_job_asks_for_is_done_as_its_folder_says(small, command, tmp
     assert (said["num_rows"], said["epsilon_spent"]) == (7, 0.0)
     assert len((job.path / "release" / "synthetic.csv").read_text().splitlines()) == 8
     assert synth.Ledger().summary("club")[0].epsilon == spent == 3.0
+
+
+def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_path):
+    table, schema = small
+    with duckdb.connect(tmp_path / "d.duckdb") as con:
+        con.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{table}', all_varchar=true)")
+    source = {"table": "people", "source": f"duckdb:///{tmp_path / 'd.duckdb'}"}
+    code, _, told = command("run", "people", "--source", source["source"], "--schema", schema, "--epsilon", 1,
+                            "--method", "independent", "--out", tmp_path / "release", "--json")  # fmt: skip
+    assert code == 0, told
+    request = ReportRequest(**source, release=str(tmp_path / "release"), reports="a", out=str(tmp_path / "p.html"))
+    job = jobs.create(request.stored(), folder=tmp_path / "job")
+    assert read(job.request()) == request
+    code, _, told = command(*jobs.AS_ASKED, "--job", job.path)
+    assert code == 0, told
+    assert "steward" in next(tmp_path.glob("p*.html")).read_text().lower()
+    assert not list(tmp_path.rglob("copy.parquet"))
+    copy = scratch.folder() / "copy.parquet"  # of this process: gone with it, or with the next one's start
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert [e.epsilon for e in synth.Ledger().entries() if e.kind == "spend"] == [1.0]
 
 
 @pytest.mark.parametrize(("plain", "words"), [
