@@ -114,6 +114,34 @@ def embeddings(method: str) -> str:
                  order=lambda key: (methods.index(key[0]), key[1]))  # fmt: skip
 
 
+RELATED = {"number of children by root column, total variation": "number by parent", "columns of one child": "child",
+           "across the two tables": "across", "siblings, the same column": "siblings, same column",
+           "siblings, any two columns": "siblings", "from one row to the next": "steps"}  # fmt: skip
+
+
+def related() -> str:
+    """Means over runs of the model's error: against that of independent columns, but for the number of children."""
+    names = ("hospital", "bank")
+    rows = {n: [r for r in kept("related") if r["table"] == n] for n in names}
+
+    def told(name: str, what: str) -> str:
+        found = [r["scores"][what] for r in rows[name]]
+        if what == "number by parent":
+            return figure(sum(f["model"] for f in found) / len(found), 4)
+        return figure(sum(f["model"] / f["independent"] for f in found) / len(found), 2)
+
+    def beside(name: str, place: int) -> str:
+        pairs = [list(r["alone"].values())[place] for r in rows[name]]
+        return " and ".join(figure(sum(p[k] for p in pairs) / len(pairs), 4) for k in ("related", "mixture"))
+
+    lines = [[label, *(told(n, what) for n in names)] for label, what in RELATED.items()]
+    for place, which in enumerate(("root's table", "child's")):
+        what = f"pairs of the {which} alone: made together, and by `mixture` with half the budget"
+        lines.append([what, *(beside(n, place) for n in names)])
+    lines.append(["runs", *(str(len(rows[n])) for n in names)])
+    return table(("what", "patients and stays", "accounts and orders"), lines)
+
+
 def digits(method: str) -> str:
     """Accuracy on real digits after training on synthetic ones, beside training on real ones."""
     rows = [r for r in kept("embeddings") if r["part"] == "digits"]
@@ -186,6 +214,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "aim": aim,
     "outside": lambda: means(kept("outside"), ("method", "epsilon"), _four(*LONG)),
     "small": small,
+    "related": related,
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", {"seconds": 1}),
