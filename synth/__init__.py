@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from synth.evaluate.examination import appraise
     from synth.evaluate.fidelity import compare
     from synth.jobs import roles
+    from synth.pipeline.combining import BeyondMeasured, Combined, beyond, combine
+    from synth.pipeline.count_intervals import count_intervals
     from synth.pipeline.methods import methods
+    from synth.pipeline.multiple import multiple
     from synth.pipeline.plan import plan
     from synth.pipeline.refit import refit
     from synth.pipeline.related_forecast import plan_related
@@ -55,7 +58,9 @@ __version__ = "0.1.0"
 # Name -> module[:name there]; nothing behind the colon is the module itself. Loaded when first used: torch and pandas
 # cost seconds that `synth ledger show` does not need.
 _HOME = {
+    "BeyondMeasured": "pipeline.combining",
     "BudgetError": "errors",
+    "Combined": "pipeline.combining",
     "InputError": "errors",
     "LearningRequest": "pipeline.stored_requests",
     "Ledger": "privacy.ledger.ledger",
@@ -72,15 +77,18 @@ _HOME = {
     "UsageError": "errors",
     "alone": "pipeline.schema_approval",
     "appraise": "evaluate.examination",
+    "beyond": "pipeline.combining",
     "card_html": "report.card_page:render_html",
     "charged_before": "pipeline.same_rows",
     "check_card": "release.card.verify:check",
     "choice_columns": "report.private_selection:shared",
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
+    "combine": "pipeline.combining",
     "compare": "evaluate.fidelity",
     "compared_elsewhere": "report.chosen_release",
     "databases": "sources.named_databases:",
+    "count_intervals": "pipeline.count_intervals",
     "dataset_of": "schema.naming",
     "draft": "sources.draft_schema",
     "examine": "report.steward.write",
@@ -95,6 +103,7 @@ _HOME = {
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
     "methods": "pipeline.methods",
+    "multiple": "pipeline.multiple",
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "parse": "schema.table",

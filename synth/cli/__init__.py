@@ -14,6 +14,7 @@ from synth.cli.composition import ledger_composition
 from synth.cli.fetch import fetch
 from synth.cli.guide import guided
 from synth.cli.ledger import ledger_app
+from synth.cli.multiple import multiple_tables
 from synth.cli.options import (
     DeltaOpt,
     DialectOpt,
@@ -86,6 +87,9 @@ def sample(
     dialect: DialectOpt = "same",
     source: SourceOpt = None,
     out_table: Annotated[str | None, typer.Option("--out-table", help="A new table at --source.")] = None,
+    multiple: Annotated[
+        int | None, typer.Option("--multiple", help="So many tables into the folder --out, for intervals.")
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Draw more rows from a model; free."""
@@ -103,6 +107,13 @@ def sample(
             raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
         told, text = sample_tables(model, num_roots=num_roots or num_rows, where=wanted, out=out, seed=seed,
                                    raw_text=raw_text)  # fmt: skip
+        say(told) if as_json else print(text)
+        return
+    if multiple is not None:
+        if where or source is not None or out_table is not None or num_roots is not None:
+            raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
+        told, text = multiple_tables(model, multiple, out=out, num_rows=num_rows, seed=seed, raw_text=raw_text,
+                                     dialect=dialect)  # fmt: skip
         say(told) if as_json else print(text)
         return
     if num_roots is not None:
