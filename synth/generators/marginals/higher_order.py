@@ -9,7 +9,7 @@ import numpy as np
 
 from synth.generators.base import Ask, Setting
 from synth.generators.marginals import interim_fit
-from synth.generators.marginals.candidates import Candidates, candidates, expected
+from synth.generators.marginals.candidates import FINE, Candidates, candidates, expected
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.interim_fit import Interim
 from synth.generators.marginals.pair_queries import PURPOSE, Plan, ladders_of, spread
@@ -121,8 +121,11 @@ def ask_beyond(
 
 
 def _noise(listed: Candidates, total: float, setting: Setting, share: float, rounds: Rounds) -> float:
-    """The total variation that noise makes of a typical candidate, were it the only table to be counted."""
-    cells = float(np.median(listed.sizes))
+    """The total variation that noise makes of a typical table, were it the only one to be counted.
+
+    At least that of three columns in ``FINE`` bins: candidates of many columns are coarser than what is counted then.
+    """
+    cells = max(float(np.median(listed.sizes)), float(FINE**3))
     return cells * setting.sigma(share * (1 - rounds.search)) / (sqrt(2 * pi) * max(total, 1.0))
 
 
