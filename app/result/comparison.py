@@ -38,7 +38,7 @@ def section(job: jobs.Job, release: Path) -> None:
             said = st.session_state.get("verdicts", {}).get(str(job.path))
             if said is not None:
                 verdict.section(said)
-            _parts(found, said)
+            parts(found, said)
             standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         whole.section(job, release)
 
@@ -98,7 +98,8 @@ def _outside(job: jobs.Job) -> None:
         )
 
 
-def _parts(found: Any, said: Any) -> None:
+def parts(found: Any, said: Any = None) -> None:
+    """The pictures and scores of a comparison. ``said``: its verdict, which knows the worst groups."""
     used = f"{found.real_rows_used:,} of {found.real_rows:,} real and {found.synthetic_rows_used:,} synthetic rows"
     st.caption(f"Uses {used}, drawn with a fixed seed where not all are used.")
     tabs = st.tabs(verdict.PARTS, key="compared_part", on_change="rerun")
