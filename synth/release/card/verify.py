@@ -18,11 +18,11 @@ from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, eps
 from synth.privacy.relation import Adjacency, Relation
 from synth.release.card import choice
 from synth.release.card.card import meaning, whose
-from synth.schema.related import below, unit_in_words
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema import regular_files
 from synth.schema.lazy import Lazy
+from synth.schema.related import below, unit_in_words
 
 optimize = Lazy("scipy.optimize")
 special = Lazy("scipy.special")
