@@ -153,6 +153,14 @@ def there(page, heading: str):
     return page
 
 
+def unfold(page, name: str) -> None:
+    """Opens a panel and waits until it stands still: a press on what still slides down would miss it."""
+    page.get_by_text(name).click()
+    page.wait_for_function(f"[...document.querySelectorAll('details[open]')].some(d => d.innerText.includes('{name}'))")
+    page.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")
+    page.wait_for_timeout(500)
+
+
 def keep(page, name: str) -> None:
     """A picture for whoever looks at the artefacts."""
     PICTURES.mkdir(parents=True, exist_ok=True)
