@@ -50,7 +50,8 @@ def reached_by_tab(page, name: str, most: int = 120) -> bool:
 def house(tmp_path_factory):
     """One server that takes uploads of a mebibyte, and one browser: (home, port, what opens pages, their errors)."""
     home, port = tmp_path_factory.mktemp("house"), free_port()
-    with server(home, port, {**environment(home), "SYNTH_UPLOAD_MIB": "1"}), chromium(errors := []) as opened:
+    env = {**environment(home), "SYNTH_UPLOAD_MIB": "1"}
+    with server(home, port, env=env), chromium(errors := []) as opened:
         yield home, port, opened, errors
 
 
