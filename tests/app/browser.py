@@ -23,6 +23,7 @@ from tests.app.ports import free_port
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
+STILL = "--force-prefers-reduced-motion"  # drawing what moves was a third of the browser's work
 PATIENCE = 90_000
 PICTURES = Path(os.environ.get("SYNTH_PICTURES") or Path(__file__).resolve().parents[2] / "build" / "pictures")
 COUNT = """
@@ -72,7 +73,7 @@ def installation(home: Path, roles: str) -> Iterator[tuple[str, object]]:
 def launched() -> Iterator:
     """A browser."""
     with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", STILL])
         yield browser
         browser.close()
 
