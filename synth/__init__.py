@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from synth.jobs import roles
     from synth.pipeline.methods import methods
     from synth.pipeline.plan import plan
+    from synth.pipeline.reached import advice as expected_advice
+    from synth.pipeline.reached import constants as expected_from
+    from synth.pipeline.reached import expected
     from synth.pipeline.refit import refit
     from synth.pipeline.related_forecast import plan_related
     from synth.pipeline.related_sample import sample_to as sample_related
@@ -84,6 +87,9 @@ _HOME = {
     "dataset_of": "schema.naming",
     "draft": "sources.draft_schema",
     "examine": "report.steward.write",
+    "expected": "pipeline.reached",
+    "expected_advice": "pipeline.reached:advice",
+    "expected_from": "pipeline.reached:constants",
     "grouped": "schema.coarsening:coarser_plain",
     "groups": "schema.coarsening:offered",
     "jobs": "jobs:",
