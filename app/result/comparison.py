@@ -37,7 +37,7 @@ def section(job: jobs.Job, release: Path) -> None:
         if found is not None:
             if said := st.session_state.get("verdicts", {}).get(str(job.path)):
                 verdict.section(said)
-            _parts(found)
+            parts(found)
             standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         whole.section(job, release)
 
@@ -97,7 +97,8 @@ def _outside(job: jobs.Job) -> None:
         )
 
 
-def _parts(found: Any) -> None:
+def parts(found: Any) -> None:
+    """Columns, pairs and scores of a comparison."""
     used = f"{found.real_rows_used:,} of {found.real_rows:,} real and {found.synthetic_rows_used:,} synthetic rows"
     st.caption(f"Uses {used}, drawn with a fixed seed where not all are used.")
     columns, pairs, scores = st.tabs(verdict.PARTS, key="compared_part", on_change="rerun")
