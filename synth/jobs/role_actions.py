@@ -58,7 +58,7 @@ ACTIONS: dict[str, Action] = {
     "use_table": Action("look at a chosen table's facts", ("rows_of_file",), OWNERS),
     "describe": Action("change or vouch for a description",
                        ("confirm_all", "confirm_keys", "confirm_one", "keep_values", "take_book", "save_schema",
-                        "alone_", "omit_", "group_", "keep_", "read_right"), STEWARDS),
+                        "alone_", "omit_", "group_", "keep_", "keep_key_", "read_right"), STEWARDS),
     "draft": Action("draft a description from the rows", ("draft_again", "read_so"), OWNERS),
     "learn": Action("learn facts with budget", ("learn",), OWNERS),
     "forecast": Action("forecast a run", (), STEWARDS),

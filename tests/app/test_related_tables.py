@@ -52,6 +52,7 @@ def vouched(at):
     return at
 
 
+@pytest.mark.slow
 def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     at = loaded(start(), clinic)
     assert at.title[0].value == "Describe"
@@ -148,6 +149,7 @@ def test_a_folder_with_several_parents_is_drawn_and_asked_about(start, clinic, h
     assert "wards is public" in said(at)
 
 
+@pytest.mark.slow
 def test_what_waits_is_said_and_nothing_stored_is_lost(start, clinic):
     """A description that was saved is taken in again with the files; one that does not fit is refused in a line."""
     at = loaded(start(), clinic)
