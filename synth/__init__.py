@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from synth.pipeline.sample import sample
     from synth.pipeline.schema_approval import alone
     from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest
+    from synth.pipeline.synthesizer import Synthesizer
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.privacy.ledger.ledger import Ledger
     from synth.release.card.card import meaning, odds
@@ -70,6 +71,7 @@ _HOME = {
     "SpentError": "errors",
     "StatisticsRequest": "pipeline.stored_requests",
     "SynthError": "errors",
+    "Synthesizer": "pipeline.synthesizer",
     "UsageError": "errors",
     "alone": "pipeline.schema_approval",
     "appraise": "evaluate.examination",

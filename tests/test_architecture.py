@@ -149,7 +149,8 @@ def reached(module: str) -> set[str]:
 
 
 STEWARD_ONLY = {"report.steward.write", "report.steward.page", "report.steward.pairs", "report.steward.subgroups",
-                "evaluate.fidelity", "evaluate.examination", "evaluate.detection", "evaluate.utility"}  # fmt: skip
+                "evaluate.fidelity", "evaluate.examination", "evaluate.detection", "evaluate.utility",
+                "evaluate.plugin_scores"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.evaluate import plugin_scores
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
 from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
 from synth.evaluate.read_sample import Sample, read
@@ -90,6 +91,7 @@ class Examination:
     nearness: Nearness = field(repr=False)
     limits: Limits
     test_rows: int | None = field(repr=False)
+    own_scores: tuple[plugin_scores.PluginScore, ...] = field(repr=False, default=())
     marking: str = STEWARD_ONLY
 
     @property
@@ -178,6 +180,7 @@ def examine(
         two_sample=told,
         nearness=nearness(ours, theirs, test=held, rows=limits.nearest, rng=rng),
         limits=limits,
+        own_scores=plugin_scores.measure(ours, theirs, schema),
         test_rows=None if held is None else held.rows,
     )
 
@@ -274,6 +277,7 @@ def plain(found: Examination) -> dict[str, Any]:
                    {**vars(found.utility), "scores": [vars(s) for s in found.utility.scores]},
         "two_sample": vars(found.two_sample),
         "nearness": vars(found.nearness),
+        "own_scores": [{**vars(s), "values": dict(s.values)} for s in found.own_scores],
         "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
     }  # fmt: skip
 

@@ -36,7 +36,8 @@ def render(found: Examination, *, about: dict[str, Any]) -> str:
                  for f in found.figures],
         stacks=_stacks(found), columns=[_column(one) for one in ordered[:COLUMNS]],
         more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]], pairs=pairs.pairs(found),
-        correlations=pairs.correlations(found), scores=_scores(found), shapes=_shapes(found), **subgroups.data(found),
+        correlations=pairs.correlations(found), scores=_scores(found), own_scores=_own_scores(found),
+        shapes=_shapes(found), **subgroups.data(found),
     )  # fmt: skip
 
 
@@ -77,6 +78,17 @@ def _scores(found: Examination) -> list[list[str]]:
     return [
         [s.label, figure(s.synthetic), figure(s.real), figure(s.floor), "higher" if s.higher_is_better else "lower"]
         for s in (found.utility.scores if found.utility else ())
+    ]
+
+
+def _own_scores(found: Examination) -> list[list[str]]:
+    """What packages of the installation say, a line for each figure; one that failed is told as failed."""
+    return [
+        [name if name == s.name else f"{s.name}: {name}", value, s.package]
+        for s in found.own_scores
+        for name, value in (
+            [(s.name, f"failed ({s.fault})")] if s.fault else [(n, figure(v)) for n, v in s.values.items()]
+        )
     ]
 
 
