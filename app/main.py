@@ -12,7 +12,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from app.session import access, frame  # noqa: E402
-from app.session.aside import planner  # noqa: E402
+from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
 from app.table import owning, stored  # noqa: E402
 from synth.jobs.roles import Visitor, pages  # noqa: E402
@@ -78,6 +78,7 @@ def _page(who: Visitor) -> None:
         access.sidebar(who)
     if name in BEFORE_RUN:
         planner.warm()
+        runner.warm()
     try:
         page.run()
         stored.remember(w)

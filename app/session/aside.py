@@ -3,6 +3,7 @@
 The two sides talk in pickles over a pipe; both are this program, run by one user.
 """
 
+import importlib
 import json
 import os
 import pickle
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import synth
+from app.session.copies import LOADED, commanded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +29,8 @@ class TooLongError(Exception):
 class Aside:
     """A child process that does one thing at a time; started when first needed, again when it had to be stopped."""
 
-    def __init__(self) -> None:
+    def __init__(self, *loading: str) -> None:
+        self._loading = loading  # modules, loaded before the first task comes
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -56,6 +59,11 @@ class Aside:
             return found
         raise found if isinstance(found, synth.SynthError) else RuntimeError(found)
 
+    @property
+    def busy(self) -> bool:
+        """Whether it is at a task: another one would have to wait."""
+        return self._lock.locked()
+
     def warm(self) -> None:
         """Starts the process without waiting for it."""
         if self._lock.acquire(blocking=False):
@@ -71,9 +79,11 @@ class Aside:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is None or self._child.poll() is not None:
             path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
-            env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-            self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside"], stdin=subprocess.PIPE,
-                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)  # fmt: skip
+            env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+                   "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # fmt: skip  # it can be copied without threads
+            self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside", *self._loading],
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                           stderr=subprocess.DEVNULL, env=env)  # fmt: skip
         return self._child
 
     def _stop(self) -> None:
@@ -199,15 +209,18 @@ TASKS: dict[str, Callable[..., Any]] = {
         standing,
         charged_before,
         rough_rows,
+        commanded,
     )
 }
-planner, worker = Aside(), Aside()
+planner, worker, runner = Aside(), Aside(), Aside(*LOADED)
 
 
 def serve() -> None:
     """The child's side: reads tasks until its parent is gone."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not get between the answers
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     synth.plan  # noqa: B018 - loads what every forecast needs
     while True:
         try:

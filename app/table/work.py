@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import synth
+from app.session import aside
+from app.session.copies import Ended, copyable
 from app.table.stowing import discard, folder, new_place, owner
 
 CHUNK = 1 << 20
@@ -18,6 +20,7 @@ SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
 PARTS = (".parquet", ".pq")
 MOST_LISTED = 500
 MOST_TOGETHER = 20  # files of a folder that may be tables that belong together
+PATIENCE = 86_400.0  # seconds; a command on a large table takes what it takes
 Plain = dict[str, Any]
 __all__ = ["discard", "folder", "new_place", "owner"]
 
@@ -144,17 +147,32 @@ def check(table: Path, plain: Plain, place: Path, *, source: str | None = None) 
 
 def _synth(*arguments: str) -> str:
     """Runs the command line; returns what it said besides its answer."""
-    return _ran(arguments).stderr
+    return _ran(arguments)[2]
 
 
 def answer(*arguments: str) -> str:
     """Runs the command line; returns its answer. Errors: InputError with the reason."""
-    return _ran(arguments).stdout
+    return _ran(arguments)[1]
 
 
-def _ran(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([sys.executable, "-m", "synth", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["the worker ended without a word"])[-1]
+def _ran(arguments: tuple[str, ...]) -> Ended:
+    done = _copied(arguments) or _started(arguments)
+    if done[0]:
+        last = (done[2].strip().splitlines() or ["the worker ended without a word"])[-1]
         raise synth.InputError(last.removeprefix("synth: "))
     return done
+
+
+def _copied(arguments: tuple[str, ...]) -> Ended | None:
+    """In a copy of the runner; None where that is at work or cannot be copied."""
+    if aside.runner.busy or not copyable(arguments):
+        return None
+    try:
+        return aside.runner.ask("commanded", arguments, dict(os.environ), os.getcwd(), seconds=PATIENCE)
+    except (synth.SynthError, RuntimeError, aside.TooLongError):
+        return None
+
+
+def _started(arguments: tuple[str, ...]) -> Ended:
+    done = subprocess.run([sys.executable, "-m", "synth", *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr

@@ -9,7 +9,7 @@ from app.run import caps, expected, recent, runs, same, written
 from app.run.follow import now
 from app.run.forecast import budget, forecast, short_by, timed
 from app.session import access, charts, frame, words
-from app.session.aside import planner
+from app.session.aside import planner, runner
 from app.session.state import dataset, lacks, ready, several, view, wizard
 from synth import jobs
 
@@ -82,6 +82,7 @@ def _confirm() -> None:
         if not same.asks(w):
             w.job = runs.start(w).path
             planner.rest()
+            runner.rest()
         st.rerun()
 
 

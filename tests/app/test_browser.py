@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from synth.privacy.ledger.ledger import Ledger
-from tests.app.browser import CHROMIUM, IDLE, PICTURES, chromium, environment, press, relay, server, there
+from tests.app.browser import CHROMIUM, IDLE, PICTURES, chromium, environment, press, relay, server, there, unfold
 from tests.app.ports import free_port
 
 pytestmark = [
@@ -50,7 +50,8 @@ def reached_by_tab(page, name: str, most: int = 120) -> bool:
 def house(tmp_path_factory):
     """One server that takes uploads of a mebibyte, and one browser: (home, port, what opens pages, their errors)."""
     home, port = tmp_path_factory.mktemp("house"), free_port()
-    with server(home, port, {**environment(home), "SYNTH_UPLOAD_MIB": "1"}), chromium(errors := []) as opened:
+    env = {**environment(home), "SYNTH_UPLOAD_MIB": "1"}
+    with server(home, port, env=env), chromium(errors := []) as opened:
         yield home, port, opened, errors
 
 
@@ -134,7 +135,7 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
     looked_at(page, "release")
     assert reached_by_tab(page, "Everything (.zip)")
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()
-    there(page, "Ledger").get_by_text("What all runs on a dataset cost together").click()
+    unfold(there(page, "Ledger"), "What all runs on a dataset cost together")
     page.get_by_role("button", name="Work it out").click()
     page.get_by_text("if all were planned beforehand").wait_for()
     page.keyboard.press("r")  # the page is drawn again, as after a run that ends: what was asked for stays
