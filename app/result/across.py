@@ -136,4 +136,4 @@ def _alone(job: jobs.Job, release: Path) -> None:
         st.rerun()
     found, said = held[str(job.path), name]
     verdict.section(said)
-    comparison.parts(found)
+    comparison.parts(found, said)
