@@ -160,3 +160,18 @@ def command(monkeypatch, capsys):
         return code, told.out, told.err
 
     return call
+
+
+@pytest.fixture
+def few_steps(monkeypatch):
+    """The fit of related tables ends soon: for laws of reading, charging and writing, whatever the model is worth."""
+    from dataclasses import dataclass
+
+    from synth.generators.nested_mixture.fit import Options
+    from synth.generators.nested_mixture.generator import Nested
+
+    @dataclass(frozen=True, kw_only=True)
+    class Soon(Nested):
+        options: Options = Options(roots=6, children=12, steps=20)
+
+    monkeypatch.setattr("synth.pipeline.related_plan.Nested", Soon)
