@@ -165,13 +165,11 @@ def command(monkeypatch, capsys):
 @pytest.fixture
 def few_steps(monkeypatch):
     """The fit of related tables ends soon: for laws of reading, charging and writing, whatever the model is worth."""
-    from dataclasses import dataclass
-
     from synth.generators.nested_mixture.fit import Options
     from synth.generators.nested_mixture.generator import Nested
 
-    @dataclass(frozen=True, kw_only=True)
     class Soon(Nested):
-        options: Options = Options(roots=6, children=12, steps=20)
+        def __init__(self) -> None:
+            super().__init__(options=Options(roots=6, children=12, steps=20))
 
     monkeypatch.setattr("synth.pipeline.related_plan.Nested", Soon)

@@ -5,10 +5,11 @@ from typing import Any
 import streamlit as st
 
 import synth
+from app.run import expected
 from app.run.forecast import curve, forecast, methods, pairs_alike, timed
 from app.run.options import ask
 from app.session import charts, frame, words
-from app.session.state import Wizard, lacks, wizard
+from app.session.state import Wizard, lacks, several, wizard
 
 
 def page() -> None:
@@ -21,6 +22,9 @@ def page() -> None:
     if not frame.needs("method", *lacks(wizard())):
         return
     w = wizard()
+    if several(w):
+        frame.onward("method", blocked=frame.escape(expected.section(w)))
+        return
     fits = _choice(w)
     blocked = _expected(w) if fits else "Choose a method that fits first."
     frame.onward("method", blocked=frame.escape(blocked))

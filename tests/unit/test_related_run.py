@@ -11,6 +11,7 @@ import pytest
 import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.ledger.ledger import Ledger
+from synth.release.card.verify import problems
 from synth.sources.formats import files
 
 KEY = {"type": "identifier"}
@@ -97,7 +98,9 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert command("card", "check", out)[0] == 0
     card = json.loads((out / "card.json").read_text())
     assert card["unit_in_words"] == "one row of patients with everything below it in stays, acts"
+    assert card["meaning"] == synth.meaning(8.0, about=card["unit_in_words"])
     assert [k["most_children"] for k in card["keys"]] == [3, 2]
+    same_words(card)
     forecast(command, folder, card)
     more = tmp_path / "more"
     code, _, told = command("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
@@ -107,6 +110,14 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert again["patients"].sex.tolist() == ["f"] * 40
     below_the_root(command, out, more)
     assert len([e for e in Ledger().entries("clinic") if e.kind == "spend"]) == 1, "drawing is free"
+
+
+def same_words(card):
+    """A card of before, which said "person", still holds; one whose words name another unit does not."""
+    before = card | {"meaning": synth.meaning(8.0, about="person")}
+    assert not list(problems(before))
+    other = {"unit_in_words": "one row of stays", "meaning": synth.meaning(8.0, about="one row of stays")}
+    assert list(problems(card | other)) == ["its unit in words is not that of its keys"]
 
 
 def forecast(command, folder, card):
