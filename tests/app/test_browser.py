@@ -8,7 +8,20 @@ import zipfile
 import pytest
 
 from synth.privacy.ledger.ledger import Ledger
-from tests.app.browser import CHROMIUM, IDLE, PICTURES, chromium, environment, press, relay, server, there, unfold
+from tests.app.browser import (
+    AXE,
+    CHROMIUM,
+    IDLE,
+    PICTURES,
+    barred,
+    chromium,
+    environment,
+    press,
+    relay,
+    server,
+    there,
+    unfold,
+)
 from tests.app.ports import free_port
 
 pytestmark = [
@@ -34,6 +47,7 @@ def looked_at(page, name: str) -> None:
         wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         assert wide <= width, f"{name} sticks out of a screen of {width}"
         assert page.evaluate(UNNAMED) == 0, f"{name} has a chart without a text alternative"
+        assert barred(page) == [], f"{name}, {width} wide, {scheme}"
 
 
 def reached_by_tab(page, name: str, most: int = 120) -> bool:
@@ -93,6 +107,16 @@ def test_from_a_started_server_to_an_opened_bundle_in_ten_clicks_though_the_conn
     checked = subprocess.run([sys.executable, "-m", "synth", "card", "check", str(tmp_path / "release" / "card.json")],
                              capture_output=True, text=True, check=False)  # fmt: skip
     assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.skipif(AXE is None, reason="axe-core is not installed, so no page was held to it: it is of the extra dev")
+def test_axe_core_is_there_and_finds_a_barrier(house):
+    """The check that ``looked_at`` makes of every page has teeth: a button without a name is found."""
+    _, port, opened, _ = house
+    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    page.evaluate("document.querySelector('[data-testid=stMain]').append(document.createElement('button'))")
+    assert [b.split(":")[0] for b in barred(page)] == ["button-name"]
+    page.context.close()
 
 
 def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(house, tmp_path):
