@@ -153,7 +153,7 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
         page.get_by_role("button", name="Spend epsilon").click()
     page.get_by_role("button", name="Next: Review").click()
     there(page, "Review").get_by_role("button", name="Show the comparison").click()
-    page.get_by_role("tab", name="Pairs of columns").click()
+    page.get_by_role("tab", name="Pairs", exact=True).click()
     looked_at(page, "review")
     press(page, "Next: Release", "Release")
     looked_at(page, "release")
