@@ -12,7 +12,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from app.session import access, frame  # noqa: E402
-from app.session.aside import planner  # noqa: E402
+from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
 from app.table import owning, stored  # noqa: E402
 from synth.jobs.roles import Visitor, pages  # noqa: E402
@@ -63,8 +63,7 @@ def _page(who: Visitor) -> None:
         for s in open_pages
         if s not in STEPS
     ]
-    groups = {"Make a synthetic table": steps, "Records": others} if steps else {"Records": others}
-    page = st.navigation(groups)
+    page = st.navigation([*steps, *others])
     name = page.url_path or open_pages[0]
     w.left_at = name if name in RESUMED else w.left_at
     if name != w.page:
@@ -78,6 +77,7 @@ def _page(who: Visitor) -> None:
         access.sidebar(who)
     if name in BEFORE_RUN:
         planner.warm()
+        runner.warm()
     try:
         page.run()
         stored.remember(w)

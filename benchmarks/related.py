@@ -1,16 +1,20 @@
 """Related tables: patients and their stays, accounts and their orders. How near are tables across, siblings and steps?
 
     python benchmarks/related.py [--tables hospital,bank] [--epsilon 3.2] [--runs 3] [--json FILE]
+    python benchmarks/related.py --rival dpsynth --rival-python ENV/bin/python
 
 Every figure is a mean over tables of two columns: the total variation between the real rows (at most as many children
 of a parent as the key keeps) and the synthetic ones, each column in at most 20 bins: of a table as long as the real
 one, and of the model (eight times as many rows); and the latter divided by the error of independent columns without
-noise. Needs the public tables beside the checkout. Prints Markdown, writes
-benchmarks/results/related.json.
+noise. ``independent`` is a run with the same budget that asks for single columns alone. ``--rival`` has the same tables
+made by another method within the same budget, in an environment of its own (related_rival.py says how to make one), and
+scores them alike; SDMetrics' multi-table quality is measured for all, where it is installed. Needs the public tables
+beside the checkout. Prints Markdown, writes benchmarks/results/related.json.
 """
 
 import argparse
 import json
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,8 +26,13 @@ import pandas as pd
 from scipy.optimize import brentq
 
 import synth
+from synth.generators.nested_mixture.generator import Nested
+from synth.generators.nested_mixture.measure import Plan
 from synth.pipeline.related_draw import DrawnTables
+from synth.pipeline.related_run import carry_out
+from synth.pipeline.request import RunRequest
 from synth.privacy.accounting.composition import calibrate
+from synth.schema.sdv_related import to_sdv_related
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -138,7 +147,10 @@ def coded(case: Case, tables: dict[str, pd.DataFrame], coder: Coder) -> tuple[di
     upper, lower = tables[key["parent"]], tables[key["child"]]
     at = pd.Series(np.arange(len(upper)), index=upper[key["columns"][0]])
     parent = at.reindex(lower[key["columns"][0]]).to_numpy().astype(np.int64)
-    time = lower[key["order"]].astype(int).to_numpy() if key.get("order") else rng.random(len(lower))
+    ordered = key.get("order") in lower.columns  # a rival makes no such column: its rows follow as they stand
+    time = lower[key["order"]].astype(int).to_numpy() if ordered else np.arange(len(lower))
+    if not key.get("order"):
+        time = rng.random(len(lower))
     drawn = np.lexsort((rng.random(len(lower)), parent))
     kept = np.sort(drawn[_rank(parent[drawn]) < key["most_children"]])
     kept = kept[np.lexsort((time[kept], parent[kept]))]
@@ -191,21 +203,99 @@ def scores(real, made) -> dict[str, dict[str, float]]:
             for w, e in found.items()}  # fmt: skip
 
 
-def measured(case: Case, epsilon: float) -> dict:
-    """One run of related tables, and of ``mixture`` on each table with half the budget, the unit being the root."""
+def measured(case: Case, epsilon: float, rival: "Rival | None" = None) -> dict:
+    """One run of related tables, of ``mixture`` on each table with half the budget, of single columns, of a rival."""
     coder, schema = Coder(case), synth.parse_related(case.schema)
+    real = coded(case, case.tables, coder)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.sqlite"
         result = synth.run(case.tables, schema=schema, epsilon=epsilon, delta=DELTA, ledger=ledger)
-        real = coded(case, case.tables, coder)
-        told = {"scores": scores(real, coded(case, result.frames, coder)), "seconds": result.seconds_total,
-                "peak_mib": result.peak_mib, "rows": dict(result.num_rows)}  # fmt: skip
-        drawn = DrawnTables(result.model, MANY * result.num_rows[case.key["parent"]], rng=np.random.default_rng(0))
-        many = {t: pd.DataFrame({n: a.to_pandas() for n, a in drawn.whole(t).items()}) for t in case.tables}
-        for what, one in scores(real, coded(case, many, coder)).items():
-            told["scores"][what]["model"] = one["error"]
+        told = {**_of_both(case, coder, real, result), "seconds": result.seconds_total, "peak_mib": result.peak_mib,
+                "rows": dict(result.num_rows), "sdmetrics": sdmetrics(case, result.frames)}  # fmt: skip
         told["alone"] = alone(case, epsilon, ledger, coder, real, result.frames)
+        request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
+        columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=Plan(oneway=1.0)))
+        told["columns"] = _of_both(case, coder, real, columns)["scores"]
+    if rival is not None:
+        told["rivals"] = {rival.name: rival.measured(case, coder, real, epsilon)}
     return told
+
+
+def _of_both(case: Case, coder: "Coder", real, result) -> dict:
+    """Scores of the tables that a run made, and of its model."""
+    found = scores(real, coded(case, result.frames, coder))
+    drawn = DrawnTables(result.model, MANY * result.num_rows[case.key["parent"]], rng=np.random.default_rng(0))
+    many = {t: pd.DataFrame({n: a.to_pandas() for n, a in drawn.whole(t).items()}) for t in case.tables}
+    for what, one in scores(real, coded(case, many, coder)).items():
+        found[what]["model"] = one["error"]
+    return {"scores": found}
+
+
+def sdmetrics(case: Case, made: dict[str, pd.DataFrame]) -> float | None:
+    """SDMetrics' multi-table quality from 0 to 1; None where it is not installed."""
+    try:
+        from sdmetrics.reports import QualityReport
+    except ImportError:
+        return None
+    metadata = to_sdv_related(synth.parse_related(case.schema))
+    for table in metadata["tables"].values():  # cells are texts on both sides, identifiers are no measured columns
+        table["columns"] = {n: c for n, c in table["columns"].items() if n not in _unmade(case)}
+    numbers = {n: float for t in case.schema["tables"].values() for n, c in t["columns"].items()
+               if c["type"] == "integer"}  # fmt: skip
+
+    def plain(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        told = {t: f.drop(columns=[n for n in _unmade(case) if n in f]) for t, f in tables.items()}
+        return {t: f.astype({n: k for n, k in numbers.items() if n in f}) for t, f in told.items()}
+
+    report = QualityReport()
+    report.generate(plain(case.tables), plain(made), metadata, verbose=False)
+    return float(report.get_score())
+
+
+def _unmade(case: Case) -> set[str]:
+    """Identifiers of the child's rows that are no key: a rival makes none."""
+    child = case.schema["tables"][case.key["child"]]["columns"]
+    return {n for n, c in child.items() if c["type"] == "identifier"} - set(case.key["columns"])
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another method in an environment of its own; ``inside``: what it uses for its tables."""
+
+    python: Path
+    inside: str
+
+    @property
+    def name(self) -> str:
+        """As it stands in the results."""
+        return f"dpsynth, {self.inside}"
+
+    def measured(self, case: Case, coder: "Coder", real, epsilon: float) -> dict:
+        """Scores of the tables that it makes within the same noise budget."""
+        rho = calibrate(epsilon, DELTA) ** 2 / 2
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            for name, table in case.tables.items():
+                table.to_csv(place / f"{name}.csv", index=False)
+            (place / "schema.json").write_text(json.dumps(case.schema))
+            script = str(ROOT / "benchmarks" / "related_rival.py")
+            command = [
+                str(self.python),
+                "-W",
+                "ignore",
+                script,
+                str(place),
+                "--rho",
+                repr(rho),
+                "--inside",
+                self.inside,
+            ]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{self.name} failed:\n{done.stderr[-2000:]}")
+            made = {t: pd.read_csv(place / f"made-{t}.csv", dtype=str, keep_default_na=False) for t in case.tables}
+        return {"scores": scores(real, coded(case, made, coder)), "sdmetrics": sdmetrics(case, made),
+                **json.loads(done.stdout.splitlines()[-1])}  # fmt: skip
 
 
 def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: dict[str, pd.DataFrame]) -> dict:
@@ -240,24 +330,47 @@ def main() -> None:
     parser.add_argument("--tables", default="hospital,bank")
     parser.add_argument("--epsilon", type=float, default=3.2)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--rival", choices=["dpsynth"])
+    parser.add_argument("--rival-python", type=Path, help="the Python of an environment that has the rival")
+    parser.add_argument("--inside", choices=["mst", "aim"], default="mst", help="what dpsynth uses for its tables")
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
+    if (given.rival is None) != (given.rival_python is None):
+        parser.error("--rival and --rival-python belong together")
+    rival = None if given.rival is None else Rival(python=given.rival_python, inside=given.inside)
     found = []
     for name in given.tables.split(","):
         case = {"hospital": hospital, "bank": bank}[name]()
         for number in range(given.runs):
-            told = {"table": name, "epsilon": given.epsilon, "run": number, **measured(case, given.epsilon)}
+            told = {"table": name, "epsilon": given.epsilon, "run": number, **measured(case, given.epsilon, rival)}
             found.append(told)
-            print(f"\n{name}, run {number}: {told['rows']}, {told['seconds']:.0f} s, {told['peak_mib']:.0f} MiB\n")
-            print("| what | error of the table | of the model | against independent columns |\n|---|---|---|---|")
-            for what, one in told["scores"].items():
-                ratio = one["model"] / max(one["independent"], 1e-9)
-                print(f"| {what} | {one['error']:.4f} | {one['model']:.4f} | {ratio:.2f} |")
-            for table, one in told["alone"].items():
-                print(
-                    f"| {table} alone: mixture with half the budget {one['mixture']:.4f} | {one['related']:.4f} | | |"
-                )
+            printed(name, told)
     given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def printed(name: str, told: dict) -> None:
+    """One run as Markdown."""
+    print(f"\n{name}, run {told['run']}: {told['rows']}, {told['seconds']:.0f} s, {told['peak_mib']:.0f} MiB\n")
+    rivals = told.get("rivals", {})
+    titles = [
+        "what",
+        "error of the table",
+        "of the model",
+        "against independent columns",
+        "single columns, same budget",
+    ]
+    print("| " + " | ".join([*titles, *rivals]) + " |\n" + "|---" * (len(titles) + len(rivals)) + "|")
+    for what, one in told["scores"].items():
+        errors = [one["error"], one["model"], one["model"] / max(one["independent"], 1e-9)]
+        errors += [told["columns"][what]["model"], *(r["scores"][what]["error"] for r in rivals.values())]
+        print(f"| {what} | " + " | ".join(f"{e:.4f}" for e in errors) + " |")
+    quality = [told["sdmetrics"], *(r["sdmetrics"] for r in rivals.values())]
+    print(f"SDMetrics' quality: {quality}")
+    for table, one in told["alone"].items():
+        print(
+            f"{table} alone: mixture with half the budget {one['mixture']:.4f}, related {one['related']:.4f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,15 @@
 """google/dpsynth's relational method on the tables of related.py; run by a Python of its own that has dpsynth.
 
-    ENV/bin/python benchmarks/related_rival.py FOLDER [--rho 0.2353] [--inside mst|aim] [--strategy size_sliced]
+    python benchmarks/related.py --rival dpsynth --rival-python ENV/bin/python
+
+starts it as ENV/bin/python benchmarks/related_rival.py FOLDER [--rho 0.2353] [--inside mst|aim]
+
+The environment needs Python 3.12, and dpsynth from its repository, beside packages that pip finds:
+
+    python3.12 -m venv ENV
+    ENV/bin/pip install absl-py attrs etils fsspec importlib_resources more-itertools networkx numpy pandas pydantic
+    ENV/bin/pip install pyyaml scipy tqdm zipp dp-accounting "jax[cpu]==0.11.0" mbi
+    git clone https://github.com/google/dpsynth && ENV/bin/pip install --no-deps ./dpsynth
 
 FOLDER holds a CSV file a table and ``schema.json``; the made tables are written beside them as made-TABLE.csv. One
 budget for all tables, the root as unit, as many children a parent as the key keeps. ``--rho`` is mu**2 / 2 of the

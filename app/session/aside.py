@@ -3,6 +3,7 @@
 The two sides talk in pickles over a pipe; both are this program, run by one user.
 """
 
+import importlib
 import json
 import os
 import pickle
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import synth
+from app.session.copies import LOADED, commanded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +29,8 @@ class TooLongError(Exception):
 class Aside:
     """A child process that does one thing at a time; started when first needed, again when it had to be stopped."""
 
-    def __init__(self) -> None:
+    def __init__(self, *loading: str) -> None:
+        self._loading = loading  # modules, loaded before the first task comes
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -56,6 +59,11 @@ class Aside:
             return found
         raise found if isinstance(found, synth.SynthError) else RuntimeError(found)
 
+    @property
+    def busy(self) -> bool:
+        """Whether it is at a task: another one would have to wait."""
+        return self._lock.locked()
+
     def warm(self) -> None:
         """Starts the process without waiting for it."""
         if self._lock.acquire(blocking=False):
@@ -71,9 +79,11 @@ class Aside:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is None or self._child.poll() is not None:
             path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
-            env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-            self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside"], stdin=subprocess.PIPE,
-                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)  # fmt: skip
+            env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+                   "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # fmt: skip  # it can be copied without threads
+            self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside", *self._loading],
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                           stderr=subprocess.DEVNULL, env=env)  # fmt: skip
         return self._child
 
     def _stop(self) -> None:
@@ -96,6 +106,28 @@ def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) 
         if not found or time.monotonic() - began < within:
             found.append(synth.plan(schema, epsilon=epsilon, **asked))
     return found
+
+
+def forecast_related(text: str, **asked: Any) -> Any:
+    """``synth.plan_related``."""
+    return synth.plan_related(synth.parse_related(json.loads(text)), **asked)
+
+
+def compared_across(real: str, release: str, schema: str) -> Any:
+    """``synth.appraise_related`` on folders of tables."""
+    return synth.appraise_related(real, release, synth.load_related(schema))
+
+
+def compared_alone(real: str, release: str, name: str) -> Any:
+    """``synth.appraise`` on one of several tables."""
+    schema = synth.load_related(Path(release) / "schema.json").tables[name]
+    return synth.appraise(synth.tables_in(Path(real))[name], Path(release) / f"{name}.csv", schema)
+
+
+def sampled_related(model: str, out: str, **asked: Any) -> tuple[dict[str, int], float]:
+    """``synth.sample_related``: rows by table, and the probability of the condition."""
+    rows, probability, _ = synth.sample_related(model, out, **asked)
+    return rows, probability
 
 
 def compared(table: str, synthetic: str, schema: str) -> Any:
@@ -133,13 +165,20 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
 
 def charged_before(table: str, text: str, names: list[str], **asked: Any) -> list[str]:
     """``synth.charged_before``, among the datasets of these names."""
-    facts = synth.parse(json.loads(text))
-    return synth.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
+    plain = json.loads(text)
+    if "tables" in plain:
+        facts = synth.parse_related(plain)
+        return synth.tables_charged_before(table, schema=facts, dataset=asked["dataset"], may_spend=names.__contains__)
+    return synth.charged_before(table, schema=synth.parse(plain), may_spend=names.__contains__, **asked)
 
 
 def rough_rows(table: str, text: str, source: str | None) -> int:
-    """``synth.rough_rows``."""
-    return synth.rough_rows(table, schema=synth.parse(json.loads(text)), source=source)
+    """``synth.rough_rows``; of several tables, of the root."""
+    plain = json.loads(text)
+    if "tables" in plain:
+        facts = synth.parse_related(plain)
+        return synth.rough_rows(synth.tables_in(Path(table))[facts.root], schema=facts.tables[facts.root])
+    return synth.rough_rows(table, schema=synth.parse(plain), source=source)
 
 
 def standing(release: str, real: str | None = None) -> dict[str, int]:
@@ -157,6 +196,10 @@ TASKS: dict[str, Callable[..., Any]] = {
     for f in (
         methods,
         forecasts,
+        forecast_related,
+        compared_across,
+        compared_alone,
+        sampled_related,
         compared,
         sampled,
         listed,
@@ -166,15 +209,18 @@ TASKS: dict[str, Callable[..., Any]] = {
         standing,
         charged_before,
         rough_rows,
+        commanded,
     )
 }
-planner, worker = Aside(), Aside()
+planner, worker, runner = Aside(), Aside(), Aside(*LOADED)
 
 
 def serve() -> None:
     """The child's side: reads tasks until its parent is gone."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not get between the answers
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     synth.plan  # noqa: B018 - loads what every forecast needs
     while True:
         try:

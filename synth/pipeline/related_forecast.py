@@ -114,7 +114,7 @@ def plan_related(
         roots=roots,
         mu=grant.mu,
         sensitivity=linked.sensitivity(adjacency),
-        meaning=meaning(epsilon, about="person"),
+        meaning=meaning(epsilon, about=schema.unit_in_words),
         asked=_asked(releases),
         rehearsed=rehearsed,
     )

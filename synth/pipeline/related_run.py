@@ -31,7 +31,7 @@ from synth.pipeline.same_rows import MaySpend, anybody, unlike
 from synth.privacy.noise import SystemNoise
 from synth.questions import LinkedRelease
 from synth.release import folder, related_folder
-from synth.release.card.card import card
+from synth.release.card.card import card, meaning
 from synth.schema import codec
 from synth.schema.lazy import Lazy
 from synth.schema.related import Related
@@ -99,6 +99,7 @@ class RelatedRun(ChargedRun):
         )
         return {
             **about,
+            "meaning": meaning(self.plan.grant.epsilon, about=self.schema.unit_in_words),
             "engine": self.plan.engine,
             "unit_in_words": self.schema.unit_in_words,
             "keys": [k.model_dump(mode="json", exclude_none=True) for k in self.schema.keys],

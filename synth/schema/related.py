@@ -5,7 +5,7 @@ table's rows are, how many of one parent are kept at most, and by which column t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -93,15 +93,12 @@ class Related(BaseModel):
     @cached_property
     def downwards(self) -> tuple[str, ...]:
         """All tables, each after its parent."""
-        found = [self.root]
-        for name in found:
-            found += [k.child for k in self.keys_below(name)]
-        return tuple(found)
+        return below(self.root, [(k.parent, k.child) for k in self.keys])
 
     @property
     def unit_in_words(self) -> str:
         """What the guarantee is about."""
-        return f"one row of {self.root} with everything below it in {', '.join(self.downwards[1:])}"
+        return unit_in_words(self.downwards)
 
     def key_above(self, table: str) -> Key | None:
         """The key to the parent; None for the root."""
@@ -155,6 +152,27 @@ def written(plain: Mapping[str, Any], tables: Mapping[str, Schema]) -> str:
     """JSON text of a schema that may break rules still: what stands beside the tables, and each table."""
     facts = {n: json.loads(s.to_json()) for n, s in tables.items()}
     return json.dumps({**plain, "tables": facts}, indent=2, ensure_ascii=False) + "\n"
+
+
+def below(root: str, keys: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The root and all tables below it, each after its parent; ``keys``: (parent, child).
+
+    >>> below("patients", [("stays", "acts"), ("patients", "stays")])
+    ('patients', 'stays', 'acts')
+    """
+    found = [root]
+    for name in found:
+        found += [child for parent, child in keys if parent == name and child not in found]
+    return tuple(found)
+
+
+def unit_in_words(downwards: Sequence[str]) -> str:
+    """What the guarantee of related tables is about; their names, the root's first.
+
+    >>> unit_in_words(["patients", "stays"])
+    'one row of patients with everything below it in stays'
+    """
+    return f"one row of {downwards[0]} with everything below it in {', '.join(downwards[1:])}"
 
 
 def number_of(child: str) -> str:

@@ -13,17 +13,25 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import util
 from pathlib import Path
 
 import pytest
 
+from container.trial.provider import client, provider
 from tests.app.ports import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
+STILL = "--force-prefers-reduced-motion"  # drawing what moves was a third of the browser's work
 PATIENCE = 90_000
 PICTURES = Path(os.environ.get("SYNTH_PICTURES") or Path(__file__).resolve().parents[2] / "build" / "pictures")
+AXE = Path(str(util.find_spec("axe_playwright_python").origin)).with_name("axe.min.js") if util.find_spec(
+    "axe_playwright_python") else None  # fmt: skip  # axe-core, of the extra `dev`
+SERIOUS = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
+    .filter(v => ['serious', 'critical'].includes(v.impact))
+    .flatMap(v => v.nodes.map(n => `${v.id}: ${n.target} ${n.html.slice(0, 200)}`))"""
 COUNT = """
 window.deeds = {click: 0, keydown: 0};
 for (const kind of Object.keys(deeds)) addEventListener(kind, e => { deeds[kind] += e.isTrusted }, true);
@@ -37,20 +45,53 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def server(home: Path, port: int, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
-    """A server of the application, stopped at the end unless it is dead by then."""
-    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"],
+def server(home: Path, port: int, *flags: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
+    """A server of the application that answers, stopped at the end unless it is dead by then."""
+    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless", *flags],
                                env=env or {**os.environ, "HOME": str(home)}, stderr=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL)  # fmt: skip
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
-            break
-        except OSError:
-            time.sleep(0.1)
-    yield process
-    process.send_signal(signal.SIGTERM)
-    process.wait(30)
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+@contextmanager
+def installation(home: Path, roles: str) -> Iterator[tuple[str, object]]:
+    """A shared installation where people sign in: (address, provider of identities)."""
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    (home / "roles.toml").write_text(roles)
+    with provider() as issuer:
+        (home / "secrets.toml").write_text(client(issuer.issuer, url))
+        flags = ("--roles", str(home / "roles.toml"), "--secrets", str(home / "secrets.toml"))
+        with server(home, port, *flags, env=environment(home)):
+            yield url, issuer
+
+
+@contextmanager
+def launched() -> Iterator:
+    """A browser."""
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", STILL])
+        yield browser
+        browser.close()
+
+
+def signed_in(browser, url: str, person: str):
+    """A browser profile of somebody's own, in which he has signed in; the page."""
+    page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(url)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name=person).click()
+    return page
 
 
 @pytest.fixture
@@ -64,8 +105,7 @@ def served(home):
 @contextmanager
 def chromium(errors: list[str]) -> Iterator[Callable]:
     """Opens pages at an address; ``errors`` takes what they put on the console."""
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with launched() as browser:
 
         def opened(url: str, **options):
             page = browser.new_context(**options).new_page()
@@ -77,7 +117,6 @@ def chromium(errors: list[str]) -> Iterator[Callable]:
             return there(page, "Data")
 
         yield opened
-        browser.close()
 
 
 class Relay(socketserver.ThreadingTCPServer):
@@ -151,6 +190,22 @@ def there(page, heading: str):
     page.wait_for_function(IDLE)
     keep(page, heading)
     return page
+
+
+def unfold(page, name: str) -> None:
+    """Opens a panel and waits until it stands still: a press on what still slides down would miss it."""
+    page.get_by_text(name).click()
+    page.wait_for_function(f"[...document.querySelectorAll('details[open]')].some(d => d.innerText.includes('{name}'))")
+    page.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")
+    page.wait_for_timeout(500)
+
+
+def barred(page) -> list[str]:
+    """What axe-core calls a serious or critical barrier on the page, by rule and place; without it nothing."""
+    if AXE is None:
+        return []
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    return page.evaluate(SERIOUS)
 
 
 def keep(page, name: str) -> None:

@@ -16,7 +16,8 @@ config.set_option("runner.magicEnabled", False)  # as in app/.streamlit, which i
 def helpers(monkeypatch):
     """The helpers beside the server stay for the next test: each takes seconds to start. ``test_forecast`` has their
     ends."""
-    monkeypatch.setattr(aside.planner, "rest", lambda: None)
+    for helper in (aside.planner, aside.runner):
+        monkeypatch.setattr(helper, "rest", lambda: None)
     asked = aside.worker.ask
     monkeypatch.setattr(aside.worker, "ask", lambda *told, **named: asked(*told, **{**named, "keep": True}))
 

@@ -2,9 +2,6 @@
 
 import io
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -14,9 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from container.trial.provider import client, provider
 from synth import jobs
-from tests.app.browser import CHROMIUM, IDLE, PATIENCE, environment
+from tests.app.browser import CHROMIUM, IDLE, PATIENCE, environment, installation, launched, server, signed_in
 from tests.app.ports import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -45,46 +41,18 @@ window.read = fetch('{0}/_stcore/host-config').then(r => r.text(), () => 'refuse
 </script>"""
 
 
-@contextmanager
-def application(env: dict, port: int, *flags: str):
-    """A server, killed at the end."""
-    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless", *flags],
-                               env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
-    try:
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield process
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait(30)
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """One server, one provider and one browser for all tests here: address, provider, browser, home."""
-    home, url = tmp_path_factory.mktemp("shared"), f"http://127.0.0.1:{(port := free_port())}"
-    (home / "roles.toml").write_text(ROLES)
-    with provider() as issuer, playwright.sync_playwright() as play:
-        (home / "secrets.toml").write_text(client(issuer.issuer, url))
-        flags = ("--roles", str(home / "roles.toml"), "--secrets", str(home / "secrets.toml"))
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        with application(environment(home), port, *flags):
-            yield url, issuer, browser, home
-        browser.close()
+    home = tmp_path_factory.mktemp("shared")
+    with installation(home, ROLES) as (url, issuer), launched() as browser:
+        yield url, issuer, browser, home
 
 
 def enter(shared, person: str, heading: str = "Data"):
     """A browser of somebody's own, signed in; the heading that he sees."""
     url, _, browser, _ = shared
-    page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
-    page.set_default_timeout(PATIENCE)
-    page.goto(url)
-    page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("link", name=person).click()
+    page = signed_in(browser, url, person)
     try:
         page.get_by_role("heading", name=heading, exact=True).wait_for()
     except playwright.TimeoutError:
@@ -240,7 +208,7 @@ def test_a_single_user_s_application_answers_to_no_foreign_name(tmp_path):
     env, port = environment(tmp_path), free_port()
     env.pop("SYNTH_ROLES", None)
     (tmp_path / "state" / "uploads" / "left").mkdir(parents=True)
-    with application(env, port):
+    with server(tmp_path, port, env=env):
         url = f"http://127.0.0.1:{port}/"
         assert urllib.request.urlopen(url).status == 200
         foreign = urllib.request.Request(url, headers={"Host": f"attacker.example:{port}"})
@@ -255,7 +223,7 @@ def test_what_a_killed_server_left_is_gone_when_the_next_one_answers(shared, tmp
     big = io.BytesIO(TABLE * 4000).getvalue()  # MBs: the draft takes a while
     page = browser.new_context().new_page()
     page.set_default_timeout(PATIENCE)
-    with application(env, port) as server:
+    with server(tmp_path, port, env=env) as running:
         page.goto(f"http://127.0.0.1:{port}")
         page.get_by_role("heading", name="Data", exact=True).wait_for()
         page.wait_for_function(IDLE)
@@ -267,8 +235,8 @@ def test_what_a_killed_server_left_is_gone_when_the_next_one_answers(shared, tmp
         while not list(uploads.glob("*/p.csv")):
             assert time.monotonic() < limit
             time.sleep(0.002)
-        server.kill()  # in the middle: the copy is there, its description is not
-        server.wait(30)
+        running.kill()  # in the middle: the copy is there, its description is not
+        running.wait(30)
     page.context.close()
     assert list(uploads.glob("*/p.csv"))
     kept = uploads / ("0" * 16)
@@ -276,6 +244,6 @@ def test_what_a_killed_server_left_is_gone_when_the_next_one_answers(shared, tmp
     (kept / "wizard.json").write_text('{"plain": {}, "label": "kept.csv", "owner": ""}')
     (kept / "kept.csv").write_text("a\n1\n")
     (uploads / "copy-0011.parquet").write_bytes(b"PAR1")  # as an earlier version left them
-    with application(env, port):
+    with server(tmp_path, port, env=env):
         assert [p.name for p in uploads.iterdir()] == [kept.name]
         assert (kept / "kept.csv").exists()

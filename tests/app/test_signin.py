@@ -1,16 +1,10 @@
 """Signing in for real: a browser, the application's server, an OpenID provider, and the three roles."""
 
-import signal
-import subprocess
-import sys
-import time
-import urllib.request
+from functools import partial
 
 import pytest
 
-from container.trial.provider import client, provider
-from tests.app.browser import CHROMIUM, IDLE, PATIENCE, environment, keep
-from tests.app.ports import free_port
+from tests.app.browser import CHROMIUM, IDLE, installation, keep, launched, signed_in
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
@@ -28,50 +22,10 @@ epsilon_above = 0.5
 
 
 @pytest.fixture(scope="module")
-def issuer():
-    """A provider of identities."""
-    with provider() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory, issuer):
-    """A shared installation's address."""
-    home = tmp_path_factory.mktemp("signin")
-    url = f"http://127.0.0.1:{(port := free_port())}"
-    (home / "roles.toml").write_text(ROLES)
-    (home / "secrets.toml").write_text(client(issuer.issuer, url))
-    server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless",
-                               "--roles", str(home / "roles.toml"), "--secrets", str(home / "secrets.toml")],
-                              env=environment(home), stderr=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL)  # fmt: skip
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(f"{url}/_stcore/health", timeout=2)
-            break
-        except OSError:
-            time.sleep(0.1)
-    yield url
-    server.send_signal(signal.SIGTERM)
-    server.wait(30)
-
-
-@pytest.fixture(scope="module")
-def enter(served):
+def enter(tmp_path_factory):
     """Signs somebody in, in a browser profile of his own; returns the page."""
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-
-        def opened(person: str):
-            page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
-            page.set_default_timeout(PATIENCE)
-            page.goto(served)
-            page.get_by_role("button", name="Sign in").click()
-            page.get_by_role("link", name=person).click()
-            return page
-
-        yield opened
-        browser.close()
+    with installation(tmp_path_factory.mktemp("signin"), ROLES) as (url, _), launched() as browser:
+        yield partial(signed_in, browser, url)
 
 
 def there(page, heading: str):

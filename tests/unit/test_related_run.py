@@ -11,6 +11,7 @@ import pytest
 import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.ledger.ledger import Ledger
+from synth.release.card.verify import problems
 from synth.sources.formats import files
 
 KEY = {"type": "identifier"}
@@ -97,7 +98,9 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert command("card", "check", out)[0] == 0
     card = json.loads((out / "card.json").read_text())
     assert card["unit_in_words"] == "one row of patients with everything below it in stays, acts"
+    assert card["meaning"] == synth.meaning(8.0, about=card["unit_in_words"])
     assert [k["most_children"] for k in card["keys"]] == [3, 2]
+    same_words(card)
     forecast(command, folder, card)
     more = tmp_path / "more"
     code, _, told = command("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
@@ -107,6 +110,14 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert again["patients"].sex.tolist() == ["f"] * 40
     below_the_root(command, out, more)
     assert len([e for e in Ledger().entries("clinic") if e.kind == "spend"]) == 1, "drawing is free"
+
+
+def same_words(card):
+    """A card of before, which said "person", still holds; one whose words name another unit does not."""
+    before = card | {"meaning": synth.meaning(8.0, about="person")}
+    assert not list(problems(before))
+    other = {"unit_in_words": "one row of stays", "meaning": synth.meaning(8.0, about="one row of stays")}
+    assert list(problems(card | other)) == ["its unit in words is not that of its keys"]
 
 
 def forecast(command, folder, card):
@@ -150,6 +161,7 @@ def test_a_childs_column_follows_its_parents():
     assert women.ward.isin(["a", "b"]).mean() > 0.75
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_private_faults_leave_no_sign():
     """Orphans, keys that stand twice or are no keys, unknown cells: the run ends as any other."""
     tables = clinic(120)
@@ -163,6 +175,7 @@ def test_private_faults_leave_no_sign():
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 
 
+@pytest.mark.usefixtures("few_steps")
 @pytest.mark.parametrize("ending", ["frame", ".csv", ".csv.gz", ".parquet", ".xlsx"])
 def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
     """Whether there is any row there can hang on a single patient."""
@@ -177,6 +190,7 @@ def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_a_replaced_root_costs_more_noise(tmp_path):
     found = synth.run(clinic(60), schema=synth.parse_related(SCHEMA), epsilon=1.0, delta=1e-5, relation="replace_one",
                       ledger=tmp_path / "ledger.sqlite", num_rows=30)  # fmt: skip
@@ -204,6 +218,7 @@ def test_what_is_wrong_in_public_is_said_before_the_spend(command, folder, tmp_p
     assert not out.exists()
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_one_table_and_several_are_not_mistaken_for_each_other(tmp_path):
     tables, schema = clinic(40), synth.parse_related(SCHEMA)
     with pytest.raises(UsageError, match="with their keys"):

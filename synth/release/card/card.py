@@ -1,7 +1,7 @@
 """The release card: what a release claims, in numbers from which the claim can be derived again."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -37,17 +37,27 @@ def odds(epsilon: float) -> float:
 
 
 def meaning(epsilon: float, *, about: str = "row") -> str:
-    """Epsilon in words.
+    """Epsilon in words; ``about``: what the unit is, of related tables ``Related.unit_in_words``.
 
     Privacy: public only.
 
     >>> meaning(1.0)
     'a guess of 50:50 about one row can rise to at most 73:27'
+    >>> meaning(1.0, about="one row of patients with everything below it in stays")
+    'a guess of 50:50 about one row of patients with everything below it in stays can rise to at most 73:27'
     """
-    best = odds(epsilon)
+    best, whose = odds(epsilon), "one " + about.removeprefix("one ")
     if best > 0.9949:
-        return f"a guess of 50:50 about one {about} can rise to at most {100 * best:.6g} in 100"
-    return f"a guess of 50:50 about one {about} can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
+        return f"a guess of 50:50 about {whose} can rise to at most {100 * best:.6g} in 100"
+    return f"a guess of 50:50 about {whose} can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
+
+
+def whose(about: Mapping[str, Any]) -> str:
+    """What a card's ``meaning`` is about: a row, a person, or a root with everything below it.
+
+    Privacy: public only.
+    """
+    return "row" if about["unit"] == "row" else str(about.get("unit_in_words") or "person")
 
 
 def versions() -> dict[str, str]:
@@ -91,7 +101,7 @@ def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
         "epsilon": epsilon,
         "delta": delta,
         "epsilon_derived": min(epsilon, about["epsilon_derived"] + learnt.epsilon),
-        "meaning": meaning(epsilon, about="row" if about["unit"] == "row" else "person"),
+        "meaning": meaning(epsilon, about=whose(about)),
         "mechanisms": [*mechanisms, *about["mechanisms"]],
         "of_which_schema": {"epsilon": learnt.epsilon, "delta": learnt.delta, "ledger_entry": learnt.ledger_entry},
     }

@@ -17,11 +17,12 @@ from synth.errors import InputError, SynthError, reading
 from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
 from synth.release.card import choice
-from synth.release.card.card import meaning
+from synth.release.card.card import meaning, whose
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema import regular_files
 from synth.schema.lazy import Lazy
+from synth.schema.related import below, unit_in_words
 
 optimize = Lazy("scipy.optimize")
 special = Lazy("scipy.special")
@@ -88,12 +89,17 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     stated = about["epsilon_derived"]
     if abs(stated - derived) > max(TOLERANCE * derived, 1e-9):
         yield f"it states a derived epsilon of {stated:.9g}, but its mechanisms give {derived:.9g}"
-    if about["meaning"] != meaning(epsilon, about="row" if about["unit"] == "row" else "person"):
+    if about["meaning"] not in {meaning(epsilon, about=unit) for unit in _units(about)}:
         yield f"its plain-language meaning is not that of epsilon {epsilon:g}"
     if about["exportable"] and "SEEDED" in about["noise_source"].upper():
         yield "its noise was seeded, so it protects nothing, yet it is marked exportable"
     yield from _reserve_problems(about)
     yield from _tables_problems(about)
+
+
+def _units(about: Mapping[str, Any]) -> set[str]:
+    """What the meaning may be about; cards of related tables of before said "person"."""
+    return {whose(about), "person"} if "keys" in about else {whose(about)}
 
 
 def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
@@ -106,6 +112,8 @@ def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
         yield "a key of its tables has no bound on the children of one parent"
     elif about["unit"] in {k["child"] for k in keys} or about["unit"] not in {k["parent"] for k in keys}:
         yield f"its unit {about['unit']} is not the root of its tables"
+    elif about.get("unit_in_words") != unit_in_words(below(about["unit"], [(k["parent"], k["child"]) for k in keys])):
+        yield "its unit in words is not that of its keys"
     for m in about["mechanisms"]:
         if m["sensitivity"] < least * (1 - TOLERANCE):
             yield (f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but one root under "
