@@ -120,17 +120,8 @@ def sample(
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if source is None and out is None and out_table is None:
         out = Path("sample.csv")
-    size, probability = sample_to(
-        model,
-        out,
-        num_rows=num_rows,
-        where=wanted,
-        seed=seed,
-        raw_text=raw_text,
-        dialect=dialect,
-        source=source,
-        out_table=out_table,
-    )
+    size, probability = sample_to(model, out, num_rows=num_rows, where=wanted, seed=seed, raw_text=raw_text,
+                                  dialect=dialect, source=source, out_table=out_table)  # fmt: skip
     place = str(out or out_table)
     plain = {"num_rows": size, "probability": probability, "epsilon_spent": 0.0, "paths": {"sample": place}}
     text = f"{size} rows: {place}" + (f" (probability of the condition {probability:.3g})" if wanted else "")
