@@ -14,6 +14,7 @@ from synth.generators.marginals.adam import Adam
 from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, across, levels
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
+from synth.generators.nested_mixture.simplicity import dependence
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import placed
 from synth.schema.lazy import Lazy
@@ -34,10 +35,10 @@ class Options:
 
     Of few roots there are fewer components: one for so many as ``each`` times a table's noise.
 
-    Adam for ``steps`` with a falling ``rate``. While the squared error, in units of the noise, is below the part
-    ``stop`` of the cells, where a fit begins to follow the noise, only the pull towards columns that do not depend is
-    followed: ``pull`` times the squared distance of logits from the one-ways'. ``spread``: deviation of the starting
-    logits around the one-ways; ``mixing``: of those of a child's components given its parent's.
+    Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
+    times ``simplicity.dependence`` (its ``half``). While the former is below the part ``stop`` of the cells, where a
+    fit begins to follow the noise, only the latter is followed. ``spread``: deviation of the starting logits around the
+    one-ways; ``mixing``: of those of a child's components given its parent's.
     """
 
     roots: int = 384
@@ -50,7 +51,8 @@ class Options:
     spread: float = 1.0
     mixing: float = 3.0
     stop: float = 0.9
-    pull: float = 0.1
+    pull: float = 0.04
+    half: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,14 +230,16 @@ def fit(
     options = _fitting(options, measured, known[schema.root].total)
     logits = start(schema, known, columns, options, rng=rng, device=device)
     middle = {t: torch.as_tensor(centre(known[t], columns[t]), dtype=torch.float32, device=device) for t in logits}
+    total = known[schema.root].total
     variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
     adam = [Adam(v) for v in variables]
     cells = sum(int((b.precision > 0).sum()) for b in measured)
     for step in range(options.steps):
-        loss = loss_of(schema, columns, levels(schema, columns, logits), measured)
-        away = torch.stack([((x - middle[t]) ** 2).sum() for t, one in logits.items() for x in one.around]).sum()
+        found = levels(schema, columns, logits)
+        loss = loss_of(schema, columns, found, measured)
         unmet = (loss.detach() > options.stop * cells).to(loss.dtype)
-        gradients = torch.autograd.grad(unmet * loss + options.pull * away, variables, materialize_grads=True)
+        away = dependence(found, columns, middle, half=options.half)
+        gradients = torch.autograd.grad(unmet * loss + options.pull * total * away, variables, materialize_grads=True)
         if step % CHECK == 0:
             progress(Share(step / options.steps, loss=float(loss.detach()) / max(cells, 1)))
         rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
