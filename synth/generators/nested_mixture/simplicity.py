@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from synth.generators.nested_mixture.closed_form import LEAST_WEIGHT, Below, Columns, Level
@@ -25,29 +25,33 @@ def dependence(
     """
     parts: list[torch.Tensor] = []
     for table, level in found.items():
-        spans, base = list(columns[table].slices.values()), middle[table]
-        own = [level.weights @ each for each in _apart(level.probs, base, spans)]
+        member = _members(columns[table], level.probs)
+        own = (level.weights @ _apart(level.probs, middle[table])) @ member
         if isinstance(level, Below):
             mass = level.mass.sum(1)
-            above = [mass @ each for each in _apart(level.direct, base, spans)]
-            lean = level.lean[[s.start for s in spans]]
-            own = [(1 - part) * u + part * z for part, u, z in zip(lean, own, above, strict=True)]
-            own += _of_components(level, mass)
-        parts += own
-    told = torch.stack(parts).clamp_min(0)
+            above = (mass @ _apart(level.direct, middle[table])) @ member
+            lean = level.lean @ (member / member.sum(0))
+            own = (1 - lean) * own + lean * above
+            parts.append(_of_components(level, mass))
+        parts.append(own)
+    told = torch.cat(parts).clamp_min(0)
     return (half * torch.log1p(told / half)).sum()
 
 
-def _apart(probs: torch.Tensor, base: torch.Tensor, spans: Iterable[slice]) -> list[torch.Tensor]:
-    """Of each column how far each component's bins are from those of all rows, (C,), in nats."""
-    apart = probs * (probs.clamp_min(LEAST_WEIGHT).log() - base)
-    return [apart[:, s].sum(1) for s in spans]
+def _members(columns: Columns, like: torch.Tensor) -> torch.Tensor:
+    """Which bins are a column's, (G, J)."""
+    sizes = [s.stop - s.start for s in columns.slices.values()]
+    column = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    return torch.nn.functional.one_hot(column, len(sizes)).to(like)
 
 
-def _of_components(level: Below, mass: torch.Tensor) -> Iterator[torch.Tensor]:
-    """What a parent's component tells of its children's, for each rank, in equal parts."""
+def _apart(probs: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
+    """How far each component's bins are from those of all rows, (C, G), in nats."""
+    return probs * (probs.clamp_min(LEAST_WEIGHT).log() - base)
+
+
+def _of_components(level: Below, mass: torch.Tensor) -> torch.Tensor:
+    """What a parent's component tells of its children's, for each rank, in equal parts, (R,)."""
     mean = (level.weights / mass.sum().clamp_min(LEAST_WEIGHT)).clamp_min(LEAST_WEIGHT).log()
-    states = [level.state] if level.later is None else [level.state, *level.later]
-    for state in states:
-        apart = (state * (state.clamp_min(LEAST_WEIGHT).log() - mean)).sum(1)
-        yield mass @ apart / len(states)
+    states = level.state[None] if level.later is None else torch.cat([level.state[None], level.later])
+    return (_apart(states, mean).sum(2) @ mass) / len(states)
