@@ -37,10 +37,10 @@ class Options:
     Of few roots there are fewer components: one for so many as ``each`` times a table's noise.
 
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
-    times ``simplicity.dependence`` (its ``half``). A view whose squared error is below the part ``stop`` of its
-    cells, where a fit begins to follow the noise, does not count until it is above again; one-ways always do.
-    ``spread``: deviation of the starting logits around the one-ways; ``mixing``: of those of a child's components given
-    its parent's. ``root``: how many times over the few tables of the root alone count, on which all others rest.
+    times ``simplicity.dependence`` (its ``half``). While the former is below the part ``stop`` of the cells, where a
+    fit begins to follow the noise, only the latter is followed. ``spread``: deviation of the starting logits around the
+    one-ways; ``mixing``: of those of a child's components given its parent's. ``root``: how many times over the few
+    tables of the root alone count, on which all others rest, until they are met within their noise.
     """
 
     roots: int = 384
@@ -239,13 +239,12 @@ def fit(
     variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
     adam = [Adam(v) for v in variables]
     cells = torch.tensor([float((b.precision > 0).sum()) for b in measured], device=device)
-    few = [(b.table, b.view) == (schema.root, "rows") for b in measured]
-    times = torch.tensor([options.root if f else 1.0 for f in few], device=device)
-    least = cells * torch.tensor([0.0 if b.view == "one-way" else options.stop for b in measured], device=device)
+    few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=device)
     for step in range(options.steps):
         found = levels(schema, columns, logits)
         loss = loss_of(schema, columns, found, measured)
-        unmet = times * (loss.detach() > least)
+        seen = loss.detach()
+        unmet = (seen.sum() > options.stop * cells.sum()) * torch.where(few & (seen > cells), options.root, 1.0)
         away = dependence(found, columns, middle, half=options.half)
         gradients = torch.autograd.grad(unmet @ loss + options.pull * total * away, variables, materialize_grads=True)
         if step % CHECK == 0:
