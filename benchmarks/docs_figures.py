@@ -129,7 +129,8 @@ def related() -> str:
     rivals = {n: [v for r in rows[n] for v in r.get("rivals", {}).values()] for n in names}
 
     def told(name: str, what: str) -> list[str]:
-        sides = ([r["scores"][what]["model"] for r in rows[name]], [r["columns"][what]["model"] for r in rows[name]],
+        columns = [r["columns"] for r in rows[name] if "columns" in r]
+        sides = ([r["scores"][what]["model"] for r in rows[name]], [c[what]["model"] for c in columns],
                  [r["scores"][what]["error"] for r in rivals[name]])  # fmt: skip
         whole = 1.0 if what == "number by parent" else rows[name][0]["scores"][what]["independent"]
         return [mean([e / whole for e in side], 4 if whole == 1.0 else 2) for side in sides]
@@ -142,14 +143,18 @@ def related() -> str:
         return [" and ".join(mean([p[k] for p in pairs], 4) for k in ("related", "mixture")), "-", "-"]
 
     def quality(name: str) -> list[str]:
-        return [mean([r["sdmetrics"] for r in rows[name]], 3), "-", mean([r["sdmetrics"] for r in rivals[name]], 3)]
+        return [
+            mean([r["sdmetrics"] for r in found if r.get("sdmetrics")], 3) for found in (rows[name], [], rivals[name])
+        ]
 
     lines = [[label, *(cell for n in names for cell in told(n, what))] for label, what in RELATED.items()]
     for place, which in enumerate(("root's table", "child's")):
         what = f"pairs of the {which} alone: made together, and by `mixture` with half the budget"
         lines.append([what, *(cell for n in names for cell in beside(n, place))])
     lines.append(["SDMetrics' multi-table quality, 1 the best", *(cell for n in names for cell in quality(n))])
-    lines.append(["runs", *(str(k) for n in names for k in (len(rows[n]), len(rows[n]), len(rivals[n])))])
+    lines.append(
+        ["runs", *(str(k) for n in names for k in (len(rows[n]), sum("columns" in r for r in rows[n]), len(rivals[n])))]
+    )
     return table(("what", *(h for n in ("patients and stays", "accounts and orders")
                             for h in (n, "single columns, same budget", "dpsynth"))), lines)  # fmt: skip
 
