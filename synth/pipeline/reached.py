@@ -119,7 +119,10 @@ def _beyond(rows: int, columns: int, epsilon: float) -> str:
 
 @cache
 def constants() -> dict[str, Any]:
-    """The fitted constants, with where they come from."""
+    """The fitted constants, with where they come from.
+
+    Privacy: public only.
+    """
     return dict(json.loads(DATA.read_text(encoding="utf-8")))
 
 
