@@ -24,7 +24,12 @@ from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.release.folder import StoredRelease
+<<<<<<< HEAD
 from synth.report import bundle_texts, card_page, chosen_release, index_page, publish, publishable
+=======
+from synth.report import bundle_texts, card_page, chosen_release, publish, publishable
+from synth.report.documents import pack
+>>>>>>> main
 from synth.schema import codec, csv_injection
 from synth.schema import table as schemas
 from synth.sources.formats import files
@@ -126,6 +131,7 @@ def _packed(
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
     parts |= _made(folder, stored, card)
+    parts |= pack.parts(stored, card, parts)
     parts["MANIFEST.sha256"] = manifest(parts)
     zip_file(out, parts)
     return Bundled(path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)),

@@ -37,6 +37,15 @@ PARTS = (
     ("release.json, release.safetensors", "everything that was told of the private table"),
     ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
     ("reproduce.py", "makes model and table again from the release"),
+    (
+        "documents/",
+        "pages for a data-protection officer, a repository, an analyst and the people in the data; what the "
+        "steward has still to write is marked there",
+    ),
+    (
+        "croissant.json, ro-crate-metadata.json, dcat.jsonld, synthetic.csv-metadata.json, CITATION.cff",
+        "records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing",
+    ),
     ("MANIFEST.sha256", "checksums; `sha256sum -c MANIFEST.sha256` verifies them"),
 )
 
