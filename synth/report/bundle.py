@@ -24,12 +24,8 @@ from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.release.folder import StoredRelease
-<<<<<<< HEAD
 from synth.report import bundle_texts, card_page, chosen_release, index_page, publish, publishable
-=======
-from synth.report import bundle_texts, card_page, chosen_release, publish, publishable
 from synth.report.documents import pack
->>>>>>> main
 from synth.schema import codec, csv_injection
 from synth.schema import table as schemas
 from synth.sources.formats import files

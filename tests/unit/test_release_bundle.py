@@ -23,7 +23,8 @@ from tests.conftest import SMALL, small_frame
 PARTS = {
     "synthetic.csv", "synthetic.parquet", "schema.json", "card.json", "card.md", "card.html", "report.html",
     "report.json", "release.json", "release.safetensors", "model.json", "model.safetensors", "reproduce.py",
-    "README.md", "MANIFEST.sha256", "index.html", "croissant.json", "ro-crate-metadata.json", "dcat.jsonld", "CITATION.cff",
+    "README.md", "MANIFEST.sha256", "index.html",
+    "croissant.json", "ro-crate-metadata.json", "dcat.jsonld", "CITATION.cff",
     "synthetic.csv-metadata.json", *(f"documents/{n}.html" for n in (
         "nist-sp-800-226", "dpia", "dpia.de", "five-safes", "data-card", "ons-spectrum", "for-the-people")),
 }  # fmt: skip
