@@ -1,12 +1,14 @@
-"""What each part of `mixture` brings: pairs alone, tables of three columns, of any order; and its fit on AIM's tables.
+"""What each part of `mixture` brings: pairs alone, tables of three columns, of any order; and each model on the
+tables of the other.
 
     python benchmarks/ablation.py [--tables adult,nist] [--epsilon 1] [--seeds 3] [--aim 1] [--most-seconds 1800]
                                   [--json FILE] [--fresh]
 
 Needs the public tables and score.py in ../shared, and the extra ``mbi``. Every run goes through the command line with a
-ledger of its own; `AIM's tables, fitted by the mixture` is a second fit to what that run of AIM released, which costs
-nothing: one answer, two models. ``--aim``: runs of AIM. Runs that the JSON (default benchmarks/results/ablation.json)
-holds are passed over. Prints Markdown, which docs/high-order.md holds.
+ledger of its own. `AIM's tables, fitted by the mixture` is a second fit to what that run of AIM released, which costs
+nothing: one answer, two models; `its tables, fitted by AIM's graph` is the reverse (graph_fit.py). ``--aim``: runs of
+AIM. Runs that the JSON (default benchmarks/results/ablation.json) holds are passed over. Prints Markdown, which
+docs/high-order.md holds.
 """
 
 import argparse
@@ -21,6 +23,7 @@ import pandas as pd
 from beyond_pairs import prepare, scores
 from cells import ran
 from flagship import ROOT, SHARED
+from graph_fit import by_graph
 from markdown_tables import means
 
 from synth.generators.marginals import fit_mixture, layout
@@ -40,6 +43,7 @@ from synth.release.folder import load_release
 RESULTS = ROOT / "benchmarks" / "results" / "ablation.json"
 PARTS = {"mixture, pairs alone": "rounds=0", "and three columns": "order=3", "and four columns, as it is": ""}
 BOTH = "AIM's tables, fitted by the mixture"
+WHOLE, REVERSE = "and four columns, as it is", "its tables, fitted by AIM's graph"
 KEY = ("table", "epsilon", "what", "seed")
 SHOWN = ("triple_tv_err", "pair_tv_err", "c2st_auc", "tstr_auc", "k_marginal")
 
@@ -75,14 +79,19 @@ def _histogram(bins: Bins, counts: np.ndarray, sigma: float, total: float, known
 
 
 def second(folder: Path, table: str, cell: dict, out: Path) -> dict:
-    """The mixture's fit to what AIM released, and its scores."""
+    """The other model's fit to what a run released, and its scores."""
     stored, started = load_release(out), time.perf_counter()
-    model = by_mixture(stored, cell["seed"])
+    told: dict = {"what": BOTH}
+    if cell["method"] == "aim":
+        model = by_mixture(stored, cell["seed"])
+    else:
+        model, words = by_graph(stored, cell["seed"])
+        told = {"what": REVERSE, "held": words}
     texts = Drawn(model, stored.setting.schema, round(model.total), rng=np.random.default_rng(cell["seed"])).whole()
     path = folder / "second.csv"
     pd.DataFrame({n: a.to_pylist() for n, a in texts.items()}).to_csv(path, index=False)
     seconds = time.perf_counter() - started
-    return {**cell, "what": BOTH, "seconds": seconds, **scores(folder, path, table)}
+    return {**cell, **told, "seconds": seconds, **scores(folder, path, table)}
 
 
 def cells(given: argparse.Namespace, table: str) -> list[dict]:
@@ -126,7 +135,7 @@ def main() -> None:
                 if "failed" not in told:
                     told |= scores(folder, out / "synthetic.csv", table)
                 rows.append(told)
-                if cell["method"] == "aim" and "failed" not in told:
+                if cell["what"] in ("AIM", WHOLE) and "failed" not in told:
                     rows.append(second(folder, table, cell, out))
                 print(rows[-1], flush=True)
                 path.write_text(json.dumps(rows, indent=1) + "\n")

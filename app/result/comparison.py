@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import standing, verdict, whole
-from app.session import access, charts, frame
+from app.result import columns, groups, standing, together, verdict, whole
+from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import real
 from synth import jobs
@@ -35,9 +35,10 @@ def section(job: jobs.Job, release: Path) -> None:
         _outside(job)
         found = _compared(job, release)
         if found is not None:
-            if said := st.session_state.get("verdicts", {}).get(str(job.path)):
+            said = st.session_state.get("verdicts", {}).get(str(job.path))
+            if said is not None:
                 verdict.section(said)
-            _parts(found)
+            parts(found, said)
             standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         whole.section(job, release)
 
@@ -97,60 +98,19 @@ def _outside(job: jobs.Job) -> None:
         )
 
 
-def _parts(found: Any) -> None:
+def parts(found: Any, said: Any = None) -> None:
+    """The pictures and scores of a comparison. ``said``: its verdict, which knows the worst groups."""
     used = f"{found.real_rows_used:,} of {found.real_rows:,} real and {found.synthetic_rows_used:,} synthetic rows"
     st.caption(f"Uses {used}, drawn with a fixed seed where not all are used.")
-    columns, pairs, scores = st.tabs(verdict.PARTS, key="compared_part", on_change="rerun")
-    with columns:
-        _columns(found)
-    with pairs:
-        _pairs(found)
-    with scores:
-        _scores(found)
-
-
-def _columns(found: Any) -> None:
-    name = st.selectbox(
-        "Column", list(found.columns), key="compare_column", help="Shares of its values in both tables."
-    )
-    one = found.one_way[name]
-    st.altair_chart(charts.one_way(one), key="one_way")
-    if text := charts.rest(one):
-        st.caption(frame.escape(text))
-    st.caption(f"{100 * one.distance:.1f} % of the rows would have to change their value to make the two equal "
-               f"(mean over all columns {100 * found.one_way_mean:.1f} %).")  # fmt: skip
-    if one.pooled:
-        st.caption(f"The {len(one.chart().labels)} commonest values are shown one by one.")
-    if one.kind != "bars":
-        st.caption("The outermost bins take in the half percent of rows beyond them.")
-
-
-def _pairs(found: Any) -> None:
-    names = list(found.columns)
-    if len(names) < 2:
-        st.info("There is one column only, so there are no pairs.")
-        return
-    st.markdown(
-        f"Mean distance over all pairs: **{100 * found.pairs_mean:.1f} %** of rows in the wrong place. Two samples of "
-        f"the same population would show about {100 * found.pairs_by_chance:.1f} % by chance alone."
-    )
-    st.altair_chart(charts.pairs(found), key="pairs")
-    if left_out := len(names) - len(found.chart()[1]):
-        st.caption(f"{left_out} columns that differ less are left out.")
-    st.caption("Darker is worse. The diagonal shows each column alone. Numbers are cut into 12 groups of equal size.")
-    worst = found.worst_pair
-    left, right = st.columns(2)
-    first = left.selectbox("First column", names, index=names.index(worst[0]), key="pair_first", help="Down the side.")
-    second = right.selectbox(
-        "Second column", names, index=names.index(worst[1]), key="pair_second", help="Along the bottom."
-    )
-    if first == second:
-        st.info("Choose two different columns.")
-        return
-    both = found.two_way(first, second)
-    for side, table in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
-        side.altair_chart(charts.two_way(both, (first, second), table), key=f"two_way_{table}")
-    st.caption(f"{100 * both.distance:.1f} % of the rows would have to move to make the two equal.")
+    tabs = st.tabs(verdict.PARTS, key="compared_part", on_change="rerun")
+    shows = (
+        lambda: columns.section(found), lambda: together.pairs(found), lambda: together.associations(found),
+        lambda: together.three(found), lambda: groups.section(found, said), lambda: _scores(found),
+    )  # fmt: skip
+    for tab, show in zip(tabs, shows, strict=True):
+        if tab.open is not False:
+            with tab:
+                show()
 
 
 def _scores(found: Any) -> None:

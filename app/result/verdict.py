@@ -6,46 +6,81 @@ import streamlit as st
 
 from app.session import frame
 
-PARTS = ["Columns", "Pairs of columns", "Scores"]
+PARTS = ["Columns", "Pairs", "Associations", "Three columns", "Groups of people", "Scores"]
 SHOWN = {
     "good for": ("Good for", "check_circle", "green"),
     "usable with care for": ("Usable with care for", "error", "orange"),
     "not for": ("Not for", "cancel", "red"),
 }
+NARROW = "\u00a0"  # a space at which no line is broken
+HEAD = ("what for", "this table", "a second real sample")
 
 
 def section(found: Any) -> None:
-    """The verdict, the figures that it rests on, and the worst columns and pairs. ``found``: a ``Verdict``."""
+    """The verdict, the figures that it rests on, and the worst places. ``found``: a ``Verdict``."""
     for level, (title, icon, colour) in SHOWN.items():
         if uses := found.at(level):
-            said = ", ".join(frame.escape(u.use) for u in uses)
+            said = "; ".join(frame.escape(u.use) for u in uses)
             st.markdown(f":{colour}[:material/{icon}:] **{title}** {said}.")
-    with st.expander("What this rests on"):
-        for one in found.uses:
-            st.markdown(f"**{frame.escape(one.use[:1].upper() + one.use[1:])}.** {frame.escape(one.sentence)}.")
-        if found.reconciled:
-            st.caption(frame.escape(found.reconciled))
+    st.markdown(_table(found))
+    if found.reconciled:
+        st.caption(frame.escape(found.reconciled))
     _worst(found)
 
 
+def _table(found: Any) -> str:
+    """The figures beside a second sample's, as a table of Markdown."""
+    lines = [f"| {' | '.join(HEAD)} |", "|:---|---:|---:|"]
+    for use in found.uses:
+        _, icon, colour = SHOWN[use.level]
+        what = f":{colour}[:material/{icon}:] {frame.escape(use.use)} :small[({frame.escape(use.measure)})]"
+        lines.append(f"| {what} | {' | '.join(v.replace(' ', NARROW) for v in use.shown)} |")
+    return "\n".join(lines)
+
+
 def _worst(found: Any) -> None:
-    st.markdown("**Farthest from the real table** (share of rows in the wrong place)")
-    with st.container(horizontal=True):
-        for rank, (name, distance) in enumerate(found.columns):  # keys by rank: names could run into one another
-            st.button(f"{frame.escape(name)} {100 * distance:.1f} %", key=f"worst_column_{rank}", on_click=_column,
-                      args=(name,), help="Shows the column in both tables.", type="tertiary",
-                      icon=":material/bar_chart:")  # fmt: skip
-    with st.container(horizontal=True):
-        for rank, (first, second, distance) in enumerate(found.pairs):
-            st.button(f"{frame.escape(first)} × {frame.escape(second)} {100 * distance:.1f} %", type="tertiary",
-                      key=f"worst_pair_{rank}", on_click=_pair, args=(first, second),
-                      help="Shows the two columns together in both tables.", icon=":material/grid_on:")  # fmt: skip
+    """The farthest columns, pairs, triples and groups; a click shows them. Keys by rank: names could be alike."""
+    st.markdown("**Farthest from the real table** (share of rows in the wrong place; a click shows where)")
+    kinds = (
+        ("Columns", "column", [((n,), d) for n, d in found.columns]),
+        ("Pairs", "pair", [((a, b), d) for a, b, d in found.pairs]),
+        ("Three columns", "triple", [((a, b, c), d) for a, b, c, d in found.triples]),
+        ("Groups", "group", [((g.column, g.group), g.distance) for g in found.groups]),
+    )
+    for title, kind, places in kinds:
+        if not places:
+            continue
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+            st.caption(title, width=96)
+            for rank, (names, distance) in enumerate(places):
+                join = ": " if kind == "group" else " × "
+                st.button(f"{frame.escape(join.join(names))} **{100 * distance:.1f} %**", on_click=SHOW[kind],
+                          args=names, key=f"worst_{kind}_{rank}")  # fmt: skip
 
 
-def _column(name: str) -> None:
+def column(name: str) -> None:
+    """Opens a column in both tables."""
     st.session_state["compared_part"], st.session_state["compare_column"] = PARTS[0], name
 
 
-def _pair(first: str, second: str) -> None:
+def pair(first: str, second: str) -> None:
+    """Opens two columns together."""
     st.session_state["compared_part"] = PARTS[1]
     st.session_state["pair_first"], st.session_state["pair_second"] = first, second
+
+
+def triple(first: str, second: str, third: str) -> None:
+    """Opens two columns among the rows of one group of a third."""
+    st.session_state["compared_part"] = PARTS[3]
+    for place, name in zip(("first", "second", "third"), (first, second, third), strict=True):
+        st.session_state[f"three_{place}"] = name
+    st.session_state.pop("three_group", None)
+
+
+def group(name: str, value: str) -> None:
+    """Opens a group of people."""
+    st.session_state["compared_part"] = PARTS[4]
+    st.session_state["group_column"], st.session_state["group_value"] = name, value
+
+
+SHOW: dict[str, Any] = {"column": column, "pair": pair, "triple": triple, "group": group}

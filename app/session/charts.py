@@ -10,7 +10,8 @@ REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
 MARK = "steward only, not for release"
 LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
-STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3)
+STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3,
+                     symbolOpacity=1)  # fmt: skip
 LABEL = 180  # widest label of an axis, pixels
 HEAD = 190  # pixels that title, mark, legend and the horizontal axis take of a chart's height
 SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a title
@@ -20,10 +21,10 @@ def one_way(found: Any) -> Any:
     """Shares of one column in both tables: bars for categories, overlaid bins for numbers and dates."""
     shown = found.chart()
     chart = _bars(shown) if shown.edges is None else _bins(shown, dates=found.kind == "dates")
-    return chart.properties(title=_title(found.column), description=_told(found))
+    return chart.properties(title=title(found.column), description=told(found))
 
 
-def _told(found: Any) -> str:
+def told(found: Any) -> str:
     """The chart for whoever cannot see it: the commonest values with both shares, and the distance."""
     commonest = found.chart().commonest(3)
     shares = "; ".join(f"{label}: {100 * r:.1f} % and {100 * s:.1f} %" for label, r, s in commonest)
@@ -33,7 +34,8 @@ def _told(found: Any) -> str:
     )
 
 
-def _title(text: str) -> alt.TitleParams:
+def title(text: str) -> alt.TitleParams:
+    """A chart's title with the mark under it."""
     return alt.TitleParams(text=text, subtitle=MARK, anchor="start", subtitleColor="#c4601e")
 
 
@@ -87,13 +89,13 @@ def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
     """Shares of two columns together in one of the tables, on a scale that both tables share."""
     shown = found.charts()[table]
     chart = _matrix(shown, power=0.5).encode(
-        x=alt.X("column:N", title=names[1], sort=list(shown.columns), axis=_slanted()),
-        y=alt.Y("row:N", title=names[0], sort=list(shown.rows), axis=_upright()),
+        x=alt.X("column:N", title=names[1], sort=list(shown.columns), axis=slanted()),
+        y=alt.Y("row:N", title=names[0], sort=list(shown.rows), axis=upright()),
         tooltip=[alt.Tooltip("row:N", title=names[0]), alt.Tooltip("column:N", title=names[1]),
                  alt.Tooltip("share:Q", format=".2%")],
     )  # fmt: skip
     return chart.properties(
-        title=_title(f"{table} table"), height=22 * len(shown.rows) + HEAD + SLANTED,
+        title=title(f"{table} table"), height=22 * len(shown.rows) + HEAD + SLANTED,
         description=f"Shares of {names[0]} with {names[1]} in the {table} table; the largest is {_largest(shown)}. "
         f"{100 * found.distance:.1f} % of the rows differ between the tables. {MARK}.",
     )  # fmt: skip
@@ -102,17 +104,17 @@ def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
 def pairs(found: Any) -> alt.Chart:
     """Distance of each pair of columns; a column's own distance on the diagonal."""
     shown, _ = found.chart()
-    told = (
+    words = (
         f"Distance of each two columns between the real and the synthetic table, on average "
         f"{100 * found.pairs_mean:.1f} % of rows; the worst is {_largest(shown, outside=True)}. {MARK}."
     )
     chart = _matrix(shown, words="rows in the wrong place").encode(
-        x=alt.X("column:N", title=None, sort=list(shown.columns), axis=_slanted()),
-        y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=_upright()),
+        x=alt.X("column:N", title=None, sort=list(shown.columns), axis=slanted()),
+        y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=upright()),
         tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="distance", format=".1%")],
     )
     return chart.properties(
-        title=_title("Distance of pairs"), height=24 * len(shown.rows) + HEAD + SLANTED, description=told
+        title=title("Distance of pairs"), height=24 * len(shown.rows) + HEAD + SLANTED, description=words
     )
 
 
@@ -124,20 +126,31 @@ def _largest(shown: Any, *, outside: bool = False) -> str:
 
 def _matrix(shown: Any, *, words: str = "share of rows", power: float = 1.0) -> alt.Chart:
     """The cells of a heat map, without its axes."""
-    cells = pd.DataFrame({
+    scale = alt.Scale(type="pow", exponent=power, domain=[0, shown.top], range=["#f3f0ea", "#e0762f", "#6d2405"])
+    colour = alt.Color("share:Q", title=words, scale=scale, legend=ramp("%"))
+    return alt.Chart(cells(shown)).mark_rect().encode(color=colour)
+
+
+def cells(shown: Any) -> pd.DataFrame:
+    """A matrix as a table with a line for each cell."""
+    return pd.DataFrame({
         "row": np.repeat(shown.rows, len(shown.columns)), "column": np.tile(shown.columns, len(shown.rows)),
         "share": shown.values.ravel(),
     })  # fmt: skip
-    scale = alt.Scale(type="pow", exponent=power, domain=[0, shown.top], range=["#f3f0ea", "#e0762f", "#6d2405"])
-    ramp = alt.Legend(orient="top", format="%", gradientLength=160, direction="horizontal")
-    return alt.Chart(cells).mark_rect().encode(color=alt.Color("share:Q", title=words, scale=scale, legend=ramp))
 
 
-def _slanted() -> alt.Axis:
+def ramp(format: str = ".1f") -> alt.Legend:
+    """The legend of a scale of shades, above its chart."""
+    return alt.Legend(orient="top", format=format, gradientLength=160, direction="horizontal")
+
+
+def slanted() -> alt.Axis:
+    """The horizontal axis of a map."""
     return alt.Axis(labelAngle=-45, labelLimit=110, labelOverlap=False)
 
 
-def _upright() -> alt.Axis:
+def upright() -> alt.Axis:
+    """The vertical axis of a map."""
     return alt.Axis(labelLimit=110, labelOverlap=False)
 
 
@@ -167,6 +180,40 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
     return alt.layer(lines, rule).properties(
         height=330, title=alt.TitleParams("Expected error of the counts, at most", anchor="start"),
         description=f"Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.",
+    )  # fmt: skip
+
+
+def reach(found: list[Any], here: Any) -> Any:
+    """The error that a run will reach over epsilon, likely and in a range, with a mark at the chosen one."""
+    kinds = [("columns", "single columns"), *([("pairs", "pairs of columns")] if here.pairs else [])]
+    rows = pd.DataFrame([
+        {"epsilon": f.epsilon, "of": label, "low": r.low, "likely": r.likely, "high": r.high}
+        for key, label in kinds for f in found for r in [getattr(f, key)]
+    ])  # fmt: skip
+    x = alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), title="epsilon (more private ← → more accurate)",
+              axis=alt.Axis(values=[0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"))  # fmt: skip
+    y = alt.Scale(type="log", nice=False)
+    axis = alt.Axis(format="~%", values=[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
+    colour = alt.Color("of:N", scale=alt.Scale(domain=[label for _, label in kinds], range=["#2a9d8f", "#e0762f"]),
+                       legend=STROKES)  # fmt: skip
+    tips = ["of:N", alt.Tooltip("epsilon:Q", format="~g"),
+            *(alt.Tooltip(f"{n}:Q", format=".2%") for n in ("low", "likely", "high"))]  # fmt: skip
+    base = alt.Chart(rows)
+    band = base.mark_area(opacity=0.18).encode(x=x, y=alt.Y("low:Q", scale=y, title=None, axis=axis), y2="high:Q",
+                                               color=colour)  # fmt: skip
+    height = alt.Y("likely:Q", scale=y, title="rows in the wrong place", axis=axis)
+    line = base.mark_line(strokeWidth=2.5).encode(x=x, y=height, color=colour, tooltip=tips)
+    mine = rows[rows["epsilon"] == here.epsilon]
+    dots = alt.Chart(mine).mark_point(filled=True, size=90, opacity=1).encode(
+        x=x, y=alt.Y("likely:Q", scale=y), color=colour, tooltip=tips)  # fmt: skip
+    rule = alt.Chart(mine[:1]).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
+    told = "; ".join(f"{label} {100 * r.likely:.2g} % ({r.in_words})" for key, label in kinds
+                     for r in [getattr(here, key)])  # fmt: skip
+    return alt.layer(band, line, rule, dots).properties(
+        height=330, title=alt.TitleParams("What Review will show", subtitle="likely, and where 9 of 10 runs lie",
+                                                      anchor="start"),
+        description=f"Rows in the wrong place, falling from epsilon {found[0].epsilon:g} to {found[-1].epsilon:g}. "
+        f"At epsilon {here.epsilon:g}: {told}.",
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.evaluate import chart_data
+from synth.evaluate.association import cramers_v
 from synth.evaluate.chart_data import Matrix, Shares
 from synth.evaluate.quality import Quality, measure, unscored
 from synth.evaluate.read_sample import Sample, read
@@ -48,13 +49,17 @@ class OneWay:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoWay:
-    """Shares of two columns' groups together, each (len(rows), len(columns)), and their distance."""
+    """Shares of two columns' groups together, each (len(rows), len(columns)), and their distance.
+
+    ``used``: real and synthetic rows that they are shares of.
+    """
 
     rows: tuple[str, ...] = field(repr=False)
     columns: tuple[str, ...] = field(repr=False)
     real: np.ndarray = field(repr=False)
     synthetic: np.ndarray = field(repr=False)
     distance: float = field(repr=False)
+    used: tuple[int, int] = field(repr=False)
 
     def charts(self) -> dict[str, Matrix]:
         """What charts of both tables and of their difference show, by name."""
@@ -68,6 +73,7 @@ class Comparison:
     ``pairs`` (d, d): total variation distance of each two columns' joint tables, the columns' own on the
     diagonal, all of at most 12 groups a column (and missing codes). ``pairs_by_chance``: the mean
     distance (off the diagonal) that two independent draws of these sizes from one population would show.
+    ``associations``: Cramer's V (d, d) of the same joint tables, real and synthetic.
     """
 
     columns: tuple[str, ...]
@@ -78,6 +84,7 @@ class Comparison:
     one_way: Mapping[str, OneWay] = field(repr=False)
     pairs: np.ndarray = field(repr=False)
     pairs_by_chance: float = field(repr=False)
+    associations: tuple[np.ndarray, np.ndarray] = field(repr=False)
     quality: Quality | None = field(repr=False)
     marking: str = STEWARD_ONLY
     groups: Mapping[str, Groups] = field(repr=False)
@@ -111,15 +118,50 @@ class Comparison:
         """What a chart of all pairs shows, and the positions of the columns in it."""
         return chart_data.distances(self.columns, self.pairs)
 
-    def two_way(self, first: str, second: str) -> TwoWay:
-        """The joint table of two columns. Errors: UsageError for a name that was not compared."""
-        for name in (first, second):
-            if name not in self.groups:
-                raise UsageError(f"column {name!r} was not compared; choose one of {', '.join(self.columns)}")
-        a, b = self.groups[first], self.groups[second]
-        real, synthetic = (_joint(c[first], c[second], a, b) for c in self.codes)
+    def association_charts(self) -> dict[str, Matrix]:
+        """What maps of the associations show: both tables and their difference, by name."""
+        return chart_data.correlations(self.columns, *self.associations)
+
+    def worst_first(self) -> list[OneWay]:
+        """The columns, the one that differs most first."""
+        return sorted(self.one_way.values(), key=lambda o: -o.distance)
+
+    def two_way(self, first: str, second: str, *, where: tuple[str, str] | None = None) -> TwoWay:
+        """The joint table of two columns; ``where``: of the rows alone that have this group of a third column.
+
+        Errors: UsageError for a name that was not compared, or a label that is no group of its column.
+        """
+        a, b = (self._groups(n) for n in (first, second))
+        kept = self._rows(where)
+        real, synthetic = (_joint(c[first][k], c[second][k], a, b) for c, k in zip(self.codes, kept, strict=True))
         return TwoWay(rows=a.labels, columns=b.labels, real=real, synthetic=synthetic,
-                      distance=_distance(real, synthetic))  # fmt: skip
+                      distance=_distance(real, synthetic), used=_counted(kept))  # fmt: skip
+
+    def within(self, column: str, group: str) -> list[OneWay]:
+        """The other columns among the rows of one group of a column, in coarse groups, the most different first.
+
+        Errors: as ``two_way``.
+        """
+        kept = self._rows((column, group))
+        found = [
+            _coarse(n, self.groups[n], self.one_way[n].kind, [c[n][k] for c, k in zip(self.codes, kept, strict=True)])
+            for n in self.columns if n != column
+        ]  # fmt: skip
+        return sorted(found, key=lambda o: -o.distance)
+
+    def _groups(self, name: str) -> Groups:
+        if name not in self.groups:
+            raise UsageError(f"column {name!r} was not compared; choose one of {', '.join(self.columns)}")
+        return self.groups[name]
+
+    def _rows(self, where: tuple[str, str] | None) -> list[np.ndarray]:
+        """Which rows of the real and of the synthetic table have a group, (num_rows,) bool each; without one all."""
+        if where is None:
+            return [np.ones(len(next(iter(c.values()))), dtype=bool) for c in self.codes]
+        labels = self._groups(where[0]).labels
+        if where[1] not in labels:
+            raise UsageError(f"{where[1]!r} is no group of {where[0]}; choose one of {', '.join(labels)}")
+        return [c[where[0]] == labels.index(where[1]) for c in self.codes]
 
 
 def compare(
@@ -162,7 +204,7 @@ def compare_samples(
     one_way = {n: _one_way(n, c, tables[0][n], tables[1][n]) for n, c in measured.items()}
     groups = {n: grouping.coarse(c, np.concatenate([t[n] for t in tables])) for n, c in measured.items()}
     codes = tuple({n: groups[n].take(t[n]).astype(np.int32) for n in measured} for t in tables)
-    pairs, chance = _pairs(groups, codes)
+    pairs, chance, associations = _pairs(groups, codes)
     return Comparison(
         columns=tuple(measured),
         real_rows=real.rows,
@@ -172,6 +214,7 @@ def compare_samples(
         one_way=one_way,
         pairs=pairs,
         pairs_by_chance=chance,
+        associations=associations,
         quality=measure(*tables, measured, rows=quality_rows, rng=rng) if quality_rows else None,
         groups=groups,
         codes=(codes[0], codes[1]),
@@ -186,10 +229,24 @@ def _one_way(name: str, column: Column, real: np.ndarray, synthetic: np.ndarray)
                   synthetic=shares[1], distance=_distance(*shares))  # fmt: skip
 
 
-def _pairs(groups: Mapping[str, Groups], codes: tuple[Codes, ...]) -> tuple[np.ndarray, float]:
-    """Distances (d, d) of all joint tables, and their mean by chance."""
+def _coarse(name: str, groups: Groups, kind: str, codes: list[np.ndarray]) -> OneWay:
+    """A column's shares in groups that were formed before, all of them shown one by one."""
+    real, synthetic = (_shares(c, len(groups.labels)) for c in codes)
+    return OneWay(column=name, kind="bars" if kind == "bars" else "groups", labels=groups.labels, edges=None, real=real,
+                  synthetic=synthetic, distance=_distance(real, synthetic))  # fmt: skip
+
+
+def _counted(kept: list[np.ndarray]) -> tuple[int, int]:
+    return int(kept[0].sum()), int(kept[1].sum())
+
+
+def _pairs(
+    groups: Mapping[str, Groups], codes: tuple[Codes, ...]
+) -> tuple[np.ndarray, float, tuple[np.ndarray, np.ndarray]]:
+    """Distances (d, d) of all joint tables, their mean by chance, and associations (d, d) in both tables."""
     names = list(groups)
     out, chance = np.zeros((len(names), len(names))), []
+    alike = (np.eye(len(names)), np.eye(len(names)))
     sizes = [len(next(iter(c.values()))) for c in codes]
     spread = sqrt(2 / pi * sum(1 / n for n in sizes))
     for i, name in enumerate(names):
@@ -198,9 +255,11 @@ def _pairs(groups: Mapping[str, Groups], codes: tuple[Codes, ...]) -> tuple[np.n
         a, b = names[i], names[j]
         real, synthetic = (_joint(c[a], c[b], groups[a], groups[b]) for c in codes)
         out[i, j] = out[j, i] = _distance(real, synthetic)
+        for found, joint, size in zip(alike, (real, synthetic), sizes, strict=True):
+            found[i, j] = found[j, i] = cramers_v(joint, size)
         # Mean absolute difference of two independent draws' shares, cell by cell, normal approximation.
         chance.append(0.5 * spread * float(np.sqrt(real * (1 - real)).sum()))
-    return out, float(np.mean(chance)) if chance else 0.0
+    return out, float(np.mean(chance)) if chance else 0.0, alike
 
 
 def _joint(first: np.ndarray, second: np.ndarray, a: Groups, b: Groups) -> np.ndarray:
@@ -209,7 +268,7 @@ def _joint(first: np.ndarray, second: np.ndarray, a: Groups, b: Groups) -> np.nd
 
 
 def _shares(codes: np.ndarray, size: int) -> np.ndarray:
-    return np.bincount(codes, minlength=size) / len(codes)
+    return np.bincount(codes, minlength=size) / max(len(codes), 1)
 
 
 def _distance(real: np.ndarray, synthetic: np.ndarray) -> float:

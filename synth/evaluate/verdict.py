@@ -26,6 +26,14 @@ WORST = 5
 DISTANCES = {"columns": (0.02, 0.08), "pairs": (0.04, 0.12), "triples": (0.08, 0.20), "subgroups": (0.08, 0.20)}
 TIMES = (1.5, 3.0)
 LOSS = (0.02, 0.08)  # of a trained model's score against one trained on real rows
+MEASURES = {
+    "columns": "rows in the wrong place, one column",
+    "pairs": "rows in the wrong place, two columns",
+    "triples": "rows in the wrong place, three columns",
+    "subgroups": "rows in the wrong place, worst tenth of groups",
+    "prediction": "score of a model, beside one trained on real rows",
+    "detection": "classifier's area, 0.50 cannot tell",
+}
 TOLD_APART = (0.60, 0.80)  # area under ROC of a classifier that looks for the synthetic rows
 
 
@@ -40,14 +48,33 @@ class Use:
     second: float | None = field(repr=False)
     sentence: str = field(repr=False)
 
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The figure and a second real sample's, as people read them: shares of rows in percent, scores as they are."""
+        as_share = self.name in DISTANCES
+        told = [_percent(v) if as_share else f"{v:.2f}" for v in (self.value, self.second) if v is not None]
+        return told[0], told[1] if len(told) > 1 else "-"
+
+    @property
+    def measure(self) -> str:
+        """What the figure is."""
+        return MEASURES[self.name]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The uses, best first, and the five worst columns and pairs. **Guarantee**: none; for the steward alone."""
+    """The uses, best first, and the five worst columns, pairs, triples and groups.
+
+    ``triples``: the worst of the tables of three columns that were looked at (``triples_looked_at``).
+    **Guarantee**: none; for the steward alone.
+    """
 
     uses: tuple[Use, ...]
     columns: tuple[tuple[str, float], ...] = field(repr=False)
     pairs: tuple[tuple[str, str, float], ...] = field(repr=False)
+    triples: tuple[tuple[str, str, str, float], ...] = field(repr=False)
+    triples_looked_at: int
+    groups: tuple[Subgroup, ...] = field(repr=False)
     reconciled: str = field(repr=False)
 
     def at(self, level: str) -> list[Use]:
@@ -67,14 +94,18 @@ def judge(
 
     Privacy: reads a comparison with real rows, exact: for the steward alone, never released.
     """
-    uses = [_columns(found), _pairs(found), _triples(found, seed), _groups(groups), _predicted(utility), _apart(told)]
+    three = _threes(found, seed)
+    uses = [_columns(found), _pairs(found), _triples(found, three), _groups(groups), _predicted(utility), _apart(told)]
     known = sorted((u for u in uses if u is not None), key=lambda u: LEVELS.index(u.level))
-    worst = sorted(((n, o.distance) for n, o in found.one_way.items()), key=lambda c: -c[1])
+    worst = [(o.column, o.distance) for o in found.worst_first()]
+    triples = sorted(((*names, _apart_by(*shares)) for names, *shares in three), key=lambda t: -t[3])
     i, j = np.triu_indices(len(found.columns), 1)
     order = np.argsort(-found.pairs[i, j], kind="stable")[:WORST]
     pairs = [(found.columns[i[k]], found.columns[j[k]], float(found.pairs[i[k], j[k]])) for k in order]
-    return Verdict(uses=tuple(known), columns=tuple(worst[:WORST]), pairs=tuple(pairs),
-                   reconciled=_reconciled(found, told))  # fmt: skip
+    return Verdict(
+        uses=tuple(known), columns=tuple(worst[:WORST]), pairs=tuple(pairs), triples=tuple(triples[:WORST]),
+        triples_looked_at=len(three), groups=tuple(_beyond_chance(groups)[:WORST]), reconciled=_reconciled(found, told),
+    )  # fmt: skip
 
 
 def _level(value: float, good: float, care: float) -> str:
@@ -107,18 +138,28 @@ def _pairs(found: Comparison) -> Use | None:
                      "Two columns at a time")  # fmt: skip
 
 
-def _triples(found: Comparison, seed: int) -> Use | None:
-    """Tables of three columns, a random choice of them where there are many."""
-    if len(found.columns) < 3:
-        return None
+Three = tuple[tuple[str, str, str], np.ndarray, np.ndarray]
+
+
+def _threes(found: Comparison, seed: int) -> list[Three]:
+    """Tables of three columns, a random choice of them where there are many: names, real and synthetic shares."""
     every = list(combinations(found.columns, 3))
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(every))[:TRIPLES]
     few = {n: _few(found, n) for n in found.columns}
-    tables = [_three(few, every[k]) for k in chosen]
+    return [(every[k], *_three(few, every[k])) for k in chosen]
+
+
+def _apart_by(real: np.ndarray, synthetic: np.ndarray) -> float:
+    return float(0.5 * np.abs(real - synthetic).sum())
+
+
+def _triples(found: Comparison, three: list[Three]) -> Use | None:
+    if not three:
+        return None
     spread = sqrt(2 / pi * (1 / found.real_rows_used + 1 / found.synthetic_rows_used))
-    value = float(np.mean([0.5 * np.abs(r - s).sum() for r, s in tables]))
-    second = float(np.mean([0.5 * spread * np.sqrt(r * (1 - r)).sum() for r, _ in tables]))
+    value = float(np.mean([_apart_by(r, s) for _, r, s in three]))
+    second = float(np.mean([0.5 * spread * np.sqrt(r * (1 - r)).sum() for _, r, _ in three]))
     return _distance("triples", "relations of three columns", value, second, "Three columns at a time")
 
 
@@ -144,13 +185,24 @@ def _three(few: dict[str, list[np.ndarray]], names: tuple[str, ...]) -> tuple[np
 
 def _groups(groups: Sequence[Subgroup]) -> Use | None:
     """Groups of people, each by its own rows: the tenth that is served worst decides."""
-    known = [g for g in groups if g.distance is not None and g.by_chance is not None]
+    known = _worst_groups(groups)
     if not known:
         return None
-    worst = sorted(known, key=lambda g: -(g.distance or 0))[: max(1, len(known) // 10)]
+    worst = known[: max(1, len(known) // 10)]
     value, second = (float(np.mean([getattr(g, k) for g in worst])) for k in ("distance", "by_chance"))
     return _distance("subgroups", "comparing groups of people, small ones too", value, second,
                      f"In the worst tenth of {len(known)} groups")  # fmt: skip
+
+
+def _worst_groups(groups: Sequence[Subgroup]) -> list[Subgroup]:
+    """The groups that can be judged, the one that is served worst first."""
+    known = [g for g in groups if g.distance is not None and g.by_chance is not None]
+    return sorted(known, key=lambda g: -(g.distance or 0))
+
+
+def _beyond_chance(groups: Sequence[Subgroup]) -> list[Subgroup]:
+    """The same, by how much farther they are off than groups of their size would be by chance."""
+    return sorted(_worst_groups(groups), key=lambda g: (g.by_chance or 0) - (g.distance or 0))
 
 
 def _predicted(utility: Utility | None) -> Use | None:

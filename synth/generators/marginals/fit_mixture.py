@@ -23,6 +23,7 @@ JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
 FEWEST = 100  # steps, however large
 HELD = 2**23  # most cells of an ensemble's tables held at a time
+PLAIN = 1 << 62  # cells above which a mixture is richer: never
 CHECK = 10  # steps between looks at the stopping rule
 
 
@@ -87,16 +88,17 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """``ensembles`` mixtures of ``components`` each; Adam for at most ``steps`` with a falling ``rate``.
+    """``ensembles`` mixtures of ``components`` each, of twice as many where more than ``cells`` cells tell of them.
 
-    ``spread``: deviation of the starting logits around the one-ways. ``stop``: the fit ends when its loss
-    falls to this goal (``Problem.goal``), where it begins to follow the noise. ``second_rate``,
-    ``second_stop``: rate and end of the second part, in which joined mixtures go on where theirs was too few.
-    ``pull``: of a row's information on its component what counts against a deviation of the tables' noise, where it
-    tells little of a column; half of that where it tells ``half`` nats.
+    Adam for at most ``steps`` with a falling ``rate``. ``spread``: deviation of the starting logits around the
+    one-ways. ``stop``: the fit ends when its loss falls to this goal (``Problem.goal``), where it begins to follow the
+    noise. ``second_rate``, ``second_stop``: rate and end of the second part, in which joined mixtures go on where
+    theirs was too few. ``pull``: of a row's information on its component what counts against a deviation of the
+    tables' noise, where it tells little of a column; half of that where it tells ``half`` nats.
     """
 
     components: int = 64
+    cells: int = 8000
     ensembles: int = 8
     steps: int = 300
     rate: float = 0.1
@@ -127,7 +129,8 @@ def fit(
     Phillips and Schapire 2007) and concave penalties, which leave strong effects alone (Fan and Li 2001).
     """
     surface = _Surface(problem, device, pull=options.pull * problem.total, half=options.half)
-    shape = (options.ensembles, len(problem.column), options.components)
+    components = options.components * (2 if problem.cells > options.cells else 1)
+    shape = (options.ensembles, len(problem.column), components)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
     logits = torch.as_tensor(start, dtype=torch.float32, device=device)
     weights = torch.zeros((shape[0], shape[2]), dtype=torch.float32, device=device)

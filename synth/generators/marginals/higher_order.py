@@ -1,7 +1,7 @@
 """Rounds of tables of three and more columns: a private search for what the model misses, their counts, a new fit."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi, sqrt
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from synth.generators.base import Ask, Setting
 from synth.generators.marginals import interim_fit
-from synth.generators.marginals.candidates import Candidates, candidates, expected
+from synth.generators.marginals.candidates import FINE, Candidates, candidates, expected
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.interim_fit import Interim
 from synth.generators.marginals.pair_queries import PURPOSE, Plan, ladders_of, spread
@@ -18,6 +18,7 @@ from synth.questions.search import MAX_COUNT
 
 SEARCH = "tables missed"
 ROUNDING = 1 - 1e-9
+BASE = 2  # rounds, the first to find out whether there is anything to be told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,20 +28,41 @@ class Rounds:
     ``order``: most columns of a table. ``rounds``: of search, count and fit, at most; 0 for none. ``share``: part of
     the tables' budget that is kept for them; ``first``: part of it that the first round takes, which finds out whether
     there is anything to be told. ``picks``: tables a round; ``search``: part of a round's share that choosing takes.
-    A table departs from the model by ``sure`` standard deviations and the total variation ``worth``, at least: where
-    none does there is no other round. The next one takes the more of what is kept, the farther the worst departs; all
-    of it from ``far`` on. What is not taken goes to the tables of pairs.
+    Two rounds, unless more than two rounds of ``picks`` tables can be counted with a noise of the total variation
+    ``bears`` each: then there are more rounds, and more picks in each by the square of that (``grown``).
+    A table departs from the model by ``sure`` standard deviations and the total variation ``worth``, at least, or by
+    ``clear`` times the noise's where that is less, but never by less than ``least``: where none does there is no
+    other round. The next one takes the more of what is kept, the farther the worst departs; all of it from ``far``
+    on, or as much nearer as ``worth`` is. What is not taken goes to the tables of pairs.
     """
 
     order: int = 4
-    rounds: int = 2
+    rounds: int = 4
     share: float = 0.3
     first: float = 0.08
     picks: int = 4
+    bears: float = 0.03
     search: float = 0.25
     sure: float = 5.0
     worth: float = 0.15
+    clear: float = 3.0
+    least: float = 0.02
     far: float = 0.4
+
+    def grown(self, noise: float) -> "Rounds":
+        """As many rounds and picks as the noise bears.
+
+        ``noise``: the total variation that counting makes of one table, were it the only one; of m tables each has
+        root m times that.
+
+        >>> [(r.rounds, r.picks, round(r.worth, 3)) for r in map(Rounds().grown, (0.05, 0.01, 0.006, 0.001))]
+        [(2, 4, 0.15), (2, 4, 0.085), (2, 8, 0.072), (4, 16, 0.024)]
+        """
+        many = (self.bears / max(noise, 1e-9)) ** 2 / (BASE * self.picks)
+        more = min(max(many, 1.0) ** (1 / 3), max(self.rounds / BASE, 1.0))
+        rounds, picks = min(self.rounds, int(BASE * more + 1e-9)), int(self.picks * more**2 + 1e-9)
+        clear = max(self.least, self.clear * noise * sqrt(max(rounds * picks, 1)))
+        return replace(self, rounds=rounds, picks=picks, worth=min(self.worth, clear))
 
 
 def ask_beyond(
@@ -71,12 +93,13 @@ def ask_beyond(
     determined = _determined(tables, plan)
     made: list[Any] = []
     left = share * ROUNDING
+    plain, rounds = rounds, rounds if listed is None else rounds.grown(_noise(listed, total, setting, left, rounds))
     part, again = left * rounds.first, list[tuple[str, ...]]()
     for turn in range(rounds.rounds):
         if listed is None:
             break
         model = interim_fit.fit(found, [*tables, *made], total, fitted=fitted)
-        listed = listed.without_pairs([*determined, *_missed(tables[0], model, total, rounds)])
+        listed = listed.without_pairs([*determined, *_missed(tables[0], model, total, plain)])
         if listed is None:
             break
         picks = min(rounds.picks, len(listed.tables))
@@ -89,11 +112,21 @@ def ask_beyond(
         left -= part
         listed = listed.without(chosen)
         gaps = {m.columns: _gap(m, v, model, total, rounds) for m, v in _answers(counted)}
-        again = [t for t, gap in gaps.items() if gap > rounds.far / 2]  # once more, with less noise
-        part = left / max(rounds.rounds - turn - 1, 1) * min(1.0, max(gaps.values()) / rounds.far)
+        again = [t for t, gap in gaps.items() if gap > plain.far / 2]  # once more, with less noise
+        far = rounds.far * rounds.worth / plain.worth
+        part = left / max(rounds.rounds - turn - 1, 1) * min(1.0, max(gaps.values()) / far)
         if part <= 0:
             break
     return made
+
+
+def _noise(listed: Candidates, total: float, setting: Setting, share: float, rounds: Rounds) -> float:
+    """The total variation that noise makes of a typical table, were it the only one to be counted.
+
+    At least that of three columns in ``FINE`` bins: candidates of many columns are coarser than what is counted then.
+    """
+    cells = max(float(np.median(listed.sizes)), float(FINE**3))
+    return cells * setting.sigma(share * (1 - rounds.search)) / (sqrt(2 * pi) * max(total, 1.0))
 
 
 def _search(

@@ -41,7 +41,7 @@ class Mixture(Method):
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     oneway_share: float = 0.33
     order: int = 4
-    rounds: int = 2
+    rounds: int = 4
     plan: pair_queries.Plan = field(default_factory=pair_queries.Plan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     options: fitting.Options = field(default_factory=fitting.Options)

@@ -13,6 +13,7 @@ from synth.questions import Counts, CountsRelease, Marginal
 
 Pair = tuple[str, ...]
 FEW = 32  # leaves of a column that a finer table shows one by one
+FEW_NAMES = 400  # the same of categories: neighbours tell each other's value where one column fixes the other
 
 
 def tables(
@@ -43,15 +44,16 @@ def tables(
     base = setting.sigma(first) * np.sqrt(len(pairs))
     ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
     if not wide:
-        ladders = {n: _single(ladder, len(found[n].mass)) for n, ladder in ladders.items()}
+        few = {n: FEW if setting.schema.columns[n].is_numeric else FEW_NAMES for n in names}
+        ladders = {n: _single(ladder, len(found[n].mass), few[n]) for n, ladder in ladders.items()}
     sharper = replace(plan, least=plan.least * plan.closer)
     marginals = spread(chosen, np.ones(len(chosen)), ladders, found, setting, share, sharper)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
 
 
-def _single(ladder: Ladder, leaves: int) -> Ladder:
+def _single(ladder: Ladder, leaves: int, few: int) -> Ladder:
     """The ladder with single leaves below it where these are few: what a column fixes is fixed value by value."""
-    finest = np.arange(leaves) if leaves <= FEW else ladder.groups[0]
+    finest = np.arange(leaves) if leaves <= few else ladder.groups[0]
     return Ladder(
         least=np.append(ladder.least[0] / 10, ladder.least),
         groups=[finest, *ladder.groups],

@@ -8,7 +8,7 @@ from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
 from synth.report import html, svg_charts
 from synth.report.html import figure, percent
-from synth.report.steward import pairs, subgroups
+from synth.report.steward import pairs, subgroups, verdict
 
 MARK = "For the steward only, not for release"
 SMALL_MARK = "steward only, not for release"
@@ -29,15 +29,18 @@ def marked(path: Path) -> Path:
 
 def render(found: Examination, *, about: dict[str, Any]) -> str:
     """The page. ``about``: the release card."""
-    ordered = sorted(found.comparison.one_way.values(), key=lambda o: -o.distance)
+    ordered = found.comparison.worst_first()
+    columns = [_column(one, found.comparison.columns.index(one.column)) for one in ordered[:COLUMNS]]
+    together = pairs.pairs(found)
+    anchors = {c["anchor"] for c in columns} | {p.anchor for p in (together.worst if together else ())}
     return html.render(
         "steward.html", title="Steward's report", mark=MARK, small=SMALL_MARK, found=found, about=about,
         figures=[[f.label, *(_value(f, v) for v in (f.value, f.floor, f.forecast)), f.reading or "-"]
                  for f in found.figures],
-        stacks=_stacks(found), columns=[_column(one) for one in ordered[:COLUMNS]],
-        more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]], pairs=pairs.pairs(found),
-        correlations=pairs.correlations(found), scores=_scores(found), own_scores=_own_scores(found),
-        shapes=_shapes(found), **subgroups.data(found),
+        stacks=_stacks(found), columns=columns, verdict=verdict.data(found, anchors=anchors),
+        more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]], pairs=together,
+        correlations=pairs.correlations(found), associations=pairs.associations(found), scores=_scores(found),
+        own_scores=_own_scores(found), shapes=_shapes(found), **subgroups.data(found),
     )  # fmt: skip
 
 
@@ -60,13 +63,14 @@ def _value(f: Figure, value: float | None) -> str:
     return percent(value) if f.name in ("one_way", "two_way", "worst_pair") else figure(value)
 
 
-def _column(one: OneWay) -> dict[str, Any]:
+def _column(one: OneWay, place: int) -> dict[str, Any]:
     words = f"{one.column}: distance {percent(one.distance)} between the real and the synthetic table"
     shown, draw = one.chart(), svg_charts.paired_bars if one.edges is None else svg_charts.overlaid_bins
     rows = [(n, percent(r), percent(s)) for n, r, s in zip(one.labels, one.real, one.synthetic, strict=True)]
     chart = draw(shown.labels, shown.real, shown.synthetic, words=words)
     return {
         "name": one.column,
+        "anchor": verdict.column_anchor(place),
         "distance": one.distance,
         "chart": chart,
         "rows": rows,

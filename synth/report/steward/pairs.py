@@ -11,6 +11,7 @@ from synth.evaluate.examination import Examination
 from synth.evaluate.fidelity import Comparison
 from synth.report import svg_charts
 from synth.report.html import percent
+from synth.report.steward.verdict import pair_anchor
 
 WORST = 12  # pairs shown in full
 Drawn = tuple[str, str, str]  # a chart's name, its strongest cell in words, and the chart
@@ -62,14 +63,10 @@ def _matrix(c: Comparison, linked: set[frozenset[int]]) -> str:
 
     def link(i: int, j: int) -> str:
         pair = frozenset((int(shown[i]), int(shown[j])))
-        return _anchor(*sorted(pair)) if pair in linked else ""
+        return pair_anchor(*sorted(pair)) if pair in linked else ""
 
     words = f"Distances of pairs of {len(shown)} columns; the worst is {' and '.join(c.worst_pair or ())}"
     return svg_charts.heat(drawn, words=words, title=title, link=link)
-
-
-def _anchor(i: int, j: int) -> str:
-    return f"pair-{i}-{j}"
 
 
 def _pair(c: Comparison, i: int, j: int) -> Pair:
@@ -86,7 +83,7 @@ def _pair(c: Comparison, i: int, j: int) -> Pair:
         return name, words, svg_charts.heat(matrix, words=f"{a} by {b}, {name}: {words}", title=title, root=root)
 
     real, synthetic, gap = (drawn(name, matrix) for name, matrix in both.charts().items())
-    return Pair(title=f"{a} by {b}", anchor=_anchor(i, j), distance=both.distance, charts=[gap, real, synthetic])
+    return Pair(title=f"{a} by {b}", anchor=pair_anchor(i, j), distance=both.distance, charts=[gap, real, synthetic])
 
 
 def correlations(found: Examination) -> list[Drawn]:
@@ -97,11 +94,19 @@ def correlations(found: Examination) -> list[Drawn]:
     return [_correlation(name, m) for name, m in chart_data.correlations(alike.names, *alike.correlations).items()]
 
 
-def _correlation(name: str, matrix: Matrix) -> Drawn:
+def associations(found: Examination) -> list[Drawn]:
+    """Charts of how strongly columns of any kind go together, in both tables and their difference; none below two."""
+    if len(found.comparison.columns) < 2:
+        return []
+    charts = found.comparison.association_charts()
+    return [_correlation(name, m, what="Associations") for name, m in charts.items()]
+
+
+def _correlation(name: str, matrix: Matrix, *, what: str = "Correlations") -> Drawn:
     def title(i: int, j: int) -> str:
         value = matrix.values[i, j]
         return f"{matrix.rows[i]} and {matrix.rows[j]}: " + ("not defined" if np.isnan(value) else f"{value:+.2f}")
 
     row, column, value = matrix.strongest(outside=True)
-    words = f"Correlations, {name}: strongest {row} and {column}, {value:+.2f}"
+    words = f"{what}, {name}: strongest {row} and {column}, {value:+.2f}"
     return name, words, svg_charts.heat(matrix, words=words, title=title)

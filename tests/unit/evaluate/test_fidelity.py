@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import synth
+from synth.errors import UsageError
 from synth.evaluate import fidelity
 
 SCHEMA = synth.parse({
@@ -156,3 +157,22 @@ def test_columns_of_very_many_categories_are_left_out_of_the_scores_and_named(fi
     assert found.quality.left_out == ("v",)
     assert found.quality.pairs is None
     assert found.marking == fidelity.STEWARD_ONLY
+
+
+def test_a_slice_is_that_of_its_rows_alone_and_associations_tell_what_goes_together(files):
+    real, synthetic = frame(3000, linked=True), frame(2000, seed=2)
+    found = synth.compare(*files(real, synthetic), SCHEMA, quality=False)
+    both = found.two_way("city", "member", where=("member", "yes"))
+    kept = [t[t["member"] == "yes"] for t in (real, synthetic)]
+    assert both.used == tuple(map(len, kept))
+    rome = [float((k["city"] == "Rome").mean()) for k in kept]
+    place = both.rows.index("Rome"), both.columns.index("yes")
+    assert [float(t[place]) for t in (both.real, both.synthetic)] == pytest.approx(rome)
+    inside = found.within("member", "yes")
+    assert inside[0].column == "city", "the worst first"
+    assert "member" not in [o.column for o in inside]
+    i, j = (found.columns.index(n) for n in ("city", "member"))
+    strong, none = (a[i, j] for a in found.associations)
+    assert strong > 0.9 > 0.1 > none
+    with pytest.raises(UsageError, match="no group of member"):
+        found.two_way("city", "seen", where=("member", "perhaps"))

@@ -161,6 +161,17 @@ def test_a_table_that_pairs_tell_all_of_loses_little_to_the_search():
     assert noise[1] < 1.04 * noise[0]
 
 
+@pytest.mark.parametrize(("mu", "least", "most"), [(0.268, 1, 8), (3.0, 9, 70)])
+def test_the_less_the_noise_the_more_tables_are_counted(mu, least, most):
+    """Twelve times the budget of epsilon one bears more than two rounds of four tables; the price stays the budget."""
+    setting = Setting(schema=parse({"columns": PARITY}), mu=mu, sensitivity=1.0, signed=1.0)
+    session = OpenSession(parity(3), setting)
+    Mixture().measure(session, setting, progress=quiet)
+    larger = [m for q in session.asked if isinstance(q, Counts) for m in q.marginals if len(m.bins) > 2]
+    assert least <= len(larger) <= most
+    assert session.spent <= setting.mu**2
+
+
 def test_a_wide_table_works_in_seconds():
     """Twenty-six columns, 325 pairs."""
     rng = np.random.default_rng(0)

@@ -1,0 +1,54 @@
+"""All columns as small charts, the worst first, and one of them large."""
+
+from typing import Any
+
+import streamlit as st
+
+from app.result import verdict
+from app.session import charts, frame, multiples
+
+FIRST = 10  # small charts in sight at once
+
+
+def section(found: Any) -> None:
+    """The columns of a comparison."""
+    name = st.session_state.setdefault("compare_column", found.worst_first()[0].column)
+    if name not in found.one_way:  # of another run
+        st.session_state["compare_column"] = found.worst_first()[0].column
+    grid(found.worst_first(), "small", verdict.column)
+    _one(found)
+
+
+def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
+    """Small charts; a click on a name calls ``shows`` with it."""
+    every = len(ordered) <= FIRST or st.toggle(f"All {len(ordered)} columns", key=f"{key}_every")
+    shown = ordered if every else ordered[:FIRST]
+    st.caption(multiples.LEGEND)
+    with st.container(horizontal=True, key=f"{key}_charts"):
+        for i, one in enumerate(shown):
+            with st.container(width=144, gap=None):
+                label = f"{frame.escape(one.column)} **{100 * one.distance:.1f} %**"
+                if shows is not None:
+                    st.button(label, key=f"{key}_{i}", on_click=shows, args=(one.column,), type="tertiary")
+                else:
+                    st.markdown(label)
+                st.altair_chart(multiples.small(one), key=f"{key}_chart_{i}")
+    if not every:
+        st.caption(f"The {FIRST} that differ most, of {len(ordered)}.")
+
+
+def _one(found: Any) -> None:
+    name = st.selectbox(
+        "Column", list(found.columns), key="compare_column", help="Shares of its values in both tables."
+    )
+    one = found.one_way[name]
+    st.altair_chart(charts.one_way(one), key="one_way")
+    if text := charts.rest(one):
+        st.caption(frame.escape(text))
+    notes = [f"{100 * one.distance:.1f} % of the rows would have to change their value to make the two equal "
+             f"(mean over all columns {100 * found.one_way_mean:.1f} %)."]  # fmt: skip
+    if one.pooled:
+        notes.append(f"The {len(one.chart().labels)} commonest values are shown one by one.")
+    if one.kind != "bars":
+        notes.append("The outermost bins take in the half percent of rows beyond them.")
+    st.caption(" ".join(notes))
