@@ -24,7 +24,7 @@ from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.release.folder import StoredRelease
-from synth.report import bundle_texts, card_page, chosen_release, publish, publishable
+from synth.report import bundle_texts, card_page, chosen_release, index_page, publish, publishable
 from synth.report.documents import pack
 from synth.schema import codec, csv_injection
 from synth.schema import table as schemas
@@ -217,6 +217,7 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
         "card.html": card_page.render_html(card),
         "report.html": publish.publishable_page(found, folder, card=card),
         "report.json": json.dumps(publishable.plain(found), indent=1, ensure_ascii=False) + "\n",
+        "index.html": index_page.render(found, stored.setting.schema, card),
         "reproduce.py": bundle_texts.REPRODUCE,
         "README.md": bundle_texts.readme(card),
     }

@@ -30,6 +30,7 @@ PARTS = (
         "= + - or @ and is no number) has an apostrophe before it, unless the card says `raw`; `synthetic.parquet` is "
         "the same without apostrophes, with typed numbers and dates",
     ),
+    ("index.html", "begin here: what this is, what it is good for, how to analyse and to cite it"),
     ("schema.json", "the public facts of every column"),
     ("card.html", "the release card: what is guaranteed and how; also `card.md`, and `card.json` for programs"),
     ("report.html", "the released noisy counts, with intervals, beside the synthetic table; also `report.json`"),
