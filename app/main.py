@@ -63,8 +63,7 @@ def _page(who: Visitor) -> None:
         for s in open_pages
         if s not in STEPS
     ]
-    groups = {"Make a synthetic table": steps, "Records": others} if steps else {"Records": others}
-    page = st.navigation(groups)
+    page = st.navigation([*steps, *others])
     name = page.url_path or open_pages[0]
     w.left_at = name if name in RESUMED else w.left_at
     if name != w.page:

@@ -1,5 +1,7 @@
 """The full report for the steward: made in the background, followed, cancelled, downloaded."""
 
+import io
+import zipfile
 from pathlib import Path
 
 import streamlit as st
@@ -22,8 +24,9 @@ def section(job: jobs.Job, release: Path) -> None:
             str(latest.path), _ended, about="Writes the full report. It spends nothing, and you may leave this page."
         )
     elif page.exists():
-        st.download_button("Download the full report (steward only)", access.later(_read, job), page.name,
-                           "text/html", key="get_steward", on_click="ignore", icon=":material/lock_person:",
+        name, kind = (page.name, "text/html") if len(_pages(job)) == 1 else ("steward-only.zip", "application/zip")
+        st.download_button("Download the full report (steward only)", access.later(_read, job), name,
+                           kind, key="get_steward", on_click="ignore", icon=":material/lock_person:",
                            help="It is marked on every page and stays with you.")  # fmt: skip
     else:
         if latest is not None and latest.status().state == "failed":
@@ -64,4 +67,15 @@ def _latest(job: jobs.Job) -> jobs.Job | None:
 
 def _read(job: jobs.Job) -> bytes:
     access.allow("compare", job.request().get("owner"))
-    return (job.path / PAGE).read_bytes()
+    if len(_pages(job)) == 1:
+        return (job.path / PAGE).read_bytes()
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for page in _pages(job):
+            archive.write(page, page.name)
+    return out.getvalue()
+
+
+def _pages(job: jobs.Job) -> list[Path]:
+    """The report's pages: of several tables one across them, and one for each."""
+    return sorted(job.path.glob(f"{Path(PAGE).stem}*.html"))

@@ -7,7 +7,7 @@ from typing import Any
 import synth
 from app.run import caps, written
 from app.session import access
-from app.session.state import Wizard, dataset, effective
+from app.session.state import Wizard, dataset, effective, several
 from app.table import owning
 from synth import jobs
 from synth.jobs import looks
@@ -30,7 +30,8 @@ def start(w: Wizard) -> jobs.Job:
     caps.first(dataset(w))
     job = jobs.create(_request(w).stored())
     facts = job.path / jobs.DESCRIPTION  # where the worker looks for the schema of a request that names none
-    facts.write_text(json.dumps(effective(w), ensure_ascii=False), encoding="utf-8")
+    told = {k: v for k, v in effective(w).items() if k != "open"}  # what a draft asked was decided
+    facts.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
     if rules.needs_approval(dataset(w), w.epsilon):
         job.write(jobs.Status(state="held"))
     else:
@@ -41,8 +42,8 @@ def start(w: Wizard) -> jobs.Job:
 def _request(w: Wizard) -> synth.RunRequest:
     return synth.RunRequest(
         table=w.table, source=w.source, label=w.label, dataset=dataset(w), epsilon=w.epsilon, delta=w.delta,
-        method=w.method, relation=w.relation, options=w.options, owner=access.me().name,
-        separate=_apart(w), dialect=written.chosen(w),
+        relation=w.relation, owner=access.me().name, separate=_apart(w),
+        **({} if several(w) else {"method": w.method, "options": w.options, "dialect": written.chosen(w)}),
     )  # fmt: skip
 
 
@@ -192,12 +193,27 @@ def warnings(job: jobs.Job) -> list[str]:
 
 def release(job: jobs.Job) -> Path:
     """The folder of a finished run's files. Errors: InputError when they are gone."""
-    place = Path(str(job.result().get("paths", {}).get("synthetic", ""))).parent
-    if not (place / "synthetic.csv").is_file():
+    paths = job.result().get("paths", {})
+    place = Path(str(paths.get("synthetic") or paths.get("card", ""))).parent
+    there = place / "synthetic.csv" if "synthetic" in paths or not paths else place / "card.json"
+    if not there.is_file():
         raise synth.InputError(
             "the files of this run are no longer there; run again, or draw from a kept copy of its model"
         )
     return place
+
+
+def is_several(job: jobs.Job) -> bool:
+    """Whether the run made tables that belong together."""
+    return isinstance(job.result().get("num_rows"), dict)
+
+
+def rows(job: jobs.Job) -> str:
+    """How many rows a finished run made, in words; of several tables each."""
+    many = job.result()["num_rows"]
+    if not isinstance(many, dict):
+        return f"{many:,} synthetic rows"
+    return "synthetic rows: " + ", ".join(f"{n:,} of {table}" for table, n in many.items())
 
 
 def charged_line(job: jobs.Job) -> Any:

@@ -5,7 +5,7 @@ import streamlit as st
 import synth
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
-from app.session.state import Wizard, dataset, schema
+from app.session.state import Wizard, dataset, facts
 
 PATIENCE = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
 TOO_LONG = (
@@ -20,8 +20,8 @@ def asks(w: Wizard) -> bool:
     Nothing is read where the visitor may spend on no other dataset: an answer would tell him of rows he may not see.
     Errors: InputError where no answer came: a run that could not be compared is not started.
     """
-    facts, _ = schema(w)
-    if w.separate == dataset(w) or facts is None or w.table is None:
+    known, _ = facts(w)
+    if w.separate == dataset(w) or known is None or w.table is None:
         return False
     who, rules = access.me(), access.rules()
     names = [t.dataset for t in synth.Ledger().summary() if rules.may_spend(who, t.dataset)]
@@ -30,7 +30,7 @@ def asks(w: Wizard) -> bool:
     asked = {"dataset": dataset(w), "source": w.source}
     with st.spinner("Looking whether these rows were charged before"):
         try:
-            w.twins = worker.ask("charged_before", str(w.table), facts.to_json(), [*names, dataset(w)],
+            w.twins = worker.ask("charged_before", str(w.table), known.to_json(), [*names, dataset(w)],
                                  seconds=PATIENCE, keep=False, **asked)  # fmt: skip
         except TooLongError:
             raise synth.InputError(TOO_LONG) from None

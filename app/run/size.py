@@ -5,7 +5,7 @@ import streamlit as st
 import synth
 from app.session import frame
 from app.session.aside import TooLongError, worker
-from app.session.state import Wizard, schema
+from app.session.state import Wizard, facts, related, several
 from app.table import owning
 
 PATIENCE = 600.0  # seconds that the counting may take
@@ -19,7 +19,9 @@ PUBLIC = (
 def ask(w: Wizard) -> None:
     """The question, and the table's own size for whoever says that it is public."""
     st.session_state.setdefault("rows", w.rows or None)
-    typed = st.number_input("About how many rows are there?", min_value=1, value=None, step=1000, key="rows",
+    root = related(w)[0] if several(w) else None
+    about = "About how many rows are there?" if root is None else f"About how many rows has {root.root}?"
+    typed = st.number_input(about, min_value=1, value=None, step=1000, key="rows",
                             placeholder="for instance 40000", help=HELP)  # fmt: skip
     w.rows = int(typed or 0)
     if not w.rows:
@@ -31,10 +33,10 @@ def _count(w: Wizard) -> None:
     assert w.table is not None
     try:
         owning.allow("use_table", w.table, w.source)
-        facts, problem = schema(w)
-        if facts is None:
+        known, problem = facts(w)
+        if known is None:
             raise synth.InputError(problem)
-        found = worker.ask("rough_rows", str(w.table), facts.to_json(), w.source, seconds=PATIENCE, keep=False)
+        found = worker.ask("rough_rows", str(w.table), known.to_json(), w.source, seconds=PATIENCE, keep=False)
         w.rows = st.session_state["rows"] = max(found, 1)
     except TooLongError:
         w.notice = "Counting takes too long here; type about how many rows there are."

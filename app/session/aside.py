@@ -108,6 +108,28 @@ def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) 
     return found
 
 
+def forecast_related(text: str, **asked: Any) -> Any:
+    """``synth.plan_related``."""
+    return synth.plan_related(synth.parse_related(json.loads(text)), **asked)
+
+
+def compared_across(real: str, release: str, schema: str) -> Any:
+    """``synth.appraise_related`` on folders of tables."""
+    return synth.appraise_related(real, release, synth.load_related(schema))
+
+
+def compared_alone(real: str, release: str, name: str) -> Any:
+    """``synth.appraise`` on one of several tables."""
+    schema = synth.load_related(Path(release) / "schema.json").tables[name]
+    return synth.appraise(synth.tables_in(Path(real))[name], Path(release) / f"{name}.csv", schema)
+
+
+def sampled_related(model: str, out: str, **asked: Any) -> tuple[dict[str, int], float]:
+    """``synth.sample_related``: rows by table, and the probability of the condition."""
+    rows, probability, _ = synth.sample_related(model, out, **asked)
+    return rows, probability
+
+
 def compared(table: str, synthetic: str, schema: str) -> Any:
     """``synth.appraise`` on files."""
     return synth.appraise(table, synthetic, synth.load(schema))
@@ -143,13 +165,20 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
 
 def charged_before(table: str, text: str, names: list[str], **asked: Any) -> list[str]:
     """``synth.charged_before``, among the datasets of these names."""
-    facts = synth.parse(json.loads(text))
-    return synth.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
+    plain = json.loads(text)
+    if "tables" in plain:
+        facts = synth.parse_related(plain)
+        return synth.tables_charged_before(table, schema=facts, dataset=asked["dataset"], may_spend=names.__contains__)
+    return synth.charged_before(table, schema=synth.parse(plain), may_spend=names.__contains__, **asked)
 
 
 def rough_rows(table: str, text: str, source: str | None) -> int:
-    """``synth.rough_rows``."""
-    return synth.rough_rows(table, schema=synth.parse(json.loads(text)), source=source)
+    """``synth.rough_rows``; of several tables, of the root."""
+    plain = json.loads(text)
+    if "tables" in plain:
+        facts = synth.parse_related(plain)
+        return synth.rough_rows(synth.tables_in(Path(table))[facts.root], schema=facts.tables[facts.root])
+    return synth.rough_rows(table, schema=synth.parse(plain), source=source)
 
 
 def standing(release: str, real: str | None = None) -> dict[str, int]:
@@ -167,6 +196,10 @@ TASKS: dict[str, Callable[..., Any]] = {
     for f in (
         methods,
         forecasts,
+        forecast_related,
+        compared_across,
+        compared_alone,
+        sampled_related,
         compared,
         sampled,
         listed,

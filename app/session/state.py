@@ -59,6 +59,7 @@ class Wizard:
     furthest: int = 0  # place among ``STEPS`` of the last step that was opened by going on
     touring: bool = True  # whether hints are shown on the sample table
     editing: str | None = None  # the column whose values are being edited
+    at: str = ""  # of several tables, the one whose description is open
     notice: str = ""  # said once on the next page
 
 
@@ -82,17 +83,65 @@ def take_table(
     w.table, w.source, w.label, w.place, w.rows = table, source, label, place, rows
     w.uploaded = place is not None and table.parent == place
     w.plain, w.left_out, w.suggestions = plain, [], suggestions
-    w.editing, w.job, w.learning, w.left_at = None, None, None, "describe"
+    w.editing, w.job, w.learning, w.left_at, w.at = None, None, None, "describe", ""
     w.twins, w.separate, w.written, w.furthest = [], "", "same", 0
     w.edition += 1
 
 
+def several(w: Wizard) -> bool:
+    """Whether the description is of tables that belong together."""
+    return "tables" in w.plain
+
+
+def opened(w: Wizard) -> str:
+    """Of several tables the one whose description is open: the first until another is chosen."""
+    return w.at if w.at in w.plain["tables"] else str(next(iter(w.plain["tables"])))
+
+
+def own(w: Wizard) -> dict[str, Any]:
+    """The description of the table; of several, of the one that is open."""
+    return dict(w.plain["tables"])[opened(w)] if several(w) else w.plain
+
+
+def with_own(w: Wizard, plain: dict[str, Any]) -> dict[str, Any]:
+    """The whole description with another of the table that ``own`` names."""
+    return {**w.plain, "tables": {**w.plain["tables"], opened(w): plain}} if several(w) else plain
+
+
+def own_left_out(w: Wizard, table: str | None = None) -> list[str]:
+    """The columns left out of the table, of several of the one that is open; there they are held as TABLE.COLUMN."""
+    if not several(w):
+        return w.left_out
+    start = f"{table or opened(w)}."
+    return [n.removeprefix(start) for n in w.left_out if n.startswith(start)]
+
+
+def leave_out(w: Wizard, names: list[str]) -> None:
+    """Leaves these columns of the table out, and no others of it."""
+    if not several(w):
+        w.left_out = names
+        return
+    start = f"{opened(w)}."
+    w.left_out = [n for n in w.left_out if not n.startswith(start)] + [start + n for n in names]
+
+
 def effective(w: Wizard) -> dict[str, Any]:
     """The description without the columns left out, and without the rules that name them."""
-    columns = {n: c for n, c in w.plain.get("columns", {}).items() if n not in w.left_out}
-    out = {**w.plain, "columns": columns}
-    if w.left_out and w.plain.get("constraints"):
-        out["constraints"] = [r for r in w.plain["constraints"] if not named(r) & set(w.left_out)]
+    if not several(w):
+        return _kept(w.plain, w.left_out)
+    return {**w.plain, "tables": {t: _kept(s, own_left_out(w, t)) for t, s in w.plain["tables"].items()}}
+
+
+def effective_own(w: Wizard) -> dict[str, Any]:
+    """As ``effective``, of the table that ``own`` names."""
+    return _kept(own(w), own_left_out(w))
+
+
+def _kept(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
+    columns = {n: c for n, c in plain.get("columns", {}).items() if n not in left_out}
+    out = {**plain, "columns": columns}
+    if left_out and plain.get("constraints"):
+        out["constraints"] = [r for r in plain["constraints"] if not named(r) & set(left_out)]
     return out
 
 
@@ -104,7 +153,7 @@ def named(rule: dict[str, Any]) -> set[str]:
 
 
 def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
-    """The checked description, or None and what is wrong with it."""
+    """The checked description of one table, or None and what is wrong with it."""
     if w.table is None:
         return None, "there is no table yet"
     try:
@@ -113,16 +162,33 @@ def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
         return None, str(error)
 
 
+def related(w: Wizard, *, complete: bool = True) -> tuple[synth.Related | None, str]:
+    """The checked description of several tables, or None and what is wrong with it.
+
+    What a draft left open counts until the tables and keys are sound: each such line is about a rule that they break.
+    """
+    try:
+        return synth.parse_related({**effective(w), "open": None}, name="description", complete=complete), ""
+    except synth.InputError as error:
+        return None, str(error)
+
+
+def facts(w: Wizard) -> tuple[Any, str]:
+    """``related`` of several tables, ``schema`` of one."""
+    return related(w) if several(w) else schema(w)
+
+
 def confirmed(w: Wizard) -> bool:
     """Whether the description is sound and somebody vouches for every fact."""
-    found, _ = schema(w)
-    vouched = found is not None and not found.unconfirmed() and not synth.alone(found)
+    found, _ = facts(w)
+    vouched = found is not None and not found.unconfirmed() and not apart(w)
     return vouched and answered(w) and is_read(w)
 
 
 def is_read(w: Wizard) -> bool:
-    """Whether somebody has confirmed how the file is read, where that is not the plain way."""
-    return (w.plain.get("dialect") or {}).get("source") != "unconfirmed"
+    """Whether somebody has confirmed how the files are read, where that is not the plain way."""
+    tables = w.plain["tables"].values() if several(w) else [w.plain]
+    return all((t.get("dialect") or {}).get("source") != "unconfirmed" for t in tables)
 
 
 def answered(w: Wizard) -> bool:
@@ -131,9 +197,20 @@ def answered(w: Wizard) -> bool:
 
 
 def alone(w: Wizard) -> dict[str, str]:
-    """The columns whose list of values must be vouched for alone, each with why."""
+    """The columns of the table whose list of values must be vouched for alone, each with why."""
+    return _alone(effective_own(w))
+
+
+def apart(w: Wizard) -> list[str]:
+    """As ``alone``, of all tables: of several as TABLE.COLUMN."""
+    if not several(w):
+        return list(alone(w))
+    return [f"{t}.{n}" for t, plain in effective(w)["tables"].items() for n in _alone(plain)]
+
+
+def _alone(plain: dict[str, Any]) -> dict[str, str]:
     try:
-        return synth.alone(synth.parse(effective(w), name="description", complete=False))
+        return synth.alone(synth.parse(plain, name="description", complete=False))
     except synth.InputError:
         return {}
 

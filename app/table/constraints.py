@@ -7,7 +7,7 @@ import streamlit as st
 
 import synth
 from app.session import frame, words
-from app.session.state import effective, wizard
+from app.session.state import effective_own, opened, own, several, with_own, wizard
 from app.table import conditions, intake
 from app.table.facts import WORDED
 
@@ -32,7 +32,7 @@ ABOUT = {
 def section() -> None:
     """The rules there are, and a form for one more."""
     w = wizard()
-    rules = list(w.plain.get("constraints") or [])
+    rules = list(own(w).get("constraints") or [])
     with st.expander(f"Rules across columns ({len(rules)})" if rules else "Rules across columns (optional)"):
         st.caption("What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
                    "nothing, because they are facts that you vouch for.")  # fmt: skip
@@ -48,15 +48,17 @@ def _form(rules: list[Plain]) -> None:
     kind = st.selectbox("New rule", list(KINDS), format_func=lambda k: KINDS[k], key="rule_kind",
                         help="What kind of rule to add.")  # fmt: skip
     st.caption(ABOUT[kind])
-    columns = effective(wizard())["columns"]
-    rule = FORMS[kind](columns, f"rule_{len(rules)}_{kind}")
+    columns = effective_own(wizard())["columns"]
+    w = wizard()
+    table = f"{opened(w)}_" if several(w) else ""
+    rule = FORMS[kind](columns, f"rule_{table}{len(rules)}_{kind}")
     if rule is None:
         st.caption("Fill in the fields above to see the rule as a sentence.")
     else:
         st.markdown(f"**It will say:** {frame.escape(sentence(rule))}")
     if st.button("Add this rule", key="add_rule", disabled=rule is None, icon=":material/add:") and rule is not None:
         try:
-            synth.parse({**effective(wizard()), "constraints": [*rules, rule]}, name="description", complete=False)
+            synth.parse({**effective_own(wizard()), "constraints": [*rules, rule]}, name="description", complete=False)
         except synth.InputError as error:
             st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
             return
@@ -64,7 +66,8 @@ def _form(rules: list[Plain]) -> None:
 
 
 def _keep(rules: list[Plain], notice: str) -> None:
-    intake.replace({**wizard().plain, "constraints": rules or None}, notice)
+    w = wizard()
+    intake.replace(with_own(w, {**own(w), "constraints": rules or None}), notice)
 
 
 def _impossible(columns: dict[str, Plain], key: str) -> Plain | None:

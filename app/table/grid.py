@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app.session import words
-from app.session.state import wizard
+from app.session.state import leave_out, opened, own, own_left_out, several, wizard
 from app.table import facts
 
 HEIGHT = 35
@@ -35,18 +35,19 @@ COLUMNS = {
 def section() -> None:
     """The editor works on a fixed copy; what it returns is the description from now on."""
     w = wizard()
-    held = st.session_state.get("grid_base")
-    if held is None or held[0] != w.edition:
-        held = (w.edition, dict(w.plain), facts.grid(w.plain, w.left_out))
+    held, edition = st.session_state.get("grid_base"), f"{w.edition}_{opened(w)}" if several(w) else str(w.edition)
+    if held is None or held[0] != edition:
+        held = (edition, dict(own(w)), facts.grid(own(w), own_left_out(w)))
         st.session_state["grid_base"] = held
     _, plain, base = held
     st.caption("Click a cell to change it. Point at a heading to see what it means.")
     edited = st.data_editor(
-        base, column_config=_config(base), hide_index=True, key=f"grid_{w.edition}",
+        base, column_config=_config(base), hide_index=True, key=f"grid_{edition}",
         height=min(620, HEIGHT * (len(base) + 1) + 3), placeholder="",
     )  # fmt: skip
-    found, w.left_out = facts.apply(plain, base, edited)
-    w.plain["columns"] = found["columns"]
+    found, left_out = facts.apply(plain, base, edited)
+    leave_out(w, left_out)
+    own(w)["columns"] = found["columns"]
 
 
 def _config(base: pd.DataFrame) -> dict[str, Any]:

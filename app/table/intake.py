@@ -10,7 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
 from app.session import access, tour
-from app.session.state import Wizard, take_table, wizard
+from app.session.state import Wizard, take_table, with_own, wizard
 from app.table import owning, stored, work
 from app.table.work import Plain
 
@@ -183,8 +183,13 @@ def forget(*uploads: Any) -> None:
     wizard().uploads += 1
 
 
+def replace_own(plain: Plain, notice: str) -> None:
+    """As ``replace``, of the table whose description is open. Errors: UsageError."""
+    replace(with_own(wizard(), plain), notice)
+
+
 def replace(plain: Plain, notice: str) -> None:
-    """Another description of the chosen table, from now on; the page is drawn again. Errors: UsageError."""
+    """Another description of all that was chosen, from now on; the page is drawn again. Errors: UsageError."""
     w = wizard()
     owning.allow("use_table", w.table, w.source)
     access.allow("describe")

@@ -4,7 +4,7 @@ import streamlit as st
 
 import synth
 from app.session import frame
-from app.session.state import Wizard, alone, wizard
+from app.session.state import Wizard, alone, own, several, wizard
 from app.table import facts
 
 WAYS = {
@@ -25,8 +25,9 @@ def section() -> tuple[dict, str] | None:
     with st.container(border=True):
         lists = "1 list" if len(waiting) == 1 else f"{len(waiting)} lists"
         st.markdown(f"**{lists} of values cannot be confirmed together with the others.** A long list, or one with "
-                    "values that few rows have, may tell of persons. Those that you leave at the safe choice are "
-                    "learnt below, all at once.")  # fmt: skip
+                    "values that few rows have, may tell of persons." + (
+                        "" if several(w) else " Those that you leave at the safe choice are learnt below, all at "
+                        "once."))  # fmt: skip
         for name, why in waiting.items():
             found = _column(w, name, why)
             if found is not None:
@@ -35,9 +36,9 @@ def section() -> tuple[dict, str] | None:
 
 
 def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
-    column = w.plain["columns"][name]
+    column = own(w)["columns"][name]
     count, length = len(column.get("categories") or ()), synth.groups(list(column.get("categories") or ()))
-    ways = [k for k in WAYS if k != "group" or length]
+    ways = [k for k in WAYS if (k != "group" or length) and (k != "learn" or not several(w))]
     shown = frame.escape(name)
     way = st.radio(f"{name}: {count} values; {why}", ways, horizontal=True, key=f"way_{w.edition}_{name}",
                    format_func=WAYS.__getitem__, help="What becomes of this column. Of its own values nothing is "
@@ -47,7 +48,7 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     if way == "list":
         return _listed(w, name)
     if way == "omit" and st.button(f"Leave {name} out", key=f"omit_{name}", icon=":material/visibility_off:"):
-        return facts.left_out(w.plain, name), f"{shown} is left out: it is neither read nor made."
+        return facts.left_out(own(w), name), f"{shown} is left out: it is neither read nor made."
     if way == "publish":
         st.caption(f"All {count} values of {shown} go into the description that is released, word for word, and may "
                    "stand in any synthetic row.")  # fmt: skip
@@ -57,7 +58,7 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
             help="It goes onto the card of every result, with the name of the column.",
         )  # fmt: skip
         if st.button(f"I vouch for the {count} values of {name}", key=f"alone_{name}", disabled=not reason.strip()):
-            return facts.alone(w.plain, name, reason), f"The values of {shown} are public on your word."
+            return facts.alone(own(w), name, reason), f"The values of {shown} are public on your word."
     return None
 
 
@@ -68,12 +69,12 @@ def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
             "First characters to keep", 1, most, most, key=f"length_{w.edition}_{name}",
             help="What comes after them is cut off in every cell, before anything is counted.",
         ))  # fmt: skip
-    found = synth.grouped(w.plain["columns"][name], length)
+    found = synth.grouped(own(w)["columns"][name], length)
     count = len(found["categories"]) if found else 0
     st.caption(f"{count} groups, every one that is possible: the list does not depend on the rows.")
     if found is None or not st.button(f"Group {name}", key=f"group_{name}", icon=":material/unfold_less:"):
         return None
-    plain = {**w.plain, "columns": {**w.plain["columns"], name: {**found, "source": "declared"}}}
+    plain = {**own(w), "columns": {**own(w)["columns"], name: {**found, "source": "declared"}}}
     return plain, f"{frame.escape(name)} is grouped by its first {length} characters."
 
 
@@ -91,10 +92,10 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
                      disabled=not (values.strip() and other.strip() and reason.strip())):  # fmt: skip
         return None
     try:
-        found = synth.listed(w.plain["columns"][name], values.splitlines(), other, reason)
+        found = synth.listed(own(w)["columns"][name], values.splitlines(), other, reason)
     except ValueError as error:
         st.error(f"{frame.sentence(str(error))}.", icon=":material/error:")
         return None
-    plain = {**w.plain, "columns": {**w.plain["columns"], name: found}}
+    plain = {**own(w), "columns": {**own(w)["columns"], name: found}}
     kept = len(found["categories"]) - 1
     return plain, f"{shown} keeps {kept} {'value' if kept == 1 else 'values'}; all others count as one."

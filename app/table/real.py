@@ -20,7 +20,7 @@ def there(job: jobs.Job) -> bool:
     table = Path(str(request.get("table", "")))
     if not owning.open_to(access.me(), table, request.get("source")):
         return False
-    return bool(request.get("source")) or table.is_file() or work.is_parts(table)
+    return bool(request.get("source")) or table.is_file() or table.is_dir()
 
 
 @contextmanager

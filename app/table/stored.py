@@ -21,7 +21,8 @@ def remember(w: Wizard) -> None:
         return
     told = {name: getattr(w, name) for name in CHOICES}
     told |= {"label": w.label, "plain": w.plain, "suggestions": w.suggestions, "owner": access.me().name,
-             "source": w.source, "table": None if w.uploaded else str(w.table)}  # fmt: skip
+             "source": w.source, "table": None if w.uploaded else str(w.table),
+             "file": w.table.name if w.uploaded else None}  # fmt: skip
     note, text = w.place / NOTE, json.dumps(told, ensure_ascii=False)
     if not note.exists() or note.read_text(encoding="utf-8") != text:
         draft = note.with_suffix(".new")  # a torn note would make its table one that nobody stored
@@ -47,7 +48,8 @@ def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
     for note in sorted(work.folder().glob(f"*/{NOTE}"), key=lambda p: -p.stat().st_mtime):
         try:
             told = json.loads(note.read_text(encoding="utf-8"))
-            table = Path(told["table"]) if told.get("table") else note.parent / work.safe_name(told["label"])
+            own = note.parent / (told.get("file") or work.safe_name(told["label"]))
+            table = Path(told["table"]) if told.get("table") else own
         except (OSError, ValueError, KeyError, TypeError):
             continue
         if _there(table, told.get("source"), who) and who.may("resume_table", told.get("owner")):
@@ -57,7 +59,11 @@ def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
 
 def _there(table: Path, source: str | None, who: Visitor) -> bool:
     """Whether the table can still be had. A database is not asked, only whether the visitor may use it."""
-    return owning.open_to(who, table, source) and (source is not None or table.is_file() or work.is_parts(table))
+    return owning.open_to(who, table, source) and (source is not None or table.is_file() or table.is_dir())
+
+
+def _size(plain: dict[str, Any]) -> str:
+    return f"{len(plain['tables'])} tables" if "tables" in plain else f"{len(plain.get('columns', {}))} columns"
 
 
 def remove(place: Path) -> None:
@@ -75,7 +81,7 @@ def offer() -> None:
     with st.expander(f"Tables of earlier visits ({len(found)})"):
         st.caption("Uploaded copies and descriptions lie in a private folder on this computer until you remove them.")
         for i, (place, table, told) in enumerate(found):
-            st.markdown(f"{frame.escape(told['label'])}, {len(told['plain'].get('columns', {}))} columns")
+            st.markdown(f"{frame.escape(told['label'])}, {_size(told['plain'])}")
             with st.container(horizontal=True):
                 if st.button("Go on with it", key=f"use_{i}"):
                     st.switch_page(view(resume(w, place, table, told)))

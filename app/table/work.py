@@ -19,6 +19,7 @@ CHUNK = 1 << 20
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
 PARTS = (".parquet", ".pq")
 MOST_LISTED = 500
+MOST_TOGETHER = 20  # files of a folder that may be tables that belong together
 PATIENCE = 86_400.0  # seconds; a command on a large table takes what it takes
 Plain = dict[str, Any]
 __all__ = ["discard", "folder", "new_place", "owner"]
@@ -59,15 +60,22 @@ def keep(source: BinaryIO, name: str, place: Path) -> Path:
 def mounted() -> list[Path]:
     """Tables in the folders that ``$SYNTH_TABLES`` names, two levels deep, at most ``MOST_LISTED``.
 
-    A folder below them that holds several Parquet files is one table too, and listed as itself.
+    A folder below them that holds several Parquet files is one table too, and listed as itself, as is every folder
+    that holds a few files: they may be tables that belong together.
     """
     found: set[Path] = set()
     for top in filter(None, os.environ.get("SYNTH_TABLES", "").split(os.pathsep)):
         root = Path(top).expanduser().absolute()
         for pattern in ("*", "*/*", "*/*/*"):
             here = [p for p in root.glob(pattern) if p.name.lower().endswith(SUFFIXES) and p.is_file()]
-            found |= {*here, *(folder for folder in {p.parent for p in here} - {root} if is_parts(folder))}
+            folders = {p.parent for p in here}
+            found |= {*here, *(f for f in folders - {root} if is_parts(f)), *(f for f in folders if holds_tables(f))}
     return sorted(found)[:MOST_LISTED]
+
+
+def holds_tables(folder: Path) -> bool:
+    """Whether a folder holds several files that may be tables; which they are is asked when it is chosen."""
+    return folder.is_dir() and 1 < sum(p.name.lower().endswith(SUFFIXES) for p in folder.iterdir()) <= MOST_TOGETHER
 
 
 def is_parts(folder: Path) -> bool:
@@ -86,6 +94,16 @@ def draft(
     options = [x for name, text in joined.items() for x in (f"--{name}", text)]
     options += [x for text in hints.get("format", ()) for x in ("--format", text)]
     return _made(place, "schema", "init", str(table), *options, *_codes(books), *_at(source))
+
+
+def draft_related(folder: Path, place: Path, *, hints: dict[str, list[str]] | None = None) -> tuple[Plain, list[str]]:
+    """As ``draft``, of the tables in a folder. Errors: InputError with the reason."""
+    told = hints or {}
+    options = [x for name in ("root", "key") for text in told.get(name, ()) for x in (f"--{name}", text)]
+    options += [x for text in told.get("public", ()) for x in ("--public", text)]
+    lists = {n: ",".join(told[n]) for n in ("categorical", "missing") if told.get(n)}
+    options += [x for name, text in lists.items() for x in (f"--{name}", text)]
+    return _made(place, "schema", "init", str(folder), *options)
 
 
 def imported(
@@ -110,10 +128,13 @@ def _codes(books: dict[str, Path]) -> list[str]:
     return [x for column, file in books.items() for x in ("--codes", f"{column}={file}")]
 
 
+ASKED_BY_PAGE = ("every fact is unconfirmed", "unconfirmed:", "unconfirmed facts", "to be decided:")
+
+
 def _made(place: Path, *arguments: str) -> tuple[Plain, list[str]]:
     out = place / "draft.schema.json"
     done = _synth(*arguments, "--out", str(out))
-    lines = [line for line in done.splitlines() if not line.startswith(("every fact is unconfirmed", "unconfirmed:"))]
+    lines = [line for line in done.splitlines() if not line.startswith(ASKED_BY_PAGE)]
     return json.loads(out.read_text(encoding="utf-8")), lines
 
 

@@ -8,7 +8,7 @@ import synth
 from app.run import caps, size
 from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
-from app.session.state import dataset, wizard
+from app.session.state import dataset, related, several, wizard
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
@@ -104,9 +104,10 @@ def _details() -> None:
         "What is hidden", choices, index=choices.index(w.relation) if w.relation in choices else 0, key="relation",
         format_func=lambda r: words.RELATIONS.get(r, r), help=words.RELATION_HELP,
     )  # fmt: skip
-    unit = w.plain.get("unit")
+    unit, tables = w.plain.get("unit"), related(w)[0] if several(w) else None
     left.caption(words.RELATION_NOTES.get(w.relation, "") + (
-        f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else ""))  # fmt: skip
+        f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else "") + (
+        f" “Row” means {frame.escape(tables.unit_in_words)}." if tables is not None else ""))  # fmt: skip
     with right:
         size.ask(w)
     w.delta = right.selectbox("Allowance (delta)", DELTAS, index=DELTAS.index(w.delta), key="delta",

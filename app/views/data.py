@@ -1,5 +1,6 @@
 """Step 1: which table."""
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -7,8 +8,8 @@ import streamlit as st
 import synth
 from app.run import recent
 from app.session import access, frame, tour
-from app.session.state import is_read, view, wizard
-from app.table import database, intake, reading, stored, work
+from app.session.state import is_read, several, view, wizard
+from app.table import database, intake, keys, reading, related, stored, work
 
 
 def page() -> None:
@@ -32,7 +33,7 @@ def _blocked() -> str:
     w = wizard()
     if w.table is None:
         return "Choose a table first."
-    return "" if is_read(w) else "First confirm above how the file is read."
+    return "" if several(w) or is_read(w) else "First confirm above how the file is read."
 
 
 def _chosen() -> None:
@@ -40,10 +41,12 @@ def _chosen() -> None:
     if w.table is None:
         return
     with st.container(border=True):
-        count = len(w.plain.get("columns", {}))
         at = f" at {frame.escape(w.source)}" if w.source else ""
-        st.markdown(f"**Chosen:** {frame.escape(w.label)}{at}, {count} columns")
-        reading.section()
+        st.markdown(f"**Chosen:** {frame.escape(w.label)}{at}, {related.summary(w)}")
+        if several(w):
+            keys.picture(w.plain)
+        else:
+            reading.section()
         if not w.uploaded or w.place is None:
             return
         st.caption("Stored in a private folder on this computer until you remove it.")
@@ -73,15 +76,42 @@ def _upload() -> None:
     st.subheader("Or upload your own table", anchor=False)
     st.markdown("The file stays on the computer that runs this application, which sends nothing anywhere.")
     left, right = st.columns(2)
-    table = left.file_uploader(
-        "Table (CSV, Parquet or Excel)", type=["csv", "gz", "parquet", "pq", "xlsx"], key=f"table_{w.uploads}",
+    tables = left.file_uploader(
+        "Table (CSV, Parquet or Excel), or several that belong together",
+        type=["csv", "gz", "parquet", "pq", "xlsx"], key=f"table_{w.uploads}", accept_multiple_files=True,
         help="One row for each person or event, a first line of column names. CSV: commas between cells, UTF-8 text, "
-        "also as .csv.gz. Excel: the first sheet of an .xlsx workbook. Larger files: see below.",
+        "also as .csv.gz. Excel: the first sheet of an .xlsx workbook. Several files at once, such as patients and "
+        "their stays, are tables that refer to each other by keys. Larger files: see below.",
     )  # fmt: skip
     with right:
         given, books = _description(f"up_{w.uploads}")
-    if st.button("Load this table", key="load", disabled=table is None, icon=":material/upload_file:") and table:
-        _go(lambda: intake.uploaded(table, given, books), "Storing the file and looking at its columns")
+    label = f"Load these {len(tables)} tables" if len(tables) > 1 else "Load this table"
+    if st.button(label, key="load", disabled=not tables, icon=":material/upload_file:") and tables:
+        _go(lambda: _load(list(tables), given, books), "Storing the files and looking at their columns")
+
+
+def _load(tables: list[Any], given: Any, books: list[Any]) -> None:
+    if len(tables) == 1:
+        intake.uploaded(tables[0], given, books)
+        return
+    _no_books(books)
+    related.uploaded(tables, given)
+
+
+def _take(chosen: Any, given: Any, books: list[Any]) -> None:
+    folder = Path(chosen).expanduser().absolute()
+    if not related.is_folder(folder):
+        intake.from_server(chosen, given, books)
+        return
+    _no_books(books)
+    related.from_server(folder, given)
+
+
+def _no_books(books: list[Any]) -> None:
+    """Errors: UsageError."""
+    if books:
+        raise synth.UsageError("code books are of single tables; leave them out, and state the values on the page "
+                               "Describe")  # fmt: skip
 
 
 def _description(key: str) -> tuple[Any, list[Any]]:
@@ -111,22 +141,24 @@ def _server() -> None:
         if files:
             path = st.selectbox("File", files, index=None, key="server_file", format_func=lambda p: _shown(p, files),
                                 placeholder="Choose a table", help="Tables in the folders that this installation "
-                                "offers; a folder of Parquet files is one table.")  # fmt: skip
+                                "offers; a folder of Parquet files is one table, a folder of "
+                                "other files several that belong together.")  # fmt: skip
         else:
             st.caption("No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
                        "you start the application, or type the path of a file.")  # fmt: skip
         typed = st.text_input("Path", key="server_path", placeholder="/data/people.parquet", help="The full "
-                              "path of a file, or of a folder of Parquet files, on the computer that runs this "
+                              "path of a file, or of a folder of tables, on the computer that runs this "
                               "application.") if alone else ""  # fmt: skip
         chosen = typed.strip() or path
         given, books = _description("server")
         if st.button("Use this file", key="use_file", disabled=not chosen, icon=":material/dns:") and chosen:
-            _go(lambda: intake.from_server(chosen, given, books), "Looking at the file's columns")
+            _go(lambda: _take(chosen, given, books), "Looking at the columns")
 
 
 def _shown(path: Any, files: list[Any]) -> str:
     same = [p for p in files if p.name == path.name]
-    return str(path.name if len(same) == 1 else path)
+    shown = str(path.name if len(same) == 1 else path)
+    return f"{shown} (folder)" if path.is_dir() else shown
 
 
 def _go(load: Any, told: str) -> None:
@@ -136,7 +168,7 @@ def _go(load: Any, told: str) -> None:
     except synth.SynthError as error:
         frame.tell(error)
         return
-    if reading.asks(wizard()):
+    if not several(wizard()) and reading.asks(wizard()):
         st.rerun()
     st.switch_page(view("describe"))
 

@@ -7,8 +7,21 @@ import streamlit as st
 import synth
 from app.run import learning
 from app.session import frame, tour, words
-from app.session.state import Wizard, alone, answered, dataset, effective, is_read, schema, wizard
-from app.table import constraints, facts, grid, intake, lists, redraft, unit
+from app.session.state import (
+    Wizard,
+    alone,
+    answered,
+    apart,
+    dataset,
+    effective,
+    effective_own,
+    is_read,
+    own,
+    several,
+    wizard,
+)
+from app.session.state import facts as checked
+from app.table import constraints, facts, grid, intake, keys, lists, redraft, related, unit
 
 
 def page() -> None:
@@ -21,7 +34,22 @@ def page() -> None:
     if not frame.needs("describe", "Choose a table first: the description belongs to one.", "data"):
         return
     w = wizard()
-    _whole_table()
+    _belonging() if several(w) else _alone()
+    plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"
+    st.download_button("Save this description", plain, "schema.json", "application/json", key="save_schema",
+                       icon=":material/download:", on_click="ignore",
+                       help="A JSON file that holds no rows. Upload it next time.")  # fmt: skip
+    frame.onward("describe", blocked=_blocked())
+
+
+def _alone() -> None:
+    """The description of one table."""
+    w = wizard()
+    left, right = st.columns(2)
+    with left:
+        _name()
+    with right:
+        _target()
     unit.section()
     grid.section()
     _problems()
@@ -34,28 +62,46 @@ def page() -> None:
     if w.place is not None and w.table != tour.SAMPLE:
         redraft.code_book()
         redraft.draft_again()
-    plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"
-    st.download_button("Save this description", plain, "schema.json", "application/json", key="save_schema",
-                       icon=":material/download:", on_click="ignore",
-                       help="A JSON file that holds no rows. Upload it next time.")  # fmt: skip
-    frame.onward("describe", blocked=_blocked())
 
 
-def _whole_table() -> None:
+def _belonging() -> None:
+    """The descriptions of several tables, one at a time, below what holds them together."""
     w = wizard()
-    left, right = st.columns(2)
-    name = left.text_input(
+    _name()
+    keys.section()
+    if not keys.undecided(w):
+        _problems()
+    if w.place is not None:
+        related.draft_again()
+    st.subheader("One table at a time", anchor=False)
+    related.choice()
+    related.reading()
+    grid.section()
+    _vouch()
+    _lists()
+    _vouchers()
+    _values()
+    constraints.section()
+
+
+def _name() -> None:
+    w = wizard()
+    name = st.text_input(
         "Name of the dataset", value=dataset(w), key="dataset", max_chars=200,
         help="The privacy budget is kept under this name. Tables about the same people (other years, versions, parts) "
         "must share one name: what is learnt from each adds up.",
     )  # fmt: skip
     w.plain["dataset"] = name.strip() or None
+
+
+def _target() -> None:
+    w = wizard()
     choices = [
         None,
         *(n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD and n not in w.left_out),
     ]
     current = w.plain.get("target")
-    target = right.selectbox(
+    target = st.selectbox(
         "Column to predict (optional)", choices, index=choices.index(current) if current in choices else 0,
         format_func=lambda n: "none" if n is None else n, key="target",
         help="If the table will be used to predict one column, more care is given to how others relate to it.",
@@ -67,7 +113,7 @@ def _whole_table() -> None:
 
 def _vouchers() -> None:
     """Who stands behind the facts, at a glance."""
-    told = [c.get("source", "declared") for c in effective(wizard())["columns"].values()]
+    told = [c.get("source", "declared") for c in effective_own(wizard())["columns"].values()]
     parts = [f"{told.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in told]
     price = wizard().plain.get("learnt")
     cost = (
@@ -79,21 +125,22 @@ def _vouchers() -> None:
 
 
 def _problems() -> None:
-    found, problem = schema(wizard())
+    found, problem = checked(wizard())
     if found is None:
         st.error(frame.escape(words.plain(problem)), icon=":material/error:")
 
 
 def _open(w: Wizard) -> list[str]:
     """The columns that wait and may be confirmed together."""
-    apart = alone(w)
-    return [n for n, c in effective(w)["columns"].items() if c.get("source") == "unconfirmed" and n not in apart]
+    lists_alone = alone(w)
+    columns = effective_own(w)["columns"].items()
+    return [n for n, c in columns if c.get("source") == "unconfirmed" and n not in lists_alone]
 
 
 def _lists() -> None:
     decided = lists.section()
     if decided is not None:
-        intake.replace(*decided)
+        intake.replace_own(*decided)
 
 
 def _vouch() -> None:
@@ -102,26 +149,27 @@ def _vouch() -> None:
     if not waiting:
         return
     with st.container(border=True):
-        st.markdown(f"**{len(waiting)} of {len(effective(w)['columns'])} columns are waiting for somebody to vouch.**")
+        count = len(effective_own(w)["columns"])
+        st.markdown(f"**{len(waiting)} of {count} columns are waiting for somebody to vouch.**")
         st.markdown(words.NOT_FREE)
         st.caption("Waiting: " + frame.escape(", ".join(waiting[:12])) + (" …" if len(waiting) > 12 else ""))
         mine = st.checkbox("I have checked them, and I vouch that these are public facts", key=f"mine_{w.edition}",
                            help="Your name stands for these facts. Without it the way on stays closed.")  # fmt: skip
         if st.button("Confirm all columns", key="confirm_all", disabled=not mine, type="primary"):
-            intake.replace(facts.confirm(w.plain, waiting), "All columns are confirmed on your word.")
+            intake.replace_own(facts.confirm(own(w), waiting), "All columns are confirmed on your word.")
 
 
 def _values() -> None:
     """One column's categories as lines, and its own confirmation."""
     w = wizard()
-    names = list(effective(w)["columns"])
+    names = list(effective_own(w)["columns"])
     if not names:
         return
     with st.expander("One column: its list of values, and confirming it alone"):
         index = names.index(w.editing) if w.editing in names else 0
         name = st.selectbox("Column", names, index=index, key="editing", help="The column to look at.")
         w.editing = name
-        column = w.plain["columns"][name]
+        column = own(w)["columns"][name]
         if column["type"] in facts.WORDED:
             _lines(name, column)
         else:
@@ -130,7 +178,7 @@ def _values() -> None:
             st.caption("It is confirmed above, alone and with a reason.")
         elif column.get("source") == "unconfirmed":
             if st.button("I vouch for this column", key="confirm_one"):
-                intake.replace(facts.confirm(w.plain, [name]), f"{frame.escape(name)} is confirmed on your word.")
+                intake.replace_own(facts.confirm(own(w), [name]), f"{frame.escape(name)} is confirmed on your word.")
         else:
             st.caption(f"Who vouches: {words.SOURCES[column.get('source', 'declared')]}.")
 
@@ -145,21 +193,26 @@ def _lines(name: str, column: dict) -> None:
         help="Every value the column can take. For an ordered category, from lowest to highest.",
     )  # fmt: skip
     if st.button("Keep these values", key="keep_values"):
-        intake.replace(
-            facts.with_values(wizard().plain, name, text), f"The values of {frame.escape(name)} are changed."
+        intake.replace_own(
+            facts.with_values(own(wizard()), name, text), f"The values of {frame.escape(name)} are changed."
         )
 
 
 def _blocked() -> str:
     w = wizard()
-    if schema(w)[0] is None:
+    if several(w) and keys.undecided(w):
+        return "First say which table each belongs to."
+    if checked(w)[0] is None:
         return "First correct what the red box says."
-    if not is_read(w):
+    if several(w):
+        if waiting := related.waiting(w):
+            return waiting
+    elif not is_read(w):
         return "First confirm on the page Data how the file is read."
     if _open(w):
         return "First confirm the columns that are waiting."
-    if waiting := alone(w):
-        return f"First learn, group, leave out or vouch for {frame.escape(', '.join(waiting))}."
+    if lists_left := apart(w):
+        return f"First learn, group, leave out or vouch for {frame.escape(', '.join(lists_left))}."
     if not answered(w):
         return "First say whether a person can appear in more than one row."
     if not dataset(w):

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import export, more, outlet, standing
+from app.result import export, more, outlet, standing, tables
 from app.run import recent, runs
 from app.session import access, frame, words
 from synth import jobs
@@ -25,39 +25,50 @@ def page() -> None:
     place = runs.release(job)
     with st.spinner("Checking the release"):
         card = export.claimed(job, place)
-    schema = synth.load(place / "schema.json")
+    together = runs.is_several(job)
     _summary(job, card)
     export.counted(job, card)
-    _preview(place)
-    standing.section(place)
+    if together:
+        tables.preview(place)
+        tables.standing(place)
+    else:
+        _preview(place)
+        standing.section(place)
     if export.may_leave(job):
         with st.spinner("Checking and packing the release"):
             export.bundle(job, place)
-        _downloads(job, place)
+        tables.downloads(job, place) if together else _downloads(job, place)
         _pages(job, place)
-        more.section(job, place, schema)
-        outlet.section(job, str(place / "model.json"))
+        if together:
+            tables.more(job, place)
+            st.caption("Putting synthetic tables into a database is there for single tables alone.")
+        else:
+            more.section(job, place, synth.load(place / "schema.json"))
+            outlet.section(job, str(place / "model.json"))
     recent.table()
     frame.onward("release")
 
 
 def _summary(job: jobs.Job, card: dict[str, Any]) -> None:
     result = job.result()
+    many = result["num_rows"]
     for line in runs.warnings(job):
         st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
     with st.container(horizontal=True):
         for label, value, explained in (
-            ("Synthetic rows", f"{result['num_rows']:,}",
-             "As many as the table has, up to noise, unless its number of rows is public."),
+            ("Synthetic rows", f"{sum(many.values()) if isinstance(many, dict) else many:,}",
+             "As many as the table has, up to noise, unless its number of rows is public. Of several tables the sum: "
+             + runs.rows(job)),
             ("Epsilon", f"{card['epsilon']:g}", "The privacy loss of the run, and of what its choice rests on."),
             ("Delta", words.small(card["delta"]), "Probability that the promise of epsilon does not hold."),
             ("Time", f"{result['seconds_total']:.1f} s", "From start to end."),
         ):  # fmt: skip
             st.metric(label, value, border=True, width=155, help=explained)
+    unit = f"; the unit is {card['unit_in_words']}" if "unit_in_words" in card else ""
     st.success(
         f"**The guarantee:** {frame.escape(card['meaning'])}, however much else somebody knows. It covers "
-        f"{frame.escape(card['relation_in_words'])}. It holds for everything in the downloads, for any further use of "
-        "them, and for rows drawn later from the model.",
+        f"{frame.escape(card['relation_in_words'] + unit)}. It holds for everything in the downloads, for any further "
+        "use of them, and for rows drawn later from the model.",
         icon=":material/verified_user:",
     )
     line = card["ledger_entry"]

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 import synth
-from app.result import comparison, sidebyside, whatif
+from app.result import across, comparison, sidebyside, whatif
 from app.run import recent, runs
 from app.session import frame
 
@@ -22,12 +22,16 @@ def page() -> None:
         return
     place = runs.release(job)
     card = json.loads((place / "card.json").read_text(encoding="utf-8"))
-    st.markdown(f"**This run:** {frame.escape(recent.named(job))}, {job.result()['num_rows']:,} synthetic rows")
+    st.markdown(f"**This run:** {frame.escape(recent.named(job))}, {frame.escape(runs.rows(job))}")
     for line in runs.warnings(job):
         st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
-    comparison.section(job, place)
-    sidebyside.section(job)
-    whatif.section(job, card, synth.load(place / "schema.json"))
+    if runs.is_several(job):
+        across.section(job, place)
+        st.caption("Runs side by side, and other methods on the same release, are there for single tables alone.")
+    else:
+        comparison.section(job, place)
+        sidebyside.section(job)
+        whatif.section(job, card, synth.load(place / "schema.json"))
     recent.table()
     frame.onward("review")
 

@@ -5,12 +5,12 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.run import caps, recent, runs, same, written
+from app.run import caps, expected, recent, runs, same, written
 from app.run.follow import now
 from app.run.forecast import budget, forecast, short_by, timed
 from app.session import access, charts, frame, words
 from app.session.aside import planner, runner
-from app.session.state import dataset, lacks, ready, view, wizard
+from app.session.state import dataset, lacks, ready, several, view, wizard
 from synth import jobs
 
 POLL = 1.0
@@ -42,24 +42,27 @@ def page() -> None:
 def _confirm() -> None:
     w = wizard()
     try:
-        plan = forecast(w)
+        plan = expected.forecast(w) if several(w) else forecast(w)
     except synth.SynthError as error:
         frame.tell(error)
         st.caption("Nothing was read or spent. Change it on the pages Budget and Method.")
         return
     total = budget(w)
     name = frame.escape(dataset(w))
-    takes = "not known beforehand" if plan is None else words.about_seconds(plan.seconds)
-    takes = takes if plan is None or timed(w.method) else f"more than {takes.removeprefix('about ')}: it is trained"
+    takes = "not known beforehand" if plan is None or several(w) else words.about_seconds(plan.seconds)
+    timely = plan is None or several(w) or timed(w.method)
+    takes = takes if timely else f"more than {takes.removeprefix('about ')}: it is trained"
+    method = f"{frame.escape(w.method)}{_options(w.options)}" if not several(w) else "mixture, of all tables together"
     with st.container(border=True):
         st.markdown(
-            f"**Table:** {frame.escape(w.label)}  \n**Method:** {frame.escape(w.method)}{_options(w.options)}  \n"
+            f"**Table:** {frame.escape(w.label)}  \n**Method:** {method}  \n"
             f"**What is hidden:** {words.RELATIONS_SHORT.get(w.relation, w.relation)}  \n"
             f"**Takes:** {takes}{_line()}"
         )
         if plan is not None:
-            with st.expander(f"Stages of the spend ({len(plan.steps)})"):
-                st.table(_stages(plan), hide_index=True)
+            steps = expected.stages(plan) if several(w) else _stages(plan)
+            with st.expander(f"Stages of the spend ({len(steps['Cells'])})"):
+                st.table(steps, hide_index=True)
         st.markdown(
             f"**Will be charged to {name}: epsilon {w.epsilon:g}, delta {words.small(w.delta)}**, {_after(total)}."
         )
@@ -68,7 +71,8 @@ def _confirm() -> None:
             "you dislike the result. Running again is charged again, and choosing the best of several results adds "
             "up all of them."
         )
-    written.choice(w)
+    if not several(w):
+        written.choice(w)
     if same.choice(w):
         return
     if reason := short_by(w) or _barred() or _uncapped():

@@ -160,6 +160,27 @@ def planned(
     )
 
 
+def charged_before(
+    tables: str | Path, *, schema: Related, dataset: str | None = None, ledger: str | Path | None = None,
+    may_spend: MaySpend = anybody,
+) -> list[str]:  # fmt: skip
+    """Other datasets to which rows of one of these tables were charged, with or without their keys.
+
+    Errors: UsageError, InputError for a table that is absent.
+
+    Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
+    """
+    told = RunRequest(table=tables, epsilon=1.0, delta=1e-6, dataset=dataset, ledger=ledger)
+    plan = planned(told, schema, note=lambda _: None)
+    found: dict[str, None] = {}
+    for name, rows in plan.rows.items():
+        for one in (rows, plan.alone(name)):
+            with allowed_empty(schema, name):
+                twins = same_rows.others(one, plan.book, dataset=plan.dataset, may_spend=may_spend)
+            found |= dict.fromkeys(twins)
+    return list(found)
+
+
 def _rows(schema: Related, table: str, place: Place) -> Rows:
     own = schema.tables[table]
     columns = dict.fromkeys([*own.measured(), *text_columns(schema, table)])

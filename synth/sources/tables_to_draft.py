@@ -32,7 +32,10 @@ class Found:
 
 
 def is_folder_of_tables(path: Path) -> bool:
-    """Whether a folder holds several tables rather than the parts of one: Parquet files of one header are parts."""
+    """Whether a folder holds several tables rather than the parts of one: Parquet files of one header are parts.
+
+    Errors: InputError for a file that cannot be read. Privacy: public only (names and headers of files).
+    """
     if not path.is_dir():
         return False
     parts = _parts(path)
@@ -45,6 +48,8 @@ def tables_in(folder: Path) -> dict[str, Path]:
     """The files of a folder that are tables, and its folders of Parquet files, by table; others are passed over.
 
     Errors: InputError for a table that is there twice, or whose name cannot be a file's everywhere.
+
+    Privacy: public only (names of files).
     """
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):

@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import util
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,11 @@ IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-s
 STILL = "--force-prefers-reduced-motion"  # drawing what moves was a third of the browser's work
 PATIENCE = 90_000
 PICTURES = Path(os.environ.get("SYNTH_PICTURES") or Path(__file__).resolve().parents[2] / "build" / "pictures")
+AXE = Path(str(util.find_spec("axe_playwright_python").origin)).with_name("axe.min.js") if util.find_spec(
+    "axe_playwright_python") else None  # fmt: skip  # axe-core, of the extra `dev`
+SERIOUS = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
+    .filter(v => ['serious', 'critical'].includes(v.impact))
+    .flatMap(v => v.nodes.map(n => `${v.id}: ${n.target} ${n.html.slice(0, 200)}`))"""
 COUNT = """
 window.deeds = {click: 0, keydown: 0};
 for (const kind of Object.keys(deeds)) addEventListener(kind, e => { deeds[kind] += e.isTrusted }, true);
@@ -192,6 +198,14 @@ def unfold(page, name: str) -> None:
     page.wait_for_function(f"[...document.querySelectorAll('details[open]')].some(d => d.innerText.includes('{name}'))")
     page.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")
     page.wait_for_timeout(500)
+
+
+def barred(page) -> list[str]:
+    """What axe-core calls a serious or critical barrier on the page, by rule and place; without it nothing."""
+    if AXE is None:
+        return []
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    return page.evaluate(SERIOUS)
 
 
 def keep(page, name: str) -> None:

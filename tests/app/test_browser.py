@@ -8,7 +8,20 @@ import zipfile
 import pytest
 
 from synth.privacy.ledger.ledger import Ledger
-from tests.app.browser import CHROMIUM, IDLE, PICTURES, chromium, environment, press, relay, server, there, unfold
+from tests.app.browser import (
+    AXE,
+    CHROMIUM,
+    IDLE,
+    PICTURES,
+    barred,
+    chromium,
+    environment,
+    press,
+    relay,
+    server,
+    there,
+    unfold,
+)
 from tests.app.ports import free_port
 
 pytestmark = [
@@ -34,6 +47,7 @@ def looked_at(page, name: str) -> None:
         wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         assert wide <= width, f"{name} sticks out of a screen of {width}"
         assert page.evaluate(UNNAMED) == 0, f"{name} has a chart without a text alternative"
+        assert barred(page) == [], f"{name}, {width} wide, {scheme}"
 
 
 def reached_by_tab(page, name: str, most: int = 120) -> bool:
@@ -95,6 +109,16 @@ def test_from_a_started_server_to_an_opened_bundle_in_ten_clicks_though_the_conn
     assert checked.returncode == 0, checked.stderr
 
 
+@pytest.mark.skipif(AXE is None, reason="axe-core is not installed, so no page was held to it: it is of the extra dev")
+def test_axe_core_is_there_and_finds_a_barrier(house):
+    """The check that ``looked_at`` makes of every page has teeth: a button without a name is found."""
+    _, port, opened, _ = house
+    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    page.evaluate("document.querySelector('[data-testid=stMain]').append(document.createElement('button'))")
+    assert [b.split(":")[0] for b in barred(page)] == ["button-name"]
+    page.context.close()
+
+
 def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(house, tmp_path):
     _, port, opened, errors = house
     (tmp_path / "large.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
@@ -129,7 +153,7 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
         page.get_by_role("button", name="Spend epsilon").click()
     page.get_by_role("button", name="Next: Review").click()
     there(page, "Review").get_by_role("button", name="Show the comparison").click()
-    page.get_by_role("tab", name="Pairs of columns").click()
+    page.get_by_role("tab", name="Pairs", exact=True).click()
     looked_at(page, "review")
     press(page, "Next: Release", "Release")
     looked_at(page, "release")

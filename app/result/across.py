@@ -1,0 +1,139 @@
+"""Related tables beside the real ones: across tables, and one table at a time; for the steward's eyes alone."""
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+import synth
+from app.result import comparison, verdict, whole
+from app.session import access, charts, frame
+from app.session.aside import TooLongError, worker
+from app.table import owning, real
+from synth import jobs
+
+PATIENCE = 600.0  # seconds that a comparison may take
+SHOWN = 8  # pairs that are listed of one kind, the farthest first
+
+
+def section(job: jobs.Job, release: Path) -> None:
+    """What tables say of each other, and each alone, when the steward asks and the real ones are still there."""
+    st.header("Compare with the real tables", anchor=False)
+    with st.container(border=True):
+        st.warning(comparison.BANNER, icon=":material/lock_person:")
+        if not real.there(job):
+            st.info("The real tables are no longer stored here, so there is nothing to compare with. The result above "
+                    "is complete without them.")  # fmt: skip
+            return
+        st.caption(comparison.WHY)
+        found = _compared(job, release)
+        if found is not None:
+            _across(found)
+            _alone(job, release)
+        whole.section(job, release)
+
+
+def _compared(job: jobs.Job, release: Path) -> Any:
+    """The comparison across tables, kept in this session alone; None until it is asked for."""
+    held = st.session_state.setdefault("across", {})
+    if str(job.path) not in held and st.button(
+        "Show the comparison", key="compare", icon=":material/compare:",
+        help="Reads the real rows again, for your eyes; spends nothing."):  # fmt: skip
+        with st.spinner("Comparing the tables"):
+            held[str(job.path)] = _ask(job, release, "compared_across", str(release / "schema.json"))
+        st.rerun()
+    return held.get(str(job.path))
+
+
+def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
+    """A comparison with the real tables, beside the server; it is noted first that somebody looked."""
+    who = access.allow("compare", job.request().get("owner"))
+    folder = Path(str(job.request()["table"]))
+    owning.allow("use_table", folder, None)
+    try:
+        synth.note_look(release)
+        found = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
+    except TooLongError:
+        raise synth.InputError("the comparison takes too long here; use `synth report`") from None
+    jobs.looks.look(job, by=who.name)
+    return found
+
+
+def _across(found: Any) -> None:
+    st.subheader("Across tables", anchor=False)
+    st.table({"Table": [frame.escape(t) for t in found.rows],
+              "Real rows": [f"{r:,}" for r, _ in found.rows.values()],
+              "Synthetic": [f"{s:,}" for _, s in found.rows.values()]}, hide_index=True)  # fmt: skip
+    st.caption("Real rows are those that a run keeps: with a parent, and no more of one parent than its key says.")
+    boxes = st.columns(2) if len(found.numbers) > 1 else [st.container()]
+    for i, one in enumerate(found.numbers):
+        with boxes[i % 2]:
+            st.markdown(f"**Rows of {frame.escape(one.child)} of one row of {frame.escape(one.parent)}**: "
+                        f"{100 * one.distance:.1f} % of the parents have another number")  # fmt: skip
+            st.altair_chart(_numbers(one), key=f"numbers_{i}")
+    st.markdown("**What columns say of each other.** 0 follows the relation wholly, 1 not at all: the distance beside "
+                "that of columns taken as independent; above 1, noise did more harm than leaving the relation "
+                "out.")  # fmt: skip
+    st.table(_means(found), hide_index=True)
+    kinds = list(found.pairs)
+    if kinds:
+        about = st.selectbox("Pairs of columns, the farthest first", kinds, key="across_about",
+                             help="Each pair with its distance and its share of that of independence.")  # fmt: skip
+        st.table(_pairs(found.pairs[about]), hide_index=True)
+
+
+def _numbers(one: Any) -> alt.Chart:
+    """How many rows of the child a parent has, in both tables."""
+    bars = [{"rows": str(i), "share": float(share), "table": table}
+            for table, shares in ((charts.REAL, one.real), (charts.SYNTHETIC, one.synthetic))
+            for i, share in enumerate(shares)]  # fmt: skip
+    said = (f"Share of rows of {one.parent} by their number of rows of {one.child}, in the real and the synthetic "
+            f"tables. {100 * one.distance:.1f} % differ. {charts.MARK}.")  # fmt: skip
+    title = alt.TitleParams(text=f"Rows of {one.child}", subtitle=charts.MARK, anchor="start", subtitleColor="#c4601e")
+    return (
+        alt.Chart(pd.DataFrame(bars), title=title)
+        .mark_bar()
+        .encode(
+            x=alt.X("rows:N", sort=None, title=f"of one row of {one.parent}", axis=alt.Axis(labelAngle=0)),
+            xOffset=alt.XOffset("table:N", sort=[charts.REAL, charts.SYNTHETIC]),
+            y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%")),
+            color=alt.Color("table:N", scale=charts.COLOURS, legend=charts.LEGEND),
+            tooltip=["rows:N", "table:N", alt.Tooltip("share:Q", format=".2%")],
+        )
+        .properties(height=charts.HEAD + 130, description=said)
+    )
+
+
+def _means(found: Any) -> dict[str, list[str]]:
+    told = {about: found.mean(about) for about in found.pairs}
+    return {
+        "About": [frame.escape(about) for about in told],
+        "Distance": [f"{100 * d:.1f} %" for d, _ in told.values()],
+        "To independence": ["-" if r is None else f"{r:.2f}" for _, r in told.values()],
+    }
+
+
+def _pairs(pairs: list[Any]) -> pd.DataFrame:
+    worst = sorted(pairs, key=lambda p: -p.distance)[:SHOWN]
+    lines = [(frame.escape(f"{p.first} and {p.second}"), f"{100 * p.distance:.1f} %",
+              "-" if p.ratio is None else f"{p.ratio:.2f}") for p in worst]  # fmt: skip
+    return pd.DataFrame(lines, columns=["Pair", "Distance", "To independence"])
+
+
+def _alone(job: jobs.Job, release: Path) -> None:
+    """One table as if it stood alone: the comparison of single tables, all rows of the real file."""
+    st.subheader("One table at a time", anchor=False)
+    names = list(synth.load_related(release / "schema.json").tables)
+    name = st.selectbox("Table", names, key="across_table", help="All rows of the real file, as for one table alone.")
+    held = st.session_state.setdefault("across_alone", {})
+    if (str(job.path), name) not in held:
+        if not st.button(f"Compare {name}", key="compare_table", icon=":material/compare:"):
+            return
+        with st.spinner(f"Comparing {name}"):
+            held[str(job.path), name] = _ask(job, release, "compared_alone", name)
+        st.rerun()
+    found, said = held[str(job.path), name]
+    verdict.section(said)
+    comparison.parts(found, said)

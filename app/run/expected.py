@@ -1,0 +1,90 @@
+"""What a run of several tables would ask and how exact it would be: from public facts alone, beside the server."""
+
+import json
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.session import access, frame, words
+from app.session.aside import TooLongError, planner
+from app.session.state import Wizard, related
+
+PATIENCE = 60.0  # seconds that a forecast may take
+FEW = 10_000  # units below which relations between tables are mostly noise
+COVERED = 0.5  # an expected error from which on noise covers what is asked
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _plan(who: str, text: str, asked: str) -> Any:  # noqa: ARG001 - one visitor must not learn what another asked
+    """The forecast, or None where it takes too long: remembered too."""
+    try:
+        return planner.ask("forecast_related", text, seconds=PATIENCE, **json.loads(asked))
+    except TooLongError:
+        return None
+
+
+def forecast(w: Wizard) -> Any:
+    """The forecast of the run that the wizard describes, None where it takes too long.
+
+    Errors: UsageError, InputError.
+    """
+    facts, problem = related(w)
+    if facts is None:
+        raise synth.InputError(problem)
+    asked = {"roots": w.rows, "epsilon": w.epsilon, "delta": w.delta, "relation": w.relation}
+    return _plan(access.allow("forecast").name, facts.to_json(), json.dumps(asked, sort_keys=True))
+
+
+def section(w: Wizard) -> str:
+    """How several tables are made, and what to expect; returns why there is no way on."""
+    st.markdown("**mixture**, for tables that belong together: counts single columns, pairs within and across tables, "
+                "numbers of children, and rows of one parent with each other; then fits one model to all of "
+                "them.")  # fmt: skip
+    st.caption("It is the only method for several tables, and it has no options here.")
+    st.subheader("What to expect", anchor=False)
+    try:
+        with st.spinner("Working it out"):
+            plan = forecast(w)
+    except synth.SynthError as error:
+        frame.tell(error)
+        return "First correct what the red box says."
+    if plan is None:
+        st.info("The forecast takes too long here. The run can be made all the same; nothing was spent.",
+                icon=":material/hourglass_empty:")  # fmt: skip
+        return ""
+    st.table(_errors(plan), hide_index=True)
+    st.caption("Share of rows that noise alone puts into the wrong place, on average, at most, from made-up tables of "
+               "the size you gave and without looking at yours. A model fitted to all counts averages much of it "
+               f"out. “Noise covers it”: {100 * COVERED:.0f} % and more; little of such a relation will show, whatever "
+               "the method.")  # fmt: skip
+    if w.rows < FEW:
+        root = frame.escape(related(w)[0].root)  # type: ignore[union-attr]
+        st.warning(f"With about {w.rows:,} rows of {root}, expect single columns and numbers of children to come out "
+                   "well, and little of what rows and tables say of each other.", icon=":material/info:")  # fmt: skip
+    return ""
+
+
+def _errors(plan: Any) -> dict[str, list[str]]:
+    """A line for each table and what is asked of it, the root first."""
+    order = list(dict.fromkeys(a.table for a in plan.asked))
+    lines = sorted(plan.asked, key=lambda a: order.index(a.table))
+    return {
+        "Table": [frame.escape(a.table) for a in lines],
+        "Asked": [frame.escape(a.about) for a in lines],
+        "Error": ["noise covers it" if a.error >= COVERED else words.at_most(a.error) for a in lines],
+    }
+
+
+def stages(plan: Any) -> dict[str, list[str]]:
+    """What the spend asks for, a line for each table and kind."""
+    return {
+        "Asks for": [frame.escape(f"{a.table}: {a.about}") for a in plan.asked],
+        "Tables": [f"{a.tables:,}" for a in plan.asked],
+        "Cells": [f"{a.cells:,}" for a in plan.asked],
+        "Noise": [_span(words.count(a.sigma_least), words.count(a.sigma_most)) for a in plan.asked],
+    }
+
+
+def _span(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"

@@ -1,0 +1,171 @@
+"""What holds several tables together: a picture of tables and keys, how many children are kept, who vouches."""
+
+from typing import Any
+
+import streamlit as st
+
+from app.session import frame
+from app.session.state import Wizard, effective, opened, related, wizard
+from app.table import intake
+
+Plain = dict[str, Any]
+MOST = 50  # children of one parent under one key, as the library allows
+ORDERED = ("integer", "float", "datetime", "ordinal", "identifier")
+FILL, LINE, INK = "#e3f1ee", "#15806e", "#13302a"  # read well on light and on dark pages
+
+
+def section() -> None:
+    """The picture, what is to be decided between tables, and each key's facts."""
+    w = wizard()
+    picture(w.plain)
+    _unit(w)
+    _parents(w)
+    _keys(w)
+    _vouch(w)
+
+
+def undecided(w: Wizard) -> bool:
+    """Whether a table has several parents still."""
+    children = [k["child"] for k in w.plain.get("keys", ())]
+    return len(set(children)) < len(children)
+
+
+def picture(plain: Plain) -> None:
+    """Tables as boxes, each below the one whose rows its own belong to; in words for whoever cannot see it."""
+    st.graphviz_chart(dot(plain), width="content")
+    st.caption(frame.escape(in_words(plain)))
+
+
+def dot(plain: Plain) -> str:
+    """The graph in Graphviz's language: the units' table dark, public ones dashed; text stands in boxes alone.
+
+    >>> plain = {"tables": {"a": {"columns": {"k": {}}}, "b": {"columns": {}}},
+    ...          "keys": [{"parent": "a", "child": "b", "columns": ["k"], "most_children": 3}]}
+    >>> '"a" -> "b"' in dot(plain), "≤ 3 each" in dot(plain)
+    (True, True)
+    """
+    lines = [
+        'digraph { bgcolor="transparent" rankdir=TB ranksep=0.4 nodesep=0.2',
+        f'node [shape=box style="rounded,filled" fillcolor="{FILL}" color="{LINE}" fontcolor="{INK}" '
+        'fontname="sans-serif" fontsize=13 margin="0.1,0.06"]',
+        f'edge [color="{LINE}" arrowsize=0.7]',
+    ]
+    for name, facts in plain["tables"].items():
+        above = [k for k in plain.get("keys", ()) if k["child"] == name]
+        told = [f"≤ {k.get('most_children') or '?'} each" for k in above]
+        label = "\\n".join([_bare(name), f"{len(facts['columns'])} columns", *told])
+        root = "" if above else f' fillcolor="{LINE}" fontcolor="white"'
+        lines.append(f'"{_bare(name)}" [label="{label}"{root}]')
+    lines += [f'"{_bare(k["parent"])}" -> "{_bare(k["child"])}"' for k in plain.get("keys", ())]
+    for name, facts in plain.get("public", {}).items():
+        lines.append(f'"{_bare(name)}" [label="{_bare(name)}\\npublic" style="rounded,filled,dashed"]')
+        referring = dict.fromkeys(r.partition(".")[0] for r in facts["referred_by"])
+        lines += [f'"{_bare(name)}" -> "{_bare(r)}" [style=dashed dir=none constraint=false]' for r in referring]
+    return "\n".join([*lines, "}"])
+
+
+def _bare(name: str) -> str:
+    """A table's name without marks that mean something to Graphviz."""
+    return "".join(c for c in name if c.isalnum() or c in "-_ ")
+
+
+def in_words(plain: Plain) -> str:
+    """The picture as a sentence.
+
+    >>> in_words({"tables": {"a": {}, "b": {}}, "keys": [{"parent": "a", "child": "b", "columns": ["k"],
+    ...           "most_children": 3}]})
+    '2 tables: b belongs to a by k, at most 3 rows of one row of a.'
+    """
+    parts = [
+        f"{k['child']} belongs to {k['parent']} by {', '.join(k['columns'])}, "
+        + (f"at most {m} row{'s' * (m > 1)} of one row of {k['parent']}" if (m := k.get("most_children"))
+           else "no bound yet")
+        for k in plain.get("keys", ())
+    ]  # fmt: skip
+    parts += [f"{n} is public" for n in plain.get("public", {})]
+    return f"{len(plain['tables'])} tables: {'; '.join(parts) or 'no keys between them yet'}."
+
+
+def _unit(w: Wizard) -> None:
+    found, _ = related(w, complete=False)
+    if found is not None:
+        st.info(f"**The unit of privacy is {frame.escape(found.unit_in_words)}**: nobody can tell whether it was in "
+                "the data at all. There is one budget for all tables.", icon=":material/group:")  # fmt: skip
+
+
+def _parents(w: Wizard) -> None:
+    """A table below several parents: which of them its rows belong to."""
+    by_child: dict[str, list[Plain]] = {}
+    for key in w.plain.get("keys", ()):
+        by_child.setdefault(key["child"], []).append(key)
+    for child, found in by_child.items():
+        if len(found) < 2:
+            continue
+        with st.container(border=True):
+            st.warning(f"**{frame.escape(child)} refers to several tables.** A row belongs to one. The other "
+                       "references stay as identifiers, or name their table as public below.",
+                       icon=":material/account_tree:")  # fmt: skip
+            named = {f"{k['parent']} ({', '.join(k['columns'])})": k for k in found}
+            kept = st.radio(
+                f"Rows of {child} belong to",
+                list(named),
+                horizontal=True,
+                key=f"parent_{w.edition}_{child}",
+                help="Each row then is a part of its parent's unit.",
+            )
+            if st.button("Keep this key", key=f"keep_key_{child}", icon=":material/check:"):
+                rest = [k for k in w.plain["keys"] if k["child"] != child or k is named[str(kept)]]
+                intake.replace({**w.plain, "keys": rest}, f"{frame.escape(child)} belongs to one table now.")
+
+
+def _keys(w: Wizard) -> None:
+    with st.expander(f"Keys ({len(w.plain.get('keys', ()))}): how many rows are kept, and their order",
+                     expanded=any(k.get("source") == "unconfirmed" for k in w.plain.get("keys", ()))):  # fmt: skip
+        st.caption("Of a parent with more rows than are kept, so many are drawn at random, and noise grows with the "
+                   "bound: state what is generally possible. A draft's bounds were read off the rows.")  # fmt: skip
+        for i, key in enumerate(w.plain.get("keys", ())):
+            _key(w, i, key)
+
+
+def _key(w: Wizard, i: int, key: Plain) -> None:
+    child, parent = key["child"], key["parent"]
+    left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
+    left.markdown(f"**{frame.escape(child)}** of one **{frame.escape(parent)}** (by "
+                  f"{frame.escape(', '.join(key['columns']))})")  # fmt: skip
+    most = middle.number_input(
+        f"Rows of {child} kept", 1, MOST, key.get("most_children"), key=f"most_{w.edition}_{i}",
+        placeholder="1 to 50", help=f"The most rows of one row of {parent} that count.",
+    )  # fmt: skip
+    columns = effective(w)["tables"].get(child, {"columns": {}})["columns"]
+    names = [None, *(n for n, c in columns.items() if c["type"] in ORDERED and n not in key["columns"])]
+    order = right.selectbox(f"Order of {child}", names, key=f"order_{w.edition}_{i}",
+                            index=names.index(key.get("order")) if key.get("order") in names else 0,
+                            format_func=lambda n: n or "none", help="A column by which the rows of one parent follow "
+                            "each other in time, where they are events.")  # fmt: skip
+    told = {"most_children": int(most) if most else None, "order": order}
+    if {k: key.get(k) for k in told} != told:
+        w.plain["keys"][i] = {k: v for k, v in {**key, **told}.items() if v is not None}
+        st.rerun()  # the picture above shows the bound
+
+
+def _vouch(w: Wizard) -> None:
+    waiting = [k for k in w.plain.get("keys", ()) if k.get("source") == "unconfirmed"]
+    if not waiting or related(w)[0] is None:
+        return
+    mine = st.checkbox(
+        "I have checked keys and bounds, and I vouch that they are public knowledge", key=f"keys_mine_{w.edition}",
+        help="From knowledge of the field, not from a look at the rows.",
+    )  # fmt: skip
+    if st.button("Confirm all keys", key="confirm_keys", disabled=not mine, type="primary"):
+        keys = [{**k, "source": "declared"} if k in waiting else k for k in w.plain["keys"]]
+        intake.replace({**w.plain, "keys": keys}, "All keys are confirmed on your word.")
+
+
+def waiting(w: Wizard) -> bool:
+    """Whether a key waits for somebody to vouch."""
+    return any(k.get("source") == "unconfirmed" for k in w.plain.get("keys", ()))
+
+
+def shown(w: Wizard) -> str:
+    """The open table, for headings."""
+    return frame.escape(opened(w))

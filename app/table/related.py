@@ -1,0 +1,189 @@
+"""Tables that belong together: taken in from a folder or several files, described one at a time, drafted again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.session import access, frame, words
+from app.session.state import (
+    Wizard,
+    apart,
+    dataset,
+    effective,
+    opened,
+    own,
+    related,
+    several,
+    take_table,
+    with_own,
+    wizard,
+)
+from app.table import facts, intake, keys, owning, stored, work
+from app.table.reading import PLAIN
+from app.table.work import Plain
+
+FOLDER = "tables"  # in the place of tables that were uploaded together
+
+
+def uploaded(tables: list[Any], given: Any) -> None:
+    """Tables uploaded together. Errors: InputError, UsageError; then nothing is kept."""
+    place = work.new_place(access.allow("upload").name)
+    folder = place / FOLDER
+    try:
+        folder.mkdir(mode=0o700)
+        for table in tables:
+            work.keep(table, table.name, folder)
+            intake.drop(table)
+        _take(folder, place, given, label=f"{len(tables)} tables", dataset="")
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(str(error).replace(f"{folder}/", "").replace(f"{folder}: ", "")) from None
+    finally:
+        intake.forget(*tables, given)
+
+
+def from_server(folder: Path, given: Any) -> None:
+    """A folder of tables that stays where it is. Errors: InputError, UsageError; then nothing is kept."""
+    who = access.allow("read_offered" if folder in work.mounted() else "read_path")
+    place = work.new_place(who.name)
+    try:
+        _take(folder, place, given, label=f"{folder.name} (a folder of tables)", dataset=folder.name)
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(str(error).replace(f"{place}/", "")) from None
+    finally:
+        intake.forget(given)
+
+
+def _take(folder: Path, place: Path, given: Any, *, label: str, dataset: str) -> None:
+    plain, notes = _described(folder, place, intake.read_json(given))
+    plain["dataset"] = plain.get("dataset") or dataset or None
+    take_table(wizard(), folder, label=label, plain=plain, place=place, rows=0, suggestions=notes)
+    stored.remember(wizard())
+
+
+def _described(folder: Path, place: Path, found: Plain | None) -> tuple[Plain, list[str]]:
+    if found is None:
+        return work.draft_related(folder, place)
+    if "keys" not in found and intake.is_sdv(found):
+        metadata = place / "metadata.json"
+        metadata.write_text(json.dumps(found), encoding="utf-8")
+        return work.imported(metadata, folder, place, books={})
+    plain: Plain = json.loads(synth.parse_related(found, name="description", complete=False).to_json())
+    work.check(folder, plain, place)
+    return plain, []
+
+
+def choice() -> None:
+    """Which table's description is open."""
+    w = wizard()
+    names = list(w.plain["tables"])
+    found = st.pills("Table", names, default=opened(w), key=f"shown_{w.edition}", on_change=_switched, args=(w,),
+                     format_func=lambda n: f"{n}{' ✓' if not _waits(w, n) else ''}", label_visibility="collapsed",
+                     help="A tick: somebody vouches for all of it.")  # fmt: skip
+    w.at = found or opened(w)
+    st.markdown(f"**{keys.shown(w)}**, {len(own(w)['columns'])} columns")
+
+
+def _switched(w: Wizard) -> None:
+    w.at = st.session_state.get(f"shown_{w.edition}") or w.at
+    w.edition += 1  # the grid begins anew with what stands in the description by now
+    w.editing = None
+
+
+def _waits(w: Wizard, table: str) -> bool:
+    plain = effective(w)["tables"][table]
+    open_facts = any(c.get("source") == "unconfirmed" for c in plain["columns"].values())
+    unread = (plain.get("dialect") or {}).get("source") == "unconfirmed"
+    return open_facts or unread or any(n.startswith(f"{table}.") for n in apart(w))
+
+
+def reading() -> None:
+    """How the open table's file is read, where that is not the plain way, and the steward's word for it."""
+    w = wizard()
+    dialect = own(w).get("dialect")
+    if not dialect:
+        return
+    found = synth.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
+    told = found.in_words() if found is not None else PLAIN
+    unread = dialect.get("source") == "unconfirmed"
+    st.markdown(f"**We read it so:** {frame.escape(told)}{'; correct?' if unread else '.'}")
+    if unread and st.button("Yes, that is right", key="read_right", type="primary", icon=":material/check:"):
+        plain = with_own(w, {**own(w), "dialect": {**dialect, "source": "declared"}})
+        intake.replace(plain, "How the file is read is confirmed on your word.")
+
+
+def waiting(w: Wizard) -> str:
+    """What stands between these descriptions and the way on, in words; empty where nothing does."""
+    if keys.waiting(w):
+        return "First confirm the keys and their bounds."
+    tables = [t for t in w.plain["tables"] if _waits(w, t)]
+    return f"First vouch for the columns of {frame.escape(', '.join(tables))}." if tables else ""
+
+
+def draft_again() -> None:
+    """A new draft with what the steward knows: the units' table, public ones, keys, codes."""
+    w = wizard()
+    with st.expander("Draft again from the tables, with hints", expanded=related(w, complete=False)[0] is None):
+        for line in _notes(w):
+            st.markdown(f"- {frame.escape(words.plain(line))}")
+        st.caption("A new draft replaces the descriptions above. Drafting reads the rows but spends nothing.")
+        assert w.table is not None
+        names = list(synth.tables_in(w.table))
+        columns = [f"{t}.{c}" for t, s in w.plain["tables"].items() for c in s["columns"]]
+        left, right = st.columns(2)
+        root = left.selectbox("Table of the units", names, index=None, key="hint_root", placeholder="as drafted",
+                              help="One row of it, with everything below it, is what privacy protects: the patient, "
+                              "the household, the account.")  # fmt: skip
+        public = right.multiselect("Public tables", names, key="hint_public", placeholder="none",
+                                   help="Tables that everybody may have, such as a list of districts: copied into the "
+                                   "release as they are.")  # fmt: skip
+        key = st.text_area("Keys that names do not tell, one a line", key="hint_keys", height=80,
+                           placeholder="stays.patient=patients.id", help="CHILD.COLUMN=PARENT.COLUMN; several columns "
+                           "with + between.")  # fmt: skip
+        missing = st.text_input("Missing codes", key="hint_missing", placeholder="N, ?, -9",
+                                help="Texts that mean a missing value anywhere.")  # fmt: skip
+        hints = {
+            "root": [root] if root else [], "public": public,
+            "key": [line.strip() for line in key.splitlines() if line.strip()],
+            "categorical": st.multiselect("Columns of codes", columns, key="hint_categorical",
+                                          help="Whole numbers that stand for categories."),
+            "missing": facts.read_codes(missing),
+        }  # fmt: skip
+        if st.button("Draft again", key="draft_again"):
+            _draft(w, hints)
+
+
+def _notes(w: Wizard) -> list[str]:
+    """What the draft leaves to be decided or looked at, but for what the page asks about itself."""
+    asked = (*words.ASKED_ABOVE, "proposed from the rows", "long lists, or values that few rows have")
+    left = w.plain.get("open", ()) if related(w, complete=False)[0] is None else ()
+    return [*left, *(s for s in w.suggestions if not any(a in s for a in asked))]
+
+
+def _draft(w: Wizard, hints: dict[str, list[str]]) -> None:
+    assert w.table is not None
+    assert w.place is not None
+    owning.allow("draft", w.table, w.source)
+    try:
+        with st.spinner("Reading the tables"):
+            plain, w.suggestions = work.draft_related(w.table, w.place, hints=hints)
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    plain["dataset"] = dataset(w) or None
+    w.left_out = []
+    intake.replace(plain, "A new draft is made. Nobody has vouched for it yet.")
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder holds several tables, and not the parts of one."""
+    return path.is_dir() and synth.is_folder_of_tables(path) and len(synth.tables_in(path)) > 1
+
+
+def summary(w: Wizard) -> str:
+    """What was chosen, in words."""
+    return f"{len(w.plain['tables'])} tables" if several(w) else f"{len(w.plain.get('columns', {}))} columns"

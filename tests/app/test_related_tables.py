@@ -1,0 +1,182 @@
+"""Tables that belong together, from two files to a release, through the application's pages."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from app.run import expected
+from app.session.state import related, view
+from app.table import keys as held_together
+from app.table import stored
+from synth import jobs
+from tests.app.elements import all_helped, downloads, ended, keys, said
+
+pytestmark = pytest.mark.xdist_group("app")
+PATIENTS, MOST = 300, 3
+
+
+@pytest.fixture(scope="module")
+def clinic() -> dict[str, bytes]:
+    """Patients and up to five stays of each, as CSV files; the ward follows the patient's sex."""
+    rng = np.random.default_rng(3)
+    woman = rng.random(PATIENTS) < 0.5
+    owner = np.repeat(np.arange(PATIENTS), rng.integers(0, 6, PATIENTS))
+    patients = pd.DataFrame({"patient_id": [f"p{i}" for i in range(PATIENTS)], "sex": np.where(woman, "f", "m")})
+    stays = pd.DataFrame({"stay_id": np.arange(len(owner)), "patient_id": [f"p{i}" for i in owner],
+                          "ward": np.where(woman[owner], "north", "south")})  # fmt: skip
+    tables = {"patients": patients, "stays": stays}
+    return {f"{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()}
+
+
+def loaded(at, clinic: dict[str, bytes]):
+    """The page Describe with both tables, uploaded at once."""
+    at.file_uploader[0].set_value([(n, b, "text/csv") for n, b in clinic.items()]).run()
+    assert at.button(key="load").label == "Load these 2 tables"
+    return at.button(key="load").click().run()
+
+
+def vouched(at):
+    """Each key and each column of each table on the steward's word, one page a table."""
+    next(c for c in at.checkbox if c.key.startswith("keys_mine_")).check().run()
+    at.button(key="confirm_keys").click().run()
+    for table in ("patients", "stays"):
+        at.get("button_group")[0].set_value(table).run()
+        next(c for c in at.checkbox if c.key.startswith("mine_")).check().run()
+        at.button(key="confirm_all").click().run()
+    return at
+
+
+@pytest.mark.slow
+def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
+    at = loaded(start(), clinic)
+    assert at.title[0].value == "Describe"
+    assert "stays belongs to patients by patient_id" in said(at)
+    assert "one row of patients with everything below it in stays" in said(at)
+    all_helped(at)
+    assert "onward" not in keys(at), "nobody vouches yet"
+    next(n for n in at.number_input if n.key.startswith("most_")).set_value(MOST).run()
+    at.text_input(key="dataset").set_value("clinic").run()
+    vouched(at)
+    at.button(key="onward").click().run()
+    assert "“Row” means one row of patients" in said(at)
+    at.button(key="rows_of_file").click().run()
+    assert at.session_state["wizard"].rows == PATIENTS, "the root's rows"
+    at.button(key="onward").click().run()
+    assert set(at.table[0].value["Table"]) == {"patients", "stays"}
+    at.button(key="onward").click().run()
+    assert "Will be charged to clinic: epsilon 1" in said(at)
+    at.button(key="spend").click().run()
+    ended(at)
+    job = jobs.Job(at.session_state["wizard"].job)
+    assert job.status().state == "done", job.status().message
+    assert [t.epsilon for t in synth.Ledger().summary("clinic")] == [1.0]
+    _reviewed(at)
+    _released(at, job)
+    _found_again(start, at)
+
+
+def _reviewed(at) -> None:
+    at.button(key="to_result").click().run()
+    assert "synthetic rows:" in said(at)
+    at.button(key="compare").click().run()
+    assert not at.exception
+    assert not at.error
+    assert "Rows of stays of one row of patients" in said(at)
+    assert "stays with tables above" in set(at.table[1].value["About"])
+    at.selectbox(key="across_table").set_value("stays").run()
+    at.button(key="compare_table").click().run()
+    assert "SDMetrics" in said(at)
+    assert not at.error
+    all_helped(at)
+
+
+def _released(at, job: jobs.Job) -> None:
+    at.button(key="onward").click().run()
+    assert at.title[0].value == "Release"
+    all_helped(at)
+    assert "the unit is one row of patients with everything below it" in said(at)
+    assert {"Everything (.zip)", "Card", "Report"} <= downloads(at)
+    archive = zipfile.ZipFile(job.path / "bundle-only.zip")
+    made = {n: pd.read_csv(io.BytesIO(archive.read(f"{n}.csv"))) for n in ("patients", "stays")}
+    assert made["stays"].patient_id.isin(made["patients"].patient_id).all()
+    assert made["stays"].patient_id.value_counts().max() <= MOST
+    assert not [n for n in archive.namelist() if "steward" in n]
+    at.number_input(key="more_rows").set_value(50).run()
+    at.button(key="draw").click().run()
+    assert len(pd.read_csv(job.path / "more" / "patients.csv")) == 50
+    assert [t.epsilon for t in synth.Ledger().summary("clinic")] == [1.0], "more rows are free"
+
+
+def _found_again(start, before) -> None:
+    again = start()  # a later visit finds the tables with their description, and the result
+    again.button(key="use_0").click().run()
+    w = again.session_state["wizard"]
+    assert w.plain == before.session_state["wizard"].plain
+    assert related(w)[0] is not None
+    assert sorted(p.name for p in w.table.iterdir()) == ["patients.csv", "stays.csv"]
+
+
+def test_a_folder_with_several_parents_is_drawn_and_asked_about(start, clinic, home, monkeypatch):
+    """Wards refer to nothing; stays refer to two tables, and one of them may be public."""
+    folder = home / "mounted" / "hospital"
+    folder.mkdir(parents=True)
+    for name, content in clinic.items():
+        (folder / name).write_bytes(content)
+    stays = pd.read_csv(folder / "stays.csv").assign(ward_id=lambda t: t.index % 2)
+    stays.drop(columns="ward").to_csv(folder / "stays.csv", index=False)
+    (folder / "wards.csv").write_text("ward_id,beds\n0,12\n1,30\n")
+    monkeypatch.setenv("SYNTH_TABLES", str(home / "mounted"))
+    at = start()
+    at.selectbox(key="server_file").set_value(folder).run()
+    at.button(key="use_file").click().run()
+    assert "stays refers to several tables" in said(at)
+    assert not at.error, "it is asked, not told off"
+    w = at.session_state["wizard"]
+    drawn = held_together.dot(w.plain)
+    assert all(f'"{p}" -> "stays"' in drawn for p in ("patients", "wards"))
+    at.selectbox(key="hint_root").set_value("patients").run()
+    at.multiselect(key="hint_public").set_value(["wards"]).run()
+    at.button(key="draft_again").click().run()
+    facts, problem = related(at.session_state["wizard"], complete=False)
+    assert facts is not None, problem
+    assert (facts.root, list(facts.tables), list(facts.public)) == ("patients", ["patients", "stays"], ["wards"])
+    assert "wards is public" in said(at)
+
+
+@pytest.mark.slow
+def test_what_waits_is_said_and_nothing_stored_is_lost(start, clinic):
+    """A description that was saved is taken in again with the files; one that does not fit is refused in a line."""
+    at = loaded(start(), clinic)
+    w = at.session_state["wizard"]
+    assert "First confirm the keys and their bounds" in said(at)
+    w.left_out = ["stays.ward"]
+    plain = json.dumps({k: v for k, v in w.plain.items() if k != "open"}).encode()
+    other = start()
+    other.file_uploader[0].set_value([(n, b, "text/csv") for n, b in clinic.items()])
+    other.file_uploader[1].set_value(("d.json", plain, "application/json"))
+    other.run().button(key="load").click().run()
+    assert other.session_state["wizard"].plain["keys"] == w.plain["keys"]
+    wrong = start()
+    wrong.file_uploader[0].set_value([(n.replace("stays", "visits"), b, "text/csv") for n, b in clinic.items()])
+    wrong.file_uploader[1].set_value(("d.json", plain, "application/json"))
+    wrong.run().button(key="load").click().run()
+    assert any("stays" in e.value for e in wrong.error)
+    assert all(str(Path.home()) not in e.value for e in wrong.error)
+    assert len(stored.tables()) == 2, "the refused upload is gone"
+
+
+def test_a_forecast_of_several_tables_says_what_noise_covers(start, clinic):
+    at = vouched(loaded(start(), clinic))
+    w = at.session_state["wizard"]
+    w.plain["dataset"], w.rows, w.epsilon = "clinic", 20, 0.1
+    at.switch_page(view("method")).run()
+    assert "noise covers it" in list(at.table[0].value["Error"])
+    assert any("expect single columns" in x.value for x in at.warning)
+    w.rows = 2 * expected.FEW
+    assert not at.run().warning
