@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from synth.evaluate.fidelity import compare
     from synth.evaluate.related_fidelity import appraise_related
     from synth.jobs import roles
+    from synth.pipeline.combining import BeyondMeasured, Combined, beyond, combine
+    from synth.pipeline.count_intervals import count_intervals
     from synth.pipeline.methods import methods
+    from synth.pipeline.multiple import multiple
     from synth.pipeline.plan import plan
+    from synth.pipeline.reached import advice as expected_advice
+    from synth.pipeline.reached import constants as expected_from
+    from synth.pipeline.reached import expected
     from synth.pipeline.refit import refit
     from synth.pipeline.related_forecast import plan_related
     from synth.pipeline.related_plan import charged_before as tables_charged_before
@@ -58,7 +64,9 @@ __version__ = "0.1.0"
 # Name -> module[:name there]; nothing behind the colon is the module itself. Loaded when first used: torch and pandas
 # cost seconds that `synth ledger show` does not need.
 _HOME = {
+    "BeyondMeasured": "pipeline.combining",
     "BudgetError": "errors",
+    "Combined": "pipeline.combining",
     "InputError": "errors",
     "LearningRequest": "pipeline.stored_requests",
     "Ledger": "privacy.ledger.ledger",
@@ -76,18 +84,24 @@ _HOME = {
     "alone": "pipeline.schema_approval",
     "appraise": "evaluate.examination",
     "appraise_related": "evaluate.related_fidelity",
+    "beyond": "pipeline.combining",
     "card_html": "report.card_page:render_html",
     "charged_before": "pipeline.same_rows",
     "check_card": "release.card.verify:check",
     "choice_columns": "report.private_selection:shared",
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
+    "combine": "pipeline.combining",
     "compare": "evaluate.fidelity",
     "compared_elsewhere": "report.chosen_release",
     "databases": "sources.named_databases:",
+    "count_intervals": "pipeline.count_intervals",
     "dataset_of": "schema.naming",
     "draft": "sources.draft_schema",
     "examine": "report.steward.write",
+    "expected": "pipeline.reached",
+    "expected_advice": "pipeline.reached:advice",
+    "expected_from": "pipeline.reached:constants",
     "grouped": "schema.coarsening:coarser_plain",
     "groups": "schema.coarsening:offered",
     "is_folder_of_tables": "sources.tables_to_draft",
@@ -100,6 +114,7 @@ _HOME = {
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
     "methods": "pipeline.methods",
+    "multiple": "pipeline.multiple",
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "parse": "schema.table",

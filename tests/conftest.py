@@ -160,3 +160,16 @@ def command(monkeypatch, capsys):
         return code, told.out, told.err
 
     return call
+
+
+@pytest.fixture
+def few_steps(monkeypatch):
+    """The fit of related tables ends soon: for laws of reading, charging and writing, whatever the model is worth."""
+    from synth.generators.nested_mixture.fit import Options
+    from synth.generators.nested_mixture.generator import Nested
+
+    class Soon(Nested):
+        def __init__(self) -> None:
+            super().__init__(options=Options(roots=6, children=12, steps=20))
+
+    monkeypatch.setattr("synth.pipeline.related_plan.Nested", Soon)

@@ -1,6 +1,10 @@
 """What a run would cost and give, before anything is spent; remembered for equal requests."""
 
 import json
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYetError
 from math import sqrt
 from typing import Any
 
@@ -17,19 +21,38 @@ ASKED_FIRST = [0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1]  # so that a curve cut 
 CURVE_SECONDS = 4.0
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
-def _plans(
-    who: str,  # noqa: ARG001 - one visitor must not learn from a quick answer what another asked
-    text: str,
-    epsilons: tuple[float, ...],
-    seconds: float,
-    asked: str,
-) -> list[Any] | None:
+KEPT = 256  # forecasts that are remembered
+Key = tuple[str, str, tuple[float, ...], float, str]
+
+_pool = ThreadPoolExecutor(1, thread_name_prefix="forecast")
+_known: OrderedDict[Key, Future[list[Any] | None]] = OrderedDict()
+_turn = threading.Lock()
+
+
+def _begun(*key: Any) -> Future[list[Any] | None]:
+    """A forecast that is under way or known; the visitor's name is in ``key``, since nobody must learn from a quick
+    answer what another asked. What failed is tried anew by the next who asks."""
+    with _turn:
+        found = _known.get(key)
+        if found is None or (found.done() and found.exception() is not None):
+            found = _known[key] = _pool.submit(_work, *key)
+        _known.move_to_end(key)
+        while len(_known) > KEPT:
+            _known.popitem(last=False)
+        return found
+
+
+def _work(_who: str, text: str, epsilons: tuple[float, ...], seconds: float, asked: str) -> list[Any] | None:
     """Forecasts, or None where one takes too long: remembered too, so that nobody waits twice."""
     try:
-        return planner.ask("forecasts", text, list(epsilons), seconds=PATIENCE, within=seconds, **json.loads(asked))
+        return list(planner.ask("forecasts", text, list(epsilons), seconds=PATIENCE, within=seconds,
+                                **json.loads(asked)))  # fmt: skip
     except TooLongError:
         return None
+
+
+def _plans(*key: Any) -> list[Any] | None:
+    return _begun(*key).result()
 
 
 @st.cache_data(show_spinner=False)
@@ -55,6 +78,23 @@ def curve(w: Wizard, plan: Any) -> list[Any]:
     who = access.allow("forecast").name
     found = _plans(who, _text(w), tuple(ASKED_FIRST), CURVE_SECONDS, _asked(w, plan.method)) or []
     return sorted({p.epsilon: p for p in [*found, plan]}.values(), key=lambda p: p.epsilon)
+
+
+def working(w: Wizard, *, drawn: bool, patience: float) -> bool:
+    """Begins the forecast, and says whether it is still under way after so many seconds; pages need not wait for it.
+
+    ``drawn``: whether the curve of noise is wanted too. Errors: UsageError, InputError.
+    """
+    who, text, asked = access.allow("forecast").name, _text(w), _asked(w, None)
+    wanted = [_begun(who, text, (w.epsilon,), PATIENCE, asked)]
+    if drawn:
+        wanted.append(_begun(who, text, tuple(ASKED_FIRST), CURVE_SECONDS, asked))
+    try:
+        for one in wanted:
+            one.exception(timeout=patience)
+    except NotYetError:
+        return True
+    return False
 
 
 def timed(method: str) -> bool:

@@ -10,7 +10,8 @@ REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
 MARK = "steward only, not for release"
 LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
-STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3)
+STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3,
+                     symbolOpacity=1)  # fmt: skip
 LABEL = 180  # widest label of an axis, pixels
 HEAD = 190  # pixels that title, mark, legend and the horizontal axis take of a chart's height
 SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a title
@@ -179,6 +180,40 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
     return alt.layer(lines, rule).properties(
         height=330, title=alt.TitleParams("Expected error of the counts, at most", anchor="start"),
         description=f"Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.",
+    )  # fmt: skip
+
+
+def reach(found: list[Any], here: Any) -> Any:
+    """The error that a run will reach over epsilon, likely and in a range, with a mark at the chosen one."""
+    kinds = [("columns", "single columns"), *([("pairs", "pairs of columns")] if here.pairs else [])]
+    rows = pd.DataFrame([
+        {"epsilon": f.epsilon, "of": label, "low": r.low, "likely": r.likely, "high": r.high}
+        for key, label in kinds for f in found for r in [getattr(f, key)]
+    ])  # fmt: skip
+    x = alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), title="epsilon (more private ← → more accurate)",
+              axis=alt.Axis(values=[0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"))  # fmt: skip
+    y = alt.Scale(type="log", nice=False)
+    axis = alt.Axis(format="~%", values=[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
+    colour = alt.Color("of:N", scale=alt.Scale(domain=[label for _, label in kinds], range=["#2a9d8f", "#e0762f"]),
+                       legend=STROKES)  # fmt: skip
+    tips = ["of:N", alt.Tooltip("epsilon:Q", format="~g"),
+            *(alt.Tooltip(f"{n}:Q", format=".2%") for n in ("low", "likely", "high"))]  # fmt: skip
+    base = alt.Chart(rows)
+    band = base.mark_area(opacity=0.18).encode(x=x, y=alt.Y("low:Q", scale=y, title=None, axis=axis), y2="high:Q",
+                                               color=colour)  # fmt: skip
+    height = alt.Y("likely:Q", scale=y, title="rows in the wrong place", axis=axis)
+    line = base.mark_line(strokeWidth=2.5).encode(x=x, y=height, color=colour, tooltip=tips)
+    mine = rows[rows["epsilon"] == here.epsilon]
+    dots = alt.Chart(mine).mark_point(filled=True, size=90, opacity=1).encode(
+        x=x, y=alt.Y("likely:Q", scale=y), color=colour, tooltip=tips)  # fmt: skip
+    rule = alt.Chart(mine[:1]).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
+    told = "; ".join(f"{label} {100 * r.likely:.2g} % ({r.in_words})" for key, label in kinds
+                     for r in [getattr(here, key)])  # fmt: skip
+    return alt.layer(band, line, rule, dots).properties(
+        height=330, title=alt.TitleParams("What Review will show", subtitle="likely, and where 9 of 10 runs lie",
+                                                      anchor="start"),
+        description=f"Rows in the wrong place, falling from epsilon {found[0].epsilon:g} to {found[-1].epsilon:g}. "
+        f"At epsilon {here.epsilon:g}: {told}.",
     )  # fmt: skip
 
 

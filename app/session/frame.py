@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 import synth
-from app.session import access, tour, words
+from app.session import access, glossary, tour, words
 from app.session.state import STEPS, TITLES, ready, view, wizard
 
 
@@ -17,6 +17,7 @@ def head(name: str, lead: str) -> None:
     access.allow(f"open_{name}")
     st.title(TITLES[name], anchor=False)
     st.markdown(lead)
+    glossary.help_here(name)
     tour.hint(name)
     w = wizard()
     if w.notice:

@@ -29,7 +29,8 @@ def small(one: Any) -> Any:
         x=x, x2="to", y=alt.Y(f"{REAL}:Q", axis=None, scale=scale), y2=alt.datum(0), tooltip=tips)  # fmt: skip
     return alt.layer(real, _synthetic(rows, shown, x, scale, tips)).properties(
         height=HIGH, description=charts.told(one),
-        title=alt.TitleParams(text=MARK, anchor="start", color="#c4601e", fontSize=9, fontWeight="normal", offset=2),
+        title=alt.TitleParams(text=MARK, anchor="start", color="#c4601e", fontSize=8, fontWeight="normal", offset=2,
+                              limit=200),
     ).configure_view(strokeWidth=0)  # fmt: skip
 
 

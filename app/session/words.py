@@ -231,6 +231,15 @@ def at_most(error: float | None) -> str:
     return f"≤ {100 * error:.2g} %" if error else "-"
 
 
+def share(part: float) -> str:
+    """A share in percent, two digits.
+
+    >>> share(0.0141), share(0.204), share(1.0)
+    ('1.4 %', '20 %', '100 %')
+    """
+    return f"{float(f'{100 * part:.2g}'):g} %"
+
+
 def count(number: float) -> str:
     """A scale of noise for a narrow place.
 

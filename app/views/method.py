@@ -5,11 +5,13 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.run import expected
-from app.run.forecast import curve, forecast, methods, pairs_alike, timed
+from app.run import expected, reach
+from app.run.forecast import curve, forecast, methods, pairs_alike, timed, working
 from app.run.options import ask
 from app.session import charts, frame, words
 from app.session.state import Wizard, lacks, several, wizard
+
+LOOK, PATIENCE = 1.0, 0.4  # seconds between looks at a forecast, and that a look waits
 
 
 def page() -> None:
@@ -60,52 +62,70 @@ def _choice(w: Wizard) -> bool:
 
 
 def _expected(w: Wizard) -> str:
-    """The forecast as figures and curve; returns why there is no way on."""
+    """What a run will reach, and what it takes; returns why there is no way on."""
     st.subheader("What to expect", anchor=False)
+    known = w.method == words.RECOMMENDED
     try:
-        with st.spinner("Working it out"):
-            plan = forecast(w)
-            lines = curve(w, plan) if plan is not None and plan.error_one_way > 0 else []
+        if known:
+            reach.section(w)
+        waits = working(w, drawn=not known, patience=0.0)
     except synth.SynthError as error:
         frame.tell(error)
         return "First correct what the red box says."
-    if plan is None:
-        st.info("This method takes too long to forecast here. It can be run all the same; nothing was spent.",
-                icon=":material/hourglass_empty:")  # fmt: skip
-        return ""
-    alike = pairs_alike(lines)
-    pairs = alike[0] if alike else []
-    _figures(plan, pairs[lines.index(plan)] if pairs else None)
-    if len(lines) > 1:
-        st.altair_chart(charts.curve(lines, pairs, w.epsilon), key="curve")
-        st.caption(_in_words(lines, plan, pairs))
-    st.caption(
-        "From a made-up table of the size you gave, without looking at yours: what noise alone does to the counts. The "
-        "synthetic table usually does better, since a model fitted to all counts averages most of the noise out: "
-        "with mixture, pairs came out 1.4 to 12 times closer on four public tables."
-    )
+    st.fragment(_costs, run_every=LOOK if waits else None)(w, known, waits)
     return ""
 
 
-def _figures(plan: Any, pairs: float | None) -> None:
+def _costs(w: Wizard, known: bool, waited: bool) -> None:
+    """Noise, time and memory when they are known; the page does not wait for them."""
+    try:
+        if working(w, drawn=not known, patience=PATIENCE):
+            st.caption(":material/hourglass_top: Noise, time and memory are being worked out. You may go on meanwhile.")
+            return
+        plan = forecast(w)
+        lines = curve(w, plan) if not known and plan is not None and plan.error_one_way > 0 else []
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    if waited:
+        st.rerun()  # draws the page without the clock
+    if plan is None:
+        st.info("This method takes too long to forecast here. It can be run all the same; nothing was spent.",
+                icon=":material/hourglass_empty:")  # fmt: skip
+        return
+    alike = pairs_alike(lines)
+    pairs = alike[0] if alike else []
+    _figures(plan, pairs[lines.index(plan)] if pairs else None, noise_alone=not known)
+    if len(lines) > 1:
+        st.altair_chart(charts.curve(lines, pairs, w.epsilon), key="curve")
+        st.caption(_in_words(lines, plan, pairs))
+    if not known:
+        st.caption(f"What noise alone does to the counts, at most. What {frame.escape(w.method)} then reaches was not "
+                   f"measured on public tables, as it was for {words.RECOMMENDED}.")  # fmt: skip
+
+
+def _figures(plan: Any, pairs: float | None, *, noise_alone: bool) -> None:
     """Cards; ``pairs``: the error of pairs that the curve shows at this epsilon, None where it shows none."""
     many = [s for s in plan.steps if s.cells > 1] or plan.steps  # the row count alone may be noisier, and harmlessly so
     two = plan.error_two_way if pairs is None else pairs
     held = f"{'' if timed(plan.method) else '> '}{words.short_seconds(plan.seconds)}"
+    noise: list[tuple[str, str, str]] = [
+        ("Columns, noise alone", words.at_most(plan.error_one_way), "Share of rows that noise alone puts into the "
+         "wrong group of a column's counts, on average, at most."),
+    ]  # fmt: skip
+    if two is not None:
+        noise.append(("Pairs, noise alone", words.at_most(two), "The same for tables of two columns, at most. It is "
+                      "the curve's figure at this epsilon."))  # fmt: skip
+    costs = [
+        ("Noise in a count, in rows", f"± {words.count(max(s.sigma_most for s in many))}", "The typical change of a "
+         "count of rows (or of a sum), at most. Groups of people much larger than that come out well."),
+        ("Time", held, "On this computer. A forecast, no promise. “>”: reading and counting alone; the training "
+         "is not in it."),
+        ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
+    ]  # fmt: skip
     with st.container(horizontal=True):
-        for label, value, explained in (
-            ("Columns", words.at_most(plan.error_one_way), "Share of rows that noise alone puts into the wrong "
-             "group of a column's counts, on average, at most."),
-            ("Pairs", words.at_most(two), "The same for tables of two columns, at most, before a model averages "
-             "noise out. It is the curve's figure at this epsilon."),
-            ("Noise in a count", f"± {words.count(max(s.sigma_most for s in many))}",
-             "The typical change of a count of rows (or of a sum), at most. Groups of people much larger than that "
-             "come out well."),
-            ("Time", held, "On this computer. A forecast, no promise. “>”: reading and counting alone; the training "
-             "is not in it."),
-            ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
-        ):  # fmt: skip
-            st.metric(label, value, border=True, width=150, help=explained)
+        for label, value, explained in [*(noise if noise_alone else []), *costs]:
+            st.metric(label, value, border=True, width=175, help=explained)
 
 
 def _in_words(lines: list[Any], plan: Any, pairs: list[float]) -> str:

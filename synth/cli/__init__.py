@@ -14,6 +14,7 @@ from synth.cli.composition import ledger_composition
 from synth.cli.fetch import fetch
 from synth.cli.guide import guided
 from synth.cli.ledger import ledger_app
+from synth.cli.multiple import multiple_tables
 from synth.cli.options import (
     DeltaOpt,
     DialectOpt,
@@ -86,6 +87,9 @@ def sample(
     dialect: DialectOpt = "same",
     source: SourceOpt = None,
     out_table: Annotated[str | None, typer.Option("--out-table", help="A new table at --source.")] = None,
+    multiple: Annotated[
+        int | None, typer.Option("--multiple", help="So many tables into the folder --out, for intervals.")
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Draw more rows from a model; free."""
@@ -105,21 +109,19 @@ def sample(
                                    raw_text=raw_text)  # fmt: skip
         say(told) if as_json else print(text)
         return
+    if multiple is not None:
+        if where or source is not None or out_table is not None or num_roots is not None:
+            raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
+        told, text = multiple_tables(model, multiple, out=out, num_rows=num_rows, seed=seed, raw_text=raw_text,
+                                     dialect=dialect)  # fmt: skip
+        say(told) if as_json else print(text)
+        return
     if num_roots is not None:
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if source is None and out is None and out_table is None:
         out = Path("sample.csv")
-    size, probability = sample_to(
-        model,
-        out,
-        num_rows=num_rows,
-        where=wanted,
-        seed=seed,
-        raw_text=raw_text,
-        dialect=dialect,
-        source=source,
-        out_table=out_table,
-    )
+    size, probability = sample_to(model, out, num_rows=num_rows, where=wanted, seed=seed, raw_text=raw_text,
+                                  dialect=dialect, source=source, out_table=out_table)  # fmt: skip
     place = str(out or out_table)
     plain = {"num_rows": size, "probability": probability, "epsilon_spent": 0.0, "paths": {"sample": place}}
     text = f"{size} rows: {place}" + (f" (probability of the condition {probability:.3g})" if wanted else "")

@@ -8,6 +8,7 @@ import typer
 from synth.cli.answer import say
 from synth.cli.guide import helped
 from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt
+from synth.errors import UsageError
 
 card_app = typer.Typer(
     callback=helped, invoke_without_command=True, help="Check a release card, or write it for people."
@@ -57,6 +58,32 @@ def card_write(
              "region": region, "sector": sector, "published": published, "contact": contact}  # fmt: skip
     paths = card_page.write(release, facts={k: v for k, v in facts.items() if v})
     say({"paths": paths}) if as_json else print("\n".join(paths.values()))
+
+
+@card_app.command("export")
+def card_export(
+    release: FolderArg,
+    kind: Annotated[str, typer.Option("--format", help="croissant, ro-crate, dcat, csvw, citation, nist, dpia, "
+                                      "dpia-de, five-safes, data-card, ons or people.")],
+    out: Annotated[Path | None, typer.Option("--out", help="File to write [default: stdout].")] = None,
+    as_json: JsonOpt = False,
+) -> None:  # fmt: skip
+    """Write a record for catalogues, or a document for those who must answer for the release; free."""
+    from synth.report.documents import pack
+
+    text = pack.export(release, kind)
+    waiting = pack.open_questions(release, kind)
+    if out is not None:
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--out {out}: {error.strerror}; choose another place") from None
+    if as_json:
+        say({"format": kind, "paths": {} if out is None else {kind: str(out)}, "for_the_steward": waiting})
+    elif out is None:
+        print(text, end="")
+    else:
+        print(f"{out}: {len(waiting)} answers are for the steward" if waiting else str(out))
 
 
 @card_app.command("selection")

@@ -24,7 +24,8 @@ from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.release.folder import StoredRelease
-from synth.report import bundle_texts, card_page, chosen_release, publish, publishable
+from synth.report import bundle_texts, card_page, chosen_release, index_page, publish, publishable
+from synth.report.documents import pack
 from synth.schema import codec, csv_injection
 from synth.schema import table as schemas
 from synth.sources.formats import files
@@ -126,6 +127,7 @@ def _packed(
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
     parts |= _made(folder, stored, card)
+    parts |= pack.parts(stored, card, parts)
     parts["MANIFEST.sha256"] = manifest(parts)
     zip_file(out, parts)
     return Bundled(path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)),
@@ -215,6 +217,7 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
         "card.html": card_page.render_html(card),
         "report.html": publish.publishable_page(found, folder, card=card),
         "report.json": json.dumps(publishable.plain(found), indent=1, ensure_ascii=False) + "\n",
+        "index.html": index_page.render(found, stored.setting.schema, card),
         "reproduce.py": bundle_texts.REPRODUCE,
         "README.md": bundle_texts.readme(card),
     }

@@ -30,12 +30,22 @@ PARTS = (
         "= + - or @ and is no number) has an apostrophe before it, unless the card says `raw`; `synthetic.parquet` is "
         "the same without apostrophes, with typed numbers and dates",
     ),
+    ("index.html", "begin here: what this is, what it is good for, how to analyse and to cite it"),
     ("schema.json", "the public facts of every column"),
     ("card.html", "the release card: what is guaranteed and how; also `card.md`, and `card.json` for programs"),
     ("report.html", "the released noisy counts, with intervals, beside the synthetic table; also `report.json`"),
     ("release.json, release.safetensors", "everything that was told of the private table"),
     ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
     ("reproduce.py", "makes model and table again from the release"),
+    (
+        "documents/",
+        "pages for a data-protection officer, a repository, an analyst and the people in the data; what the "
+        "steward has still to write is marked there",
+    ),
+    (
+        "croissant.json, ro-crate-metadata.json, dcat.jsonld, synthetic.csv-metadata.json, CITATION.cff",
+        "records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing",
+    ),
     ("MANIFEST.sha256", "checksums; `sha256sum -c MANIFEST.sha256` verifies them"),
 )
 

@@ -50,6 +50,7 @@ def frames(tables, _):
     return {t: pd.DataFrame({n: pd.Series(c, dtype=object) for n, c in cs.items()}) for t, cs in tables.items()}
 
 
+pytestmark = pytest.mark.usefixtures("few_steps")
 SOURCES: dict[str, Callable] = {"csv": csv_folder, "parquet": parquet_folder, "xlsx": workbook_folder, "frame": frames}
 
 

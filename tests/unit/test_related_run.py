@@ -161,6 +161,7 @@ def test_a_childs_column_follows_its_parents():
     assert women.ward.isin(["a", "b"]).mean() > 0.75
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_private_faults_leave_no_sign():
     """Orphans, keys that stand twice or are no keys, unknown cells: the run ends as any other."""
     tables = clinic(120)
@@ -174,6 +175,7 @@ def test_private_faults_leave_no_sign():
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 
 
+@pytest.mark.usefixtures("few_steps")
 @pytest.mark.parametrize("ending", ["frame", ".csv", ".csv.gz", ".parquet", ".xlsx"])
 def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
     """Whether there is any row there can hang on a single patient."""
@@ -188,6 +190,7 @@ def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_a_replaced_root_costs_more_noise(tmp_path):
     found = synth.run(clinic(60), schema=synth.parse_related(SCHEMA), epsilon=1.0, delta=1e-5, relation="replace_one",
                       ledger=tmp_path / "ledger.sqlite", num_rows=30)  # fmt: skip
@@ -215,6 +218,7 @@ def test_what_is_wrong_in_public_is_said_before_the_spend(command, folder, tmp_p
     assert not out.exists()
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_one_table_and_several_are_not_mistaken_for_each_other(tmp_path):
     tables, schema = clinic(40), synth.parse_related(SCHEMA)
     with pytest.raises(UsageError, match="with their keys"):

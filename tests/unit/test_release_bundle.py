@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import runpy
 import shutil
 import zipfile
@@ -22,7 +23,10 @@ from tests.conftest import SMALL, small_frame
 PARTS = {
     "synthetic.csv", "synthetic.parquet", "schema.json", "card.json", "card.md", "card.html", "report.html",
     "report.json", "release.json", "release.safetensors", "model.json", "model.safetensors", "reproduce.py",
-    "README.md", "MANIFEST.sha256",
+    "README.md", "MANIFEST.sha256", "index.html",
+    "croissant.json", "ro-crate-metadata.json", "dcat.jsonld", "CITATION.cff",
+    "synthetic.csv-metadata.json", *(f"documents/{n}.html" for n in (
+        "nist-sp-800-226", "dpia", "dpia.de", "five-safes", "data-card", "ons-spectrum", "for-the-people")),
 }  # fmt: skip
 
 
@@ -196,3 +200,20 @@ def test_the_sentinel_test_can_fail(tmp_path):
     planted(tmp_path / "real.csv")
     found = contents(tmp_path)
     assert all(any(s.encode() in content for content in found.values()) for s in SENTINELS)
+
+
+def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alone(folder, tmp_path):
+    """What it says is that of the publishable report and the card; it can be opened without a network."""
+    made = release_bundle.make(folder, tmp_path / "r.zip", how="before", facts={"name": "Small <b>survey</b>"})
+    with zipfile.ZipFile(tmp_path / "r.zip") as file:
+        page, names = file.read("index.html").decode(), set(file.namelist())
+        report = json.loads(file.read("report.json"))
+    assert "No row describes a real person" in page
+    assert "Small &lt;b&gt;survey&lt;/b&gt;" in page, "what the steward states is escaped"
+    for title in ("Usable with care for", "Not for", "How to analyse it", "How to cite it"):
+        assert title in page
+    assert f"{100 * report['means']['one_way']['distance']:.1f} %" in page
+    assert f"epsilon {made.epsilon:g}" in page
+    assert set(re.findall(r'href="([^"#]+)"', page)) - {"data:,"} <= names
+    assert "steward only" not in page.lower()
+    assert "<script" not in page

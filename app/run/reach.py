@@ -1,0 +1,52 @@
+"""What the recommended method will reach: a range, the curve that it is a point of, and what would help."""
+
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.session import access, charts, frame, words
+from app.session.state import Wizard, schema
+
+CURVE = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+
+
+def section(w: Wizard) -> None:
+    """Figures, advice and curve, at once: they rest on public facts and constants of public tables alone."""
+    access.allow("forecast")
+    facts, problem = schema(w)
+    if facts is None:
+        raise synth.InputError(problem)
+    asked: dict[str, Any] = {"rows": w.rows, "delta": w.delta, "relation": w.relation}
+    found = synth.expected(facts, epsilons=sorted({*CURVE, w.epsilon}), **asked)
+    here = next(f for f in found if f.epsilon == w.epsilon)
+    _figures(here)
+    st.info(frame.escape(synth.expected_advice(facts, epsilon=w.epsilon, **asked)), icon=":material/lightbulb:")
+    st.altair_chart(charts.reach(found, here), key="curve")
+    st.caption(_origin(here, changed=bool(w.options)))
+
+
+def _figures(here: Any) -> None:
+    ranges = [("Single columns", here.columns), ("Pairs of columns", here.pairs)]
+    with st.container(horizontal=True):
+        for label, told in ranges:
+            if told is not None:
+                st.metric(f"{label}: rows in the wrong place", f"{words.share(told.likely)}", border=True, width=250,
+                          delta=told.in_words, delta_color="off", delta_arrow="off",
+                          help="Of 100 rows, how many would have to change for the synthetic table to match the real "
+                          "one, on average over the tables. Small print: where 9 of 10 runs lie. It is what the page "
+                          "Review will show.")  # fmt: skip
+
+
+def _origin(here: Any, *, changed: bool) -> str:
+    about = synth.expected_from()
+    said = (
+        f"Measured, not promised: {about['runs']} runs on {len(about['tables'])} public tables. On each of them at "
+        "least 9 of 10 runs lay in the range that the other tables gave. Only the number of rows you stated, the "
+        "columns and their values enter; your table is not read."
+    )
+    if here.beyond:
+        said += f" Your run lies outside them ({here.beyond}), so the range may be off."
+    if changed:
+        said += " It is that of the usual options; you changed some."
+    return said

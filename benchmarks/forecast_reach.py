@@ -1,0 +1,131 @@
+"""What `mixture` reaches on public tables, for the forecast of the page Method: runs, fit of the constants, check.
+
+    python benchmarks/forecast_reach.py            # the runs that benchmarks/results/forecast.json lacks
+    python benchmarks/forecast_reach.py --fit      # constants from that file, into synth/pipeline/reached.json
+
+Needs the public tables in ../shared. A run is one cell of table x rows x epsilon; its errors are those of
+`synth.compare`, as Review shows them. The fit knows of a table what a steward states before a run: rows, columns,
+cells, epsilon and delta. Each table is then forecast by constants fitted to the others alone, and the share of its runs
+inside the stated range is printed.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from flagship import ROOT, SHARED, TABLES, call
+from scipy.optimize import least_squares
+
+import synth
+from synth.pipeline import reached
+from synth.schema.grouping import COARSE
+
+OUT = ROOT / "benchmarks" / "results" / "forecast.json"
+FLOORS = (0.0, 0.0005, 0.001, 0.0015, 0.002, 0.003)  # errors that no epsilon removes; the narrowest range decides
+HELD = 0.9  # of the runs on each table lie in the range that the other tables give
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+ROWS = (1_000, 5_000, 0)  # 0: all of the training rows
+DELTA = 1e-5
+MADE_BY = "python benchmarks/forecast_reach.py --fit"
+
+
+def cell(folder: Path, real: pd.DataFrame, schema: synth.Schema, epsilon: float) -> dict:
+    """One run with fresh noise beside its comparison with the real rows."""
+    real.to_csv(folder / "real.csv", index=False)
+    made = synth.run(folder / "real.csv", schema=schema, epsilon=epsilon, delta=DELTA, dataset="forecast",
+                     out=folder / "out", ledger=folder / "ledger.sqlite", separate=True)  # fmt: skip
+    found = synth.compare(folder / "real.csv", folder / "out" / "synthetic.csv", schema, quality=False)
+    return {"rows": len(real), "epsilon": epsilon, "delta": DELTA, "columns": len(found.columns),
+            "cells": [c.cells for c in schema.measured().values()], "synthetic_rows": made.num_rows,
+            "one_way": found.one_way_mean, "two_way": found.pairs_mean,
+            "two_way_by_chance": found.pairs_by_chance}  # fmt: skip
+
+
+def measure(tables: list[str], out: Path) -> None:
+    """Fills the file up, run by run."""
+    done = json.loads(out.read_text()) if out.exists() else []
+    known = {(r["table"], r["asked"], r["epsilon"]) for r in done}
+    for table in tables:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            options = TABLES[table](folder)
+            call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
+                 folder / "schema.json", "--assume-public", *options)  # fmt: skip
+            schema = synth.load(folder / "schema.json")
+            rows = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
+            for asked in ROWS:
+                some = rows.sample(asked, random_state=asked) if asked else rows
+                for epsilon in EPSILONS:
+                    if (table, asked, epsilon) in known:
+                        continue
+                    done.append({"table": table, "asked": asked} | cell(folder, some, schema, epsilon))
+                    out.write_text(json.dumps(done, indent=1) + "\n")
+                    print({k: v for k, v in done[-1].items() if k != "cells"}, flush=True)
+
+
+def known(runs: list[dict], kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the forecast's feature and of the error that was reached, for each run."""
+    pairs = []
+    for r in runs:
+        cells = [min(c, COARSE + 1) for c in r["cells"]]
+        one, two = reached.features(cells, rows=r["rows"], mu=reached.noise_budget(r["epsilon"], r["delta"]))
+        pairs.append((one, r["one_way"]) if kind == "columns" else (two, r["two_way"]))
+    found = np.log(np.array(pairs, dtype=float))
+    return found[:, 0], found[:, 1]
+
+
+def law(x: np.ndarray, y: np.ndarray, floor: float) -> np.ndarray:
+    """Intercept and slope that tell the errors best, above a floor."""
+    return least_squares(lambda p: np.log(np.exp(p[0] + p[1] * x) + floor) - y, [-1.0, 0.7]).x
+
+
+def left_out(x: np.ndarray, y: np.ndarray, names: np.ndarray, floor: float) -> np.ndarray:
+    """How far each run is from what the other tables tell of it, as a logarithm."""
+    off = np.zeros(len(x))
+    for table in set(names):
+        others = names != table
+        intercept, slope = law(x[others], y[others], floor)
+        off[~others] = y[~others] - np.log(np.exp(intercept + slope * x[~others]) + floor)
+    return np.abs(off)
+
+
+def fitted(runs: list[dict]) -> dict:
+    """Constants from all runs; the range is what tables need that the constants were not fitted to."""
+    out: dict = {}
+    names = np.array([r["table"] for r in runs])
+    tables = sorted(set(names.tolist()))
+    for kind in ("columns", "pairs"):
+        x, y = known(runs, kind)
+        tried = {}
+        for floor in FLOORS:
+            off = left_out(x, y, names, floor)
+            tried[max(np.quantile(off[names == t], HELD, method="higher") for t in tables)] = (floor, off)
+        wide, (floor, off) = min(tried.items())
+        intercept, slope = law(x, y, floor)
+        out[kind] = {"intercept": round(float(intercept), 4), "slope": round(float(slope), 4), "floor": floor,
+                     "factor": round(float(np.exp(wide)) + 0.0005, 3),
+                     "runs_inside": {t: round(float((off[names == t] <= wide).mean()), 3) for t in tables}}  # fmt: skip
+    spans = {k: [min(r[k] for r in runs), max(r[k] for r in runs)] for k in ("rows", "columns", "epsilon")}
+    return {"method": "mixture", "origin": "benchmarks/results/forecast.json", "made_by": MADE_BY,
+            "tables": tables, "runs": len(runs), "measured": spans, **out}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fit", action="store_true")
+    given = parser.parse_args()
+    if given.fit:
+        reached.DATA.write_text(json.dumps(fitted(json.loads(OUT.read_text())), indent=1) + "\n")
+        print(reached.DATA.read_text())
+        return
+    if not SHARED.exists():
+        sys.exit("the public tables are not beside this checkout; nothing was measured")
+    measure(list(TABLES), OUT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""The estimands of benchmarks/inference.py: means, proportions, differences, quantiles, three kinds of regression."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+Z = 1.959964
+YES = ("1", ">50K", "yes")  # how the files write the target
+Told = dict[str, tuple[float, float]]  # estimate and variance by name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Which columns, and what is asked of them. ``fits``: (kind, outcome, regressors)."""
+
+    numbers: Mapping[str, tuple[int, int]]
+    groups: tuple[str, ...]
+    target: str
+    yes: str
+    fits: Sequence[tuple[str, str, tuple[str, ...]]]
+    categories: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, str]
+
+    def shaped(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The columns alone, numbers within their public bounds, categories as text."""
+        out = pd.DataFrame({n: rows[self.names.get(n, n)] for n in (*self.numbers, *self.groups)})
+        for n, (low, high) in self.numbers.items():
+            out[n] = out[n].astype(float).clip(low, high).astype(int)
+        for n in self.groups:
+            text = out[n].astype(str).str.removesuffix(".0").str.removesuffix(".")
+            if n == self.target:
+                text = pd.Series(np.where(text.isin(YES), self.yes, "no"), index=out.index)
+            out[n] = text.where(text.isin(self.categories[n]), self.categories[n][-1])
+        return out.reset_index(drop=True)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Public facts, by declaration."""
+        numbers = {n: {"type": "integer", "min": a, "max": b} for n, (a, b) in self.numbers.items()}
+        groups = {n: {"type": "categorical", "categories": list(self.categories[n])} for n in self.groups}
+        return {"target": self.target, "columns": numbers | groups}
+
+    @property
+    def ask(self) -> list[str]:
+        """Paid statistics that answer what of these they can."""
+        return [*(f"mean:{n}" for n in self.numbers), *(f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES),
+                *(f"count:{n}" for n in self.groups), *(f"count:{g}*{self.target}" for g in self.groups
+                                                        if g != self.target)]  # fmt: skip
+
+    def truth(self, rows: pd.DataFrame) -> dict[str, float]:
+        """Of the whole population."""
+        return {n: v for n, (v, _) in self.analysed(rows).items()}
+
+    def analysed(self, rows: pd.DataFrame) -> Told:
+        """Every estimand as if the rows were a simple random sample of people."""
+        out: Told = {}
+        for n in self.numbers:
+            x = rows[n].to_numpy(float)
+            out[f"mean:{n}"] = (x.mean(), x.var(ddof=1) / len(x))
+            for q in QUANTILES:
+                out[f"quantile:{n} {q}"] = quantile(x, q)
+        hit = (rows[self.target] == self.yes).to_numpy(float)
+        for g in self.groups:
+            labels = rows[g].to_numpy()
+            for c in self.categories[g]:
+                p = float((labels == c).mean())
+                out[f"proportion:{g} {c}"] = (p, p * (1 - p) / len(rows))
+            for a, b in pairwise(self.categories[g]):
+                for name, x in [(self.target, hit)] if g != self.target else []:
+                    out[f"difference:{name} {g} {a} {b}"] = difference(x, labels, a, b)
+                for name in self.numbers:
+                    out[f"difference:{name} {g} {a} {b}"] = difference(rows[name].to_numpy(float), labels, a, b)
+        for kind, outcome, regressors in self.fits:
+            out |= self._fit(kind, outcome, regressors, rows)
+        return out
+
+    def _fit(self, kind: str, outcome: str, regressors: Sequence[str], rows: pd.DataFrame) -> Told:
+        x, names = [np.ones(len(rows))], ["1"]
+        for n in regressors:
+            if n in self.numbers:
+                low, high = self.numbers[n]
+                x, names = [*x, (rows[n].to_numpy(float) - low) / (high - low)], [*names, n]
+            else:
+                for c in self.categories[n][1:]:
+                    x, names = [*x, (rows[n] == c).to_numpy(float)], [*names, f"{n}={c}"]
+        y = (rows[outcome] == self.yes).to_numpy(float) if outcome == self.target else rows[outcome].to_numpy(float)
+        beta, variance = FITS[kind](np.stack(x, 1), y)
+        asked = f"{kind}:{outcome} by {'+'.join(regressors)}"
+        return {f"{asked}: {n}": (float(b), float(v)) for n, b, v in zip(names, beta, variance, strict=True)}
+
+    def paid(self, answers: Sequence[Mapping[str, Any]], real: Told) -> dict[str, float]:
+        """Half the width of the paid interval, its noise and the rows' sampling together, of what was asked."""
+        out = {}
+        by = {a["ask"]: a for a in answers}
+        for n in self.numbers:
+            a = by[f"mean:{n}"]
+            out[f"mean:{n}"] = both((a["high"] - a["low"]) / 2, real[f"mean:{n}"][1])
+            for q in QUANTILES:
+                a = by[f"quantile:{n}:{q}"]
+                out[f"quantile:{n} {q}"] = both((a["high"] - a["low"]) / 2, real[f"quantile:{n} {q}"][1])
+        for g in self.groups:
+            a = by[f"count:{g}"]
+            total = max(sum(c["count"] for c in a["cells"]), 1)
+            for c in self.categories[g]:
+                out[f"proportion:{g} {c}"] = both(a["half"] / total, real[f"proportion:{g} {c}"][1])
+            if g != self.target:
+                out |= self._paid_differences(g, by[f"count:{g}*{self.target}"], real)
+        return out
+
+    def _paid_differences(self, group: str, answer: Mapping[str, Any], real: Told) -> dict[str, float]:
+        """Of two noisy shares by the delta method: each has noise in both its cells."""
+        cells = {tuple(c["values"]): float(c["count"]) for c in answer["cells"]}
+        noise, out = {}, {}
+        for c in self.categories[group]:
+            counts = [cells.get((c, t), 0.0) for t in self.categories[self.target]]
+            rows = max(sum(counts), 1.0)
+            share = np.clip(cells.get((c, self.yes), 0.0) / rows, 0, 1)
+            noise[c] = answer["half"] / rows * np.sqrt((1 - share) ** 2 + (len(counts) - 1) * share**2)
+        for a, b in pairwise(self.categories[group]):
+            name = f"difference:{self.target} {group} {a} {b}"
+            out[name] = both(float(np.hypot(noise[a], noise[b])), real[name][1])
+        return out
+
+
+def both(noise: float, sampling: float) -> float:
+    """Half the width of an interval for two independent errors."""
+    return float(np.hypot(noise, Z * sampling**0.5))
+
+
+QUANTILES = (0.25, 0.5, 0.75)
+
+
+def quantile(x: np.ndarray, q: float) -> tuple[float, float]:
+    """Of whole numbers, taken as spread evenly over their unit; its variance by Woodruff's interval."""
+    x = np.sort(x)
+    spread = x + (np.arange(len(x)) - np.searchsorted(x, x)) / np.maximum(
+        np.searchsorted(x, x, side="right") - np.searchsorted(x, x), 1) - 0.5  # fmt: skip
+    half = Z * np.sqrt(q * (1 - q) / len(x))
+    low, middle, high = np.quantile(spread, [max(q - half, 0), q, min(q + half, 1)])
+    return float(middle), float(((high - low) / (2 * Z)) ** 2)
+
+
+def difference(x: np.ndarray, labels: np.ndarray, a: str, b: str) -> tuple[float, float]:
+    """Of two groups' means; of a group without two rows nothing is known."""
+    one, two = x[labels == a], x[labels == b]
+    if min(len(one), len(two)) < 2:
+        return 0.0, float(np.ptp(x) ** 2)
+    return float(one.mean() - two.mean()), float(one.var(ddof=1) / len(one) + two.var(ddof=1) / len(two))
+
+
+def linear(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least squares with variances that do not assume equal spread."""
+    bread = np.linalg.pinv(x.T @ x)
+    beta = bread @ (x.T @ y)
+    meat = (x * ((y - x @ beta) ** 2)[:, None]).T @ x
+    return beta, np.diag(bread @ meat @ bread)
+
+
+def _newton(x: np.ndarray, y: np.ndarray, mean: Any, weight: Any, start: float) -> tuple[np.ndarray, np.ndarray]:
+    beta = np.zeros(x.shape[1])
+    beta[0] = start
+    ridge = 1e-6 * np.eye(x.shape[1])
+    for _ in range(25):
+        mu = mean(np.clip(x @ beta, -20, 20))
+        information = (x * weight(mu)[:, None]).T @ x + ridge
+        beta = beta + np.clip(np.linalg.solve(information, x.T @ (y - mu)), -2, 2)
+    mu = mean(np.clip(x @ beta, -20, 20))
+    bread = np.linalg.inv((x * weight(mu)[:, None]).T @ x + ridge)
+    return beta, np.diag(bread @ ((x * ((y - mu) ** 2)[:, None]).T @ x) @ bread)
+
+
+def logistic(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By Newton's method, with sandwich variances."""
+    return _newton(x, y, lambda t: 1 / (1 + np.exp(-t)), lambda m: m * (1 - m), 0.0)
+
+
+def poisson(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By Newton's method, with sandwich variances."""
+    return _newton(x, y, np.exp, lambda m: m, float(np.log(max(y.mean(), 1e-3))))
+
+
+FITS = {"linear": linear, "logistic": logistic, "poisson": poisson}
+
+TABLES = {
+    "acs": Table(
+        numbers={"age": (17, 94), "hours": (1, 99), "school": (1, 24)},
+        groups=("sex", "marital", "race", "high"), target="high", yes="yes",
+        categories={"sex": ("1", "2"), "marital": ("1", "2", "3", "4", "5"), "race": ("1", "2", "6", "other"),
+                    "high": ("no", "yes")},
+        names={"age": "AGEP", "hours": "WKHP", "school": "SCHL", "sex": "SEX", "marital": "MAR", "race": "RAC1P",
+               "high": "PINCP"},
+        fits=(("linear", "hours", ("age", "sex", "school")), ("logistic", "high", ("age", "sex", "hours", "school")),
+              ("poisson", "hours", ("age", "sex")))),
+    "adult": Table(
+        numbers={"age": (17, 90), "hours": (1, 99), "school": (1, 16)},
+        groups=("sex", "race", "relationship", "high"), target="high", yes="yes",
+        categories={"sex": ("Female", "Male"), "race": ("White", "Black", "other"),
+                    "relationship": ("Husband", "Not-in-family", "Own-child", "Unmarried", "Wife", "other"),
+                    "high": ("no", "yes")},
+        names={"hours": "hours-per-week", "school": "education-num", "high": "income"},
+        fits=(("linear", "hours", ("age", "sex", "school")), ("logistic", "high", ("age", "sex", "hours", "school")),
+              ("poisson", "hours", ("age", "sex")))),
+    "simulated": Table(
+        numbers={"age": (18, 90), "hours": (0, 80), "visits": (0, 20)},
+        groups=("group", "sex", "high"), target="high", yes="yes",
+        categories={"group": ("a", "b", "c", "d"), "sex": ("f", "m"), "high": ("no", "yes")}, names={},
+        fits=(("linear", "hours", ("age", "sex")), ("logistic", "high", ("age", "hours", "group")),
+              ("linear", "age", ("group", "sex")), ("logistic", "high", ("group", "sex")),
+              ("poisson", "visits", ("age", "sex")))),
+}  # fmt: skip

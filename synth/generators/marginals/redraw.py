@@ -1,0 +1,100 @@
+"""Mixtures that the released counts would bear as well: noise is added to them again, and a fit is carried on.
+
+All of it reads released answers and the model made of them; the argument stands in docs/inference.md.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from synth.generators.base import Progress, Setting
+from synth.generators.marginals import fit_mixture as fitting
+from synth.generators.marginals import layout
+from synth.generators.marginals.combine import sharpen
+from synth.generators.marginals.denoise import project
+from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.marginals.mixture import axis, rake
+from synth.generators.marginals.pair_queries import PURPOSE
+from synth.generators.product_mixture.model import Product
+from synth.questions import CountsRelease
+from synth.schema.lazy import Lazy
+
+torch = Lazy("torch")
+
+CENTRE_STEPS, STEPS, LEAST_STEPS = 600, 100, 20  # of a refit: the first one, each further one, and at least
+CENTRE_RATE, RATE, LAST_RATE = 0.1, 0.05, 0.01
+WORK = 5e10  # multiplications and additions of one refit; of large problems fewer steps, the longer for it
+STANDS_OUT = 2.0  # deviations of its noise that a value must weigh, for its own noise to be drawn again
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Redraws:
+    """A release's answers, and a mixture that follows them as far as it can: the centre of the draws.
+
+    **Guarantee**: derived from releases only.
+    """
+
+    centre: tuple[np.ndarray, np.ndarray]
+    total: float
+    found: Mapping[str, Histogram]
+    tables: tuple[CountsRelease, ...]
+
+    @classmethod
+    def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "Redraws":
+        """The release's own model carried on until it follows the noisy tables, without the pull to independence."""
+        total, found = estimate(releases, setting)
+        tables = tuple(r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == PURPOSE)
+        found = sharpen(found, tables, total)
+        problem, _ = layout.problem(found, layout.refine(found, tables), tables, total)
+        probs = np.concatenate([a.probs for a in model.axes], axis=1).astype(float)
+        centre = carried_on(problem, model.weights, probs, steps=CENTRE_STEPS, rate=CENTRE_RATE)
+        return cls(centre=centre, total=total, found=found, tables=tables)
+
+    def models(self, many: int, *, rng: np.random.Generator, progress: Progress = lambda _: None) -> Iterator[Product]:
+        """So many models, each fitted to the tables under noise of its own."""
+        for i in range(many):
+            yield self._one(rng)
+            progress((i + 1) / many)
+
+    def _one(self, rng: np.random.Generator) -> Product:
+        tables = [
+            CountsRelease(question=r.question, values=tuple(
+                np.rint(values + m.sigma * rng.standard_normal(values.shape)).astype(np.int64)
+                for m, values in zip(r.question.marginals, r.values, strict=True)))
+            for r in self.tables
+        ]  # fmt: skip
+        found = {n: _shaken(h, self.total, rng) for n, h in self.found.items()}
+        groups = layout.refine(found, tables)
+        problem, spans = layout.problem(found, groups, tables, self.total)
+        weights, probs = carried_on(problem, *self.centre, steps=STEPS, rate=RATE)
+        for span in spans.values():
+            probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
+        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
+        return Product(total=self.total, weights=weights, axes=axes)
+
+
+def _shaken(found: Histogram, total: float, rng: np.random.Generator) -> Histogram:
+    """Masses that stand out of the noise under noise drawn again; smaller ones, mostly smoothed, stay as they are."""
+    noise = np.where(found.mass > STANDS_OUT * found.sigma, found.sigma, 0.0)
+    return replace(found, mass=project(found.mass + noise * rng.standard_normal(len(noise)), total=total))
+
+
+def carried_on(
+    problem: fitting.Problem, weights: np.ndarray, probs: np.ndarray, *, steps: int, rate: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (B,) and group probabilities (B, G) after a descent from the given ones.
+
+    Without the pull to independence and without an early end: both keep a model from following noise, and with it from
+    the relations that noise nearly hides; an estimate would then lie nearer to independence than its interval reaches.
+    """
+    logits = torch.as_tensor(np.log(np.maximum(probs, 1e-9)).T[None], dtype=torch.float32)
+    shares = torch.as_tensor(np.log(np.maximum(weights, 1e-12))[None], dtype=torch.float32)
+    surface = fitting._Surface(problem, "cpu")
+    if problem.blocks:
+        fewer = int(np.clip(WORK * steps / STEPS / (problem.work * len(weights)), LEAST_STEPS, steps))
+        descent = fitting._Descent(rate=rate * steps / fewer, steps=fewer, goal=0.0)
+        descent.run(surface, logits, shares, LAST_RATE, lambda _: None)
+    share, out = surface.probabilities(logits, shares)
+    return share[0].double().numpy(), out[0].T.double().numpy()

@@ -1,0 +1,100 @@
+"""Intervals straight from the released counts, where a question is one of counts: no model, so no bias of one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError, reading
+from synth.questions import Bins, CountsRelease
+from synth.release import folder
+from synth.schema.grouping import bin_labels
+from synth.schema.lazy import Lazy
+
+special = Lazy("scipy.special")
+
+ROUNDING = 1 / 12  # variance of rounding a count to a whole number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Table:
+    """Counts on the bins of some columns, averaged by precision over all tables that have them."""
+
+    bins: tuple[Bins, ...]
+    counts: np.ndarray
+    variance: float
+
+
+def count_intervals(release: str | Path, columns: Sequence[str], *, level: float = 0.95) -> list[dict[str, Any]]:
+    """The share of the population in every cell of a table that was counted, with its interval; free.
+
+    ``columns``: one or more that stand in one released table; of several groupings the finest answers, all tables that
+    have it averaged by their precision. A row for each cell: ``values`` (a label for each column), ``share``, ``low``,
+    ``high``, and ``count`` with its noise's deviation ``sigma``. The interval counts the privacy noise and the chance
+    by which the rows were drawn from a population; many cells at once are covered each, not together.
+
+    **Guarantee**: that of the release. Errors: UsageError for columns of which no table was released.
+
+    Privacy: released answers only.
+    """
+    with reading(release, "release"):
+        stored = folder.load_release(release)
+        schema, wanted = stored.setting.schema, tuple(dict.fromkeys(columns))
+        for name in wanted:
+            if name not in schema.measured():
+                raise UsageError(f"{name}: is not a measured column of the release")
+        table = _finest([r for r in stored.releases if isinstance(r, CountsRelease)], wanted)
+        if table is None or not wanted or not 0 < level < 1:
+            raise UsageError(f"{', '.join(wanted) or 'no column'}: no table of these was released; see synth.beyond")
+        share, half = shares(table.counts, table.variance, rows=stored.setting.public_rows, level=level)
+        labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in table.bins]
+        return [
+            {"values": [labels[axis][i] for axis, i in enumerate(at)], "share": float(share[at]),
+             "low": max(float(share[at] - half[at]), 0.0), "high": min(float(share[at] + half[at]), 1.0),
+             "count": float(table.counts[at]), "sigma": table.variance**0.5}
+            for at in np.ndindex(table.counts.shape)
+        ]  # fmt: skip
+
+
+def shares(
+    counts: np.ndarray, variance: float, *, rows: int | None = None, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of noisy counts of equal variance, and half the widths of their intervals, of the counts' shape.
+
+    Without public ``rows`` the sum of all cells stands for their number; a share p of K cells then has the noise's
+    variance v ((1 - p)^2 + (K - 1) p^2) / N^2 (delta method), else v / N^2. Beside it stands p (1 - p) / N of sampling.
+
+    >>> share, half = shares(np.array([50.0, 50.0]), 0.0)
+    >>> share.tolist(), half.round(3).tolist()
+    ([0.5, 0.5], [0.098, 0.098])
+    """
+    total = max(float(counts.sum()) if rows is None else float(rows), 1.0)
+    share = counts / total
+    p = np.clip(share, 0.0, 1.0)
+    spread = variance * ((1 - p) ** 2 + (counts.size - 1) * p**2) if rows is None else np.full(p.shape, variance)
+    half = special.ndtri((1 + level) / 2) * np.sqrt(spread / total**2 + p * (1 - p) / total)
+    return share, half
+
+
+def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> _Table | None:
+    """Of all tables that hold the columns, summed over their other columns, those on the finest bins, averaged."""
+    found: dict[tuple[Any, ...], list[tuple[tuple[Bins, ...], np.ndarray, float]]] = {}
+    for marginal, values in [a for r in releases for a in zip(r.question.marginals, r.values, strict=True)]:
+        at: Mapping[str, int] = {b.column: i for i, b in enumerate(marginal.bins)}
+        if not set(columns) <= at.keys() or any((b.groups < 0).any() for b in marginal.bins):
+            continue
+        kept = [at[n] for n in columns]
+        others = tuple(i for i in range(values.ndim) if i not in kept)
+        counts = np.transpose(values.sum(axis=others), np.argsort(np.argsort(kept)))
+        bins = tuple(marginal.bins[i] for i in kept)
+        variance = (marginal.sigma**2 + ROUNDING) * (marginal.cells / counts.size)
+        key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
+        found.setdefault(key, []).append((bins, counts.astype(float), variance))
+    if not found:
+        return None
+    same = max(found.values(), key=lambda group: group[0][1].size)
+    weights = np.array([1 / v for _, _, v in same])
+    counts = np.tensordot(weights, np.stack([c for _, c, _ in same]), axes=1) / weights.sum()
+    return _Table(bins=same[0][0], counts=counts, variance=float(1 / weights.sum()))

@@ -1,0 +1,116 @@
+"""Several tables from one release, as far apart as the noise leaves it open: for intervals that count the noise."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import InputError, UsageError, reading
+from synth.pipeline.draw_rows import Drawn
+from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.request import check_num_rows, check_seed
+from synth.pipeline.sample import MOST_ROWS
+from synth.release import folder
+from synth.schema import codec
+from synth.schema.lazy import Lazy
+from synth.schema.table import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+networks = Lazy("synth.questions.numeric.networks")  # and with it torch
+
+MOST = 200  # tables at a time
+
+
+def multiple(
+    release: str | Path,
+    *,
+    count: int = 20,
+    num_rows: int | None = None,
+    seed: int | None = None,
+    reporter: Reporter | None = None,
+) -> Iterator["pd.DataFrame"]:
+    """``count`` tables, one after the other, each from a model that the release's noisy counts bear as well; free.
+
+    Numbers and dates are such, categories text. ``num_rows``: of each table; by default the source's number of rows,
+    public or as released, which ``synth.combine`` takes for granted. The same seed gives the same tables.
+
+    **Guarantee**: that of the release (post-processing). Errors: UsageError for a release of another method than
+    ``mixture``, InputError for a damaged one.
+
+    Privacy: released answers only.
+    """
+    import pandas as pd
+
+    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, reporter=reporter)
+    for one in tables:
+        yield pd.DataFrame({n: a.to_pandas() for n, a in codec.typed(one, schema).items()})
+
+
+def multiple_to(
+    release: str | Path,
+    out: str | Path,
+    *,
+    count: int = 20,
+    num_rows: int | None = None,
+    seed: int | None = None,
+    raw_text: bool = False,
+    dialect: str = "same",
+    reporter: Reporter | None = None,
+) -> list[str]:
+    """As ``multiple``, into a folder: 01.csv, 02.csv and so on; returns their paths.
+
+    **Guarantee**: that of the release. Errors: as of ``multiple``; UsageError for a folder that cannot be written.
+
+    Privacy: released answers only.
+    """
+    place = Path(out)
+    folder.check_out(place)
+    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, reporter=reporter)
+    place.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for i, one in enumerate(tables):
+        paths.append(str(place / f"{i + 1:0{len(str(count))}d}.csv"))
+        folder.write_table(Path(paths[-1]), one, schema, raw_text=raw_text, dialect=dialect)
+    return paths
+
+
+def texts(
+    release: str | Path, *, count: int, num_rows: int | None, seed: int | None, reporter: Reporter | None
+) -> tuple[Schema, Iterator[dict[str, "pa.Array"]]]:
+    """The schema, and the tables as text. All that can be refused is refused here."""
+    if not 2 <= count <= MOST:
+        raise UsageError(f"--multiple {count}: at least 2 tables, at most {MOST}; 20 are enough for most intervals")
+    check_num_rows(num_rows)
+    check_seed(seed)
+    stored = folder.load_release(release)
+    if stored.method != "mixture":
+        raise UsageError(f"--multiple: is for releases of mixture, and this one is of {stored.method}")
+    return stored.setting.schema, _tables(release, stored, count, num_rows, seed, reporter or Quiet())
+
+
+def _tables(
+    release: str | Path, stored: folder.StoredRelease, count: int, num_rows: int | None, seed: int | None,
+    reporter: Reporter,
+) -> Iterator[dict[str, "pa.Array"]]:  # fmt: skip
+    from synth.generators.marginals.redraw import Redraws
+    from synth.generators.product_mixture.model import Product
+
+    rng = np.random.default_rng(seed)
+    with reading(release, "release"), networks.one_thread():
+        model = folder.load_model(release).model
+        if not isinstance(model, Product):
+            raise InputError(f"{release}: its model is none of mixture; use another copy")
+        reporter.stage("fit")
+        redraws = Redraws.of(model, stored.releases, stored.setting)
+    size = num_rows or stored.setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
+    models = redraws.models(count, rng=rng, progress=reporter.progress)
+    while True:
+        with reading(release, "release"), networks.one_thread():
+            drawn = next(models, None)
+        if drawn is None:
+            return
+        yield Drawn(drawn, stored.setting.schema, size, rng=rng).whole()

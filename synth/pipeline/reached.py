@@ -1,0 +1,172 @@
+"""What `mixture` is likely to reach, before a run and at once: the error that Review will show, as a range.
+
+The law has one term, the noise that a table's counts get when the budget is shared by its columns, in parts of the
+rows, above a floor that no epsilon removes. Its constants are fitted to runs on public tables (``reached.json`` names
+them and their origin), and the range is as wide as 9 of 10 runs on a table need when the constants come from the
+other tables alone.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from math import erfc, exp, log, sqrt
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from synth.errors import UsageError
+from synth.mechanisms import counts
+from synth.pipeline.schema_approval import adjacency_of
+from synth.privacy.relation import relation_named
+from synth.schema.grouping import COARSE
+from synth.schema.table import Schema
+
+METHOD = "mixture"
+DATA = Path(__file__).with_name("reached.json")
+GOOD = 0.05  # of the rows in the wrong place, from which up advice is given
+MOST_EPSILON = 5.0  # that is ever advised
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """A share of rows in the wrong place: the likely one, and the ends between which 9 of 10 runs lie."""
+
+    low: float
+    likely: float
+    high: float
+
+    @property
+    def in_words(self) -> str:
+        """The range in percent.
+
+        >>> Range(low=0.011, likely=0.02, high=0.0312).in_words
+        '1.1 to 3.1 %'
+        """
+        return f"{_digits(100 * self.low)} to {_digits(100 * self.high)} %"
+
+
+def _digits(value: float) -> str:
+    """Two digits, all of a whole number.
+
+    >>> _digits(0.374), _digits(12.6), _digits(100.0), _digits(171.2)
+    ('0.37', '13', '100', '170')
+    """
+    return f"{float(f'{value:.2g}'):,.10g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reached:
+    """The forecast at one epsilon. ``pairs``: None for one column. ``beyond``: why it lies outside what was measured,
+    empty where it does not."""
+
+    epsilon: float
+    columns: Range
+    pairs: Range | None
+    beyond: str
+
+
+def expected(
+    schema: Schema, *, rows: int, epsilons: Sequence[float], delta: float, relation: str = "add_remove"
+) -> list[Reached]:
+    """What `mixture` will reach on about ``rows`` rows, for each epsilon. Touches no data. Errors: UsageError.
+
+    It knows the number of rows as it is said, and of the schema how many columns and cells there are.
+
+    Privacy: public only.
+    """
+    cells = [min(c.cells, COARSE + 1) for c in schema.measured().values()]
+    if not cells or rows < 1 or any(e <= 0 for e in epsilons) or not 0 < delta < 1:
+        raise UsageError("a forecast needs measured columns, at least 1 row, and an epsilon and a delta above 0")
+    size = counts.sensitivity(adjacency_of(schema, relation_named(relation)))
+    return [_at(e, cells, rows=rows, mu=noise_budget(e, delta) / size) for e in epsilons]
+
+
+def _at(epsilon: float, cells: Sequence[int], *, rows: int, mu: float) -> Reached:
+    one, two = features(cells, rows=rows, mu=mu)
+    pairs = None if two is None else _range("pairs", two)
+    return Reached(epsilon=epsilon, columns=_range("columns", one), pairs=pairs,
+                   beyond=_beyond(rows, len(cells), epsilon))  # fmt: skip
+
+
+def features(cells: Sequence[int], *, rows: int, mu: float) -> tuple[float, float | None]:
+    """The noise in a mean table, in parts of the rows: of single columns, and of pairs (None for one column).
+
+    ``cells``: of each column, in the groups in which tables are compared.
+    """
+    noise = sqrt(len(cells)) / (rows * mu)
+    two = fmean(a * b for a, b in combinations(cells, 2)) if len(cells) > 1 else None
+    return fmean(cells) * noise, None if two is None else two * noise
+
+
+def _range(kind: str, feature: float) -> Range:
+    law = constants()[kind]
+    likely = exp(law["intercept"] + law["slope"] * log(feature)) + law["floor"]
+    low, high = (min(1.0, likely * f) for f in (1 / law["factor"], law["factor"]))
+    return Range(low=low, likely=min(1.0, likely), high=high)
+
+
+def _beyond(rows: int, columns: int, epsilon: float) -> str:
+    """In what the run differs from all that the constants were fitted to."""
+    spans = constants()["measured"]
+    for what, value in (("rows", rows), ("columns", columns), ("epsilon", epsilon)):
+        low, high = spans[what]
+        if not low <= value <= high:
+            return f"{what} outside {low:g} to {high:,g}, where it was measured"
+    return ""
+
+
+@cache
+def constants() -> dict[str, Any]:
+    """The fitted constants, with where they come from.
+
+    Privacy: public only.
+    """
+    return dict(json.loads(DATA.read_text(encoding="utf-8")))
+
+
+def noise_budget(epsilon: float, delta: float) -> float:
+    """The mu of a Gaussian mechanism of this epsilon and delta, for a forecast; a run rounds its own to the safe side.
+
+    Source: Dong, Roth & Su, arXiv 1905.02383, corollary 1.
+    """
+    low, high = 0.0, 1.0
+    while _delta(high, epsilon) < delta:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _delta(middle, epsilon) < delta else (low, middle)
+    return low
+
+
+def _delta(mu: float, epsilon: float) -> float:
+    return _below(mu / 2 - epsilon / mu) - exp(min(epsilon, 700.0)) * _below(-mu / 2 - epsilon / mu)
+
+
+def _below(x: float) -> float:
+    """The normal distribution function."""
+    return erfc(-x / sqrt(2)) / 2
+
+
+def advice(schema: Schema, *, rows: int, epsilon: float, delta: float, relation: str = "add_remove") -> str:
+    """What would help most, in a sentence: enough, more rows, coarser columns, or a larger epsilon.
+
+    Privacy: public only.
+    """
+    found = expected(schema, rows=rows, epsilons=(epsilon,), delta=delta, relation=relation)[0]
+    told = found.pairs or found.columns
+    if told.high <= GOOD:
+        return "Enough rows and epsilon: tables of two columns are likely to come out well."
+    if told.likely <= GOOD:
+        return "Probably enough: single columns come out well, pairs of columns with rare values less so."
+    slope = constants()["pairs" if found.pairs else "columns"]["slope"]
+    return _help((told.likely / GOOD) ** (1 / slope), epsilon=epsilon)
+
+
+def _help(times: float, *, epsilon: float) -> str:
+    """``times``: by how much the rows or the noise budget would have to grow."""
+    lead = f"Much noise for this table. Tables of two columns come out well with about {_digits(times)} times the rows"
+    if epsilon * times <= MOST_EPSILON:
+        return f"{lead}, or with an epsilon near {_digits(epsilon * times)}; coarser or fewer columns help as well."
+    return f"{lead}. More epsilon alone does not do it here: leave columns out, or give them fewer values each."

@@ -1,0 +1,174 @@
+"""Records for catalogues: Croissant, RO-Crate, DCAT-AP, CSVW, and a citation file; all from the same facts.
+
+**Source**: MLCommons Croissant 1.1; RO-Crate 1.1; DCAT-AP 3.0 and HealthDCAT-AP; W3C Tabular Data on the Web (CSVW);
+Citation File Format 1.2.0. Nothing is invented for a field that only the steward can fill: it is left out, and
+``todo`` names it.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from synth.report.documents.facts import Facts, kind_of
+from synth.schema.column import Column
+
+TABLE = "synthetic.csv"
+MEDIA = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "json": "application/json",
+         "html": "text/html"}  # fmt: skip
+CROISSANT_TYPES = {"integer": "sc:Integer", "float": "sc:Float", "datetime": "sc:DateTime"}
+CSVW_TYPES = {"integer": "integer", "float": "double", "datetime": "dateTime"}
+NAME = "synthetic-table"
+CONTEXT = {
+    "@language": "en", "@vocab": "https://schema.org/", "citeAs": "cr:citeAs", "column": "cr:column",
+    "conformsTo": "dct:conformsTo", "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"}, "dct": "http://purl.org/dc/terms/",
+    "examples": {"@id": "cr:examples", "@type": "@json"}, "extract": "cr:extract", "field": "cr:field",
+    "fileProperty": "cr:fileProperty", "fileObject": "cr:fileObject", "fileSet": "cr:fileSet", "format": "cr:format",
+    "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset", "jsonPath": "cr:jsonPath", "key": "cr:key",
+    "md5": "cr:md5", "parentField": "cr:parentField", "path": "cr:path", "rai": "http://mlcommons.org/croissant/RAI/",
+    "recordSet": "cr:recordSet", "references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated",
+    "replace": "cr:replace", "sc": "https://schema.org/", "separator": "cr:separator",
+    "samplingRate": "cr:samplingRate", "equivalentProperty": "cr:equivalentProperty", "source": "cr:source",
+    "subField": "cr:subField", "transform": "cr:transform",
+}  # fmt: skip
+
+
+def written(record: Mapping[str, Any]) -> str:
+    """A record as its file holds it."""
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+def croissant(f: Facts) -> dict[str, Any]:
+    """The table for machine-learning catalogues: its file with its checksum, and every column with its type."""
+    size, digest = f.files[TABLE]
+    fields = [
+        {"@type": "cr:Field", "@id": f"{NAME}/{name}", "name": name, "description": _told(column),
+         "dataType": CROISSANT_TYPES.get(column.type, "sc:Text"),
+         "source": {"fileObject": {"@id": TABLE}, "extract": {"column": name}}}
+        for name, column in f.schema.kept().columns.items()
+    ]  # fmt: skip
+    return {
+        "@context": CONTEXT, "@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "name": f.name, "description": f.description, "datePublished": f.published, "version": "1.0.0",
+        "citeAs": _cited(f), **_people(f, "creator"),
+        "rai:dataCollection": "Drawn from a model of noisy answers about a private table.",
+        "rai:personalSensitiveInformation": f"None of a real person; epsilon {f.card['epsilon']:g}, delta "
+        f"{f.card['delta']:g}, {f.card['relation_in_words']}.",
+        "distribution": [{"@type": "cr:FileObject", "@id": TABLE, "name": TABLE, "contentUrl": TABLE,
+                          "contentSize": f"{size} B", "encodingFormat": MEDIA["csv"], "sha256": digest}],
+        "recordSet": [{"@type": "cr:RecordSet", "@id": NAME, "name": NAME, "description": "The synthetic rows.",
+                       "field": fields}],
+    }  # fmt: skip
+
+
+def ro_crate(f: Facts) -> dict[str, Any]:
+    """A research object: the root, its parts, the software, and the run that made them."""
+    parts = [{"@id": name, "@type": "File", "name": name, "contentSize": str(size), "sha256": digest,
+              **({"encodingFormat": MEDIA[k]} if (k := name.rpartition(".")[2]) in MEDIA else {})}
+             for name, (size, digest) in sorted(f.files.items())]  # fmt: skip
+    people = [{"@id": f"#{i}", "@type": "Organization", "name": n} for i, n in enumerate(f.curators)]
+    ids, named = [{"@id": p["@id"]} for p in parts], [{"@id": p["@id"]} for p in people]
+    root = {"@id": "./", "@type": "Dataset", "name": f.name, "description": f.description,
+            "datePublished": f.published, "hasPart": ids, "mentions": {"@id": "#run"},
+            **({"publisher": named} if named else {})}  # fmt: skip
+    run = {"@id": "#run", "@type": "CreateAction", "name": f"Run of the method {f.card['method']}",
+           "endTime": f.card["created"], "instrument": {"@id": "#software"}, "result": ids,
+           "description": f"epsilon {f.card['epsilon']:g}, delta {f.card['delta']:g}; {f.card['meaning']}"}  # fmt: skip
+    versions = f.card.get("versions") or {}
+    software = {"@id": "#software", "@type": "SoftwareApplication", "name": "facsimile-synth",
+                "softwareVersion": str(versions.get("facsimile-synth", "unknown"))}  # fmt: skip
+    described = {"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": {"@id": "./"},
+                 "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}}  # fmt: skip
+    return {"@context": "https://w3id.org/ro/crate/1.1/context",
+            "@graph": [described, root, *parts, *people, run, software]}  # fmt: skip
+
+
+def dcat(f: Facts) -> dict[str, Any]:
+    """The dataset as DCAT-AP has it; as HealthDCAT-AP where the steward says that the sector is health."""
+    health = str(f.own.get("sector", "")).strip().lower() in ("health", "healthcare", "gesundheit")
+    context = {"dcat": "http://www.w3.org/ns/dcat#", "dct": "http://purl.org/dc/terms/",
+               "foaf": "http://xmlns.com/foaf/0.1/", "xsd": "http://www.w3.org/2001/XMLSchema#",
+               "spdx": "http://spdx.org/rdf/terms#", "vcard": "http://www.w3.org/2006/vcard/ns#",
+               "dpv": "https://w3id.org/dpv#", "healthdcatap": "http://healthdataportal.eu/ns/health#"}  # fmt: skip
+    files = [_distribution(n, size, digest) for n, (size, digest) in sorted(f.files.items())
+             if n.rpartition(".")[2] in ("csv", "parquet")]  # fmt: skip
+    out: dict[str, Any] = {
+        "@context": context, "@id": "#dataset", "@type": "dcat:Dataset",
+        "dct:title": {"@value": f.name, "@language": "en"},
+        "dct:description": {"@value": f.description, "@language": "en"},
+        "dct:issued": {"@value": f.published, "@type": "xsd:date"},
+        "dct:provenance": {"@type": "dct:ProvenanceStatement",
+                           "dct:description": f"Made by {f.card['method']} from noisy answers; {f.card['meaning']}."},
+        "dcat:distribution": files,
+    }  # fmt: skip
+    if f.curators:
+        out["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": f.curators[0]}
+    if f.own.get("contact"):
+        out["dcat:contactPoint"] = {"@type": "vcard:Kind", "vcard:fn": str(f.own["contact"])}
+    if f.own.get("region"):
+        out["dct:spatial"] = {"@type": "dct:Location", "dct:description": str(f.own["region"])}
+    if health:
+        theme = "http://publications.europa.eu/resource/authority/data-theme/HEAL"
+        rows = {"@value": str(f.card["rows"]["synthetic"]), "@type": "xsd:nonNegativeInteger"}
+        out |= {"dcat:theme": {"@id": theme}, "healthdcatap:numberOfRecords": rows,
+                "healthdcatap:populationCoverage": {"@value": "Synthetic rows; none of a real person.",
+                                                    "@language": "en"}}  # fmt: skip
+    return out
+
+
+def csvw(f: Facts) -> dict[str, Any]:
+    """The columns of the CSV: name, type, range, missing codes; to lie beside it as synthetic.csv-metadata.json."""
+    return {
+        "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}], "url": TABLE, "dc:title": f.name,
+        "dc:description": f.description, "dialect": {"encoding": "utf-8", "header": True, "delimiter": ","},
+        "tableSchema": {"columns": [_column(n, c) for n, c in f.schema.kept().columns.items()]},
+    }  # fmt: skip
+
+
+def citation(f: Facts) -> str:
+    """CITATION.cff, as YAML; whoever deposits the release adds its DOI."""
+    people = f.curators or ["To be named by the steward"]
+    lines = ["cff-version: 1.2.0", "message: Please cite this dataset as below.", "type: dataset",
+             f"title: {json.dumps(f.name, ensure_ascii=False)}", "authors:",
+             *(f"  - name: {json.dumps(n, ensure_ascii=False)}" for n in people),
+             f"date-released: {f.published}", "version: 1.0.0",
+             f"abstract: {json.dumps(f.description, ensure_ascii=False)}"]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def todo(f: Facts) -> list[str]:
+    """Fields of the records that only the steward can fill, and that are left out."""
+    wanted = {"curators": "publisher and creator", "contact": "contact point", "region": "region covered"}
+    return [words for fact, words in wanted.items() if not f.own.get(fact)] + ["licence", "identifier (DOI)"]
+
+
+def _people(f: Facts, role: str) -> dict[str, Any]:
+    return {role: [{"@type": "sc:Organization", "name": n} for n in f.curators]} if f.curators else {}
+
+
+def _cited(f: Facts) -> str:
+    who = f"{', '.join(f.curators)}: " if f.curators else ""
+    return f"{who}{f.name}. Synthetic table, {f.published[:4]}."
+
+
+def _told(column: Column) -> str:
+    return f"{column.description}; {kind_of(column)}" if column.description else kind_of(column)
+
+
+def _distribution(name: str, size: int, digest: str) -> dict[str, Any]:
+    return {"@type": "dcat:Distribution", "@id": f"#{name}", "dct:title": name, "dcat:accessURL": {"@id": name},
+            "dcat:byteSize": {"@value": str(size), "@type": "xsd:nonNegativeInteger"},
+            "dcat:mediaType": {"@id": "https://www.iana.org/assignments/media-types/"
+                               + MEDIA[name.rpartition(".")[2]]},
+            "spdx:checksum": {"@type": "spdx:Checksum", "spdx:checksumValue": digest,
+                              "spdx:algorithm": {"@id": "spdx:checksumAlgorithm_sha256"}}}  # fmt: skip
+
+
+def _column(name: str, column: Column) -> dict[str, Any]:
+    codes = list(column.missing_codes)
+    base: dict[str, Any] = {"base": CSVW_TYPES.get(column.type, "string")}
+    if column.type in ("integer", "float"):
+        base |= {"minimum": str(column.min), "maximum": str(column.max)}
+    out = {"name": name, "titles": name, "dc:description": _told(column), "datatype": base, "required": not codes}
+    return {**out, "null": codes} if codes else out

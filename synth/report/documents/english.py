@@ -1,0 +1,184 @@
+"""Documents in English: answers from the card, and what is left for the steward to write."""
+
+from synth.report.documents.facts import Document, Facts, Line, kind_of
+
+NOT_KNOWN = "Not known from the release: "
+
+
+def fact(question: str, answer: str) -> Line:
+    """A line that the release answers."""
+    return Line(question=question, answer=answer)
+
+
+def ask(question: str, wanted: str) -> Line:
+    """A line that only the steward can answer."""
+    return Line(question=question, answer=wanted, open=True)
+
+
+def nist(f: Facts) -> Document:
+    """What NIST SP 800-226 asks of a differential-privacy guarantee, one question after the other."""
+    a = f.about
+    return Document(
+        title="Questions of NIST SP 800-226",
+        intro="Guidelines for Evaluating Differential Privacy Guarantees, answered from the release card.",
+        parts=(
+            ("The guarantee", (
+                fact("Which variant of differential privacy?", f"{a['variant']} (epsilon, delta)."),
+                fact("What are the parameters?", f"Epsilon {a['epsilon']:g}, delta {a['delta']:g}; the accountant "
+                     f"derives {a['epsilon_derived']:.6g} from the mechanisms. In odds: {a['meaning']}."),
+                fact("What is the unit of privacy?", f"{f.unit[0].upper()}{f.unit[1:]}. "
+                     f"{a['relation']}: {a['relation_in_words']}."),
+                fact("Which quantities are not protected?", f.invariants),
+                ask("Does one person stand in one row only?", "State whether a person may stand in several rows, or in "
+                    "other tables; where the unit is a row, a person of several rows is protected less."),
+            )),
+            ("Algorithms", (
+                fact("Which mechanisms add noise?",
+                     f"{f.mechanisms}. The card lists the sensitivity and noise of each."),
+                fact("What was measured?", f.measured),
+                fact("Where do bounds and categories come from?", f.invariants),
+                fact("How do mechanisms compose?", a["composition"]),
+                fact("How was the budget divided?", f.spent),
+                fact("Was tuning paid for?", a["tuning"]["statement"]),
+                fact("How was this release chosen among candidates?", a["selection"]["in_words"]),
+                fact("What was done after the noise?", a["post_processing"]),
+            )),
+            ("Utility and bias", (
+                fact("How large is the noise?", "The publishable report has every released count with its interval."),
+                fact("What is lost besides?", "Whatever lies beyond the tables named above was not measured: the "
+                     "method's model fills it in, and no released figure says how well."),
+                ask("Are small groups served worse?", "The steward's report compares groups of people with the real "
+                    "rows; it may not be published. State what may be said."),
+            )),
+            ("Implementation and threats", (
+                fact("Where does randomness come from?", f"{a['randomness']['privacy']}. "
+                     f"{a['randomness']['after_release']}."),
+                fact("How are floating-point attacks met?", str(a["floating_point"])),
+                fact("What of side channels?", a["side_channels"]),
+                fact("Which software?", ", ".join(f"{n} {v}" for n, v in a["versions"].items())),
+                fact("Who must be trusted?", a["trust"]),
+                ask("How are the private rows secured?", "Describe storage, access and logging of the source table."),
+                ask("How were the rows collected?", "Describe collection, consent and minimisation: differential "
+                    "privacy does not protect rows before the release."),
+            )),
+            ("What is not known", (
+                fact("Other releases", NOT_KNOWN + "whether releases outside this ledger tell of the same persons; "
+                     "their epsilons add to this one."),
+                fact("Hazards", " ".join(a["hazards"])),
+            )),
+        ),
+    )  # fmt: skip
+
+
+def five_safes(f: Facts) -> Document:
+    """The Five Safes: two of them are facts of the release, three are the steward's."""
+    return Document(
+        title="Five Safes statement",
+        intro="Safe data and safe outputs follow from the release; the others depend on how it is handed over.",
+        parts=(
+            ("Safe data", (
+                fact("What was done to the data?", f"{f.description} {f.about['meaning'][:1].upper()}"
+                     f"{f.about['meaning'][1:]}."),
+                fact("What remains of identifiers?", str(f.about.get("linkage", "Nothing is stated."))),
+                fact("What is not protected?", f.invariants),
+            )),
+            ("Safe outputs", (
+                fact("May results be published without a check?", "What is computed from the table is post-processing "
+                     "of the release: the guarantee stated holds for it too, without further disclosure control."),
+                fact("May results be taken for those of the source?", "Not without an interval for the noise; "
+                     "`synth sample --multiple` and `synth.combine` give one where the method is mixture."),
+            )),
+            ("Safe projects", (f.stated("For which use?", "intended_use", "State the uses that are allowed."),)),
+            ("Safe people", (ask("Who may use it?", "State whether the table is open, or who is admitted and how."),)),
+            ("Safe settings", (ask("Where may it be used?", "State whether there are conditions on the place; the "
+                                   "guarantee does not depend on any."),)),
+        ),
+    )  # fmt: skip
+
+
+def data_card(f: Facts) -> Document:
+    """What a user of the table wants to know first."""
+    columns = tuple(fact(n, kind_of(c) + (f". {c.description}" if c.description else "")) for n, c in
+                    f.schema.kept().columns.items())  # fmt: skip
+    return Document(
+        title=f"Data card: {f.name}",
+        intro=f.description,
+        parts=(
+            ("Overview", (
+                fact("Rows", f"{f.card['rows']['synthetic']:,} synthetic ones"),
+                fact("Made", f"{f.card['created']}, method {f.card['method']}"),
+                fact("Measured of the private table", f.measured),
+                fact("Rules across columns", "; ".join(f"{c['rule']}: kept by {100 * c['kept']:.4g} % of the rows"
+                     if "rule" in c else str(c) for c in f.card.get("constraints") or []) or "none were stated"),
+                f.stated("Published by", "curators", "Name who publishes it."),
+                f.stated("Intended use", "intended_use", "State what it is meant for, and what not."),
+                f.stated("Region", "region", "State which region the source covers."),
+                f.stated("Contact", "contact", "Say whom to ask."),
+                ask("Licence", "State the licence."),
+                ask("Source", "Describe the source: population, time, how it was sampled."),
+            )),
+            ("Columns", columns),
+            ("Not to be used for", (
+                fact("Single persons", "No row describes a real person; nothing about one can be looked up."),
+                fact("Fine relations", "What lies beyond the tables measured is the model's guess."),
+                fact("Rare groups", "Counts of the size of their noise, which the report states, tell nothing."),
+            )),
+        ),
+    )  # fmt: skip
+
+
+SPECTRUM = {
+    0: "depends on the method's release, which holds no counts",
+    1: "plausible: single columns follow the source, relations between them do not",
+    2: "multivariate plausible: single columns and tables of two columns follow the source, within noise",
+}
+DETAILED = "multivariate detailed: some tables of {} columns follow the source too, within noise"
+
+
+def ons(f: Facts) -> Document:
+    """Where the table stands on the ONS's spectrum of synthetic data, by what was measured."""
+    level = SPECTRUM.get(f.most_columns, DETAILED.format(f.most_columns))
+    return Document(
+        title="Place on the ONS synthetic data spectrum",
+        intro="The Office for National Statistics orders synthetic tables from structural to replica, by what they "
+        "keep of the source; disclosure risk rises along it. The order knows no noise, so the guarantee stands beside.",
+        parts=(
+            ("Place", (
+                fact("By what was measured", f"Synthetically-augmented {level}."),
+                fact("Measured", f.measured),
+                fact("Guarantee", f"epsilon {f.card['epsilon']:g}, delta {f.card['delta']:g}: {f.card['meaning']}."),
+                fact("Replica?", "No: no row is copied or altered from a real one; every row is drawn from a model of "
+                     "noisy answers."),
+                ask("Confirmed by", "The level is an institution's judgement: confirm it, or state another with the "
+                    "reason."),
+            )),
+        ),
+    )  # fmt: skip
+
+
+def people(f: Facts) -> Document:
+    """For the people whose rows the source holds, in plain language."""
+    return Document(
+        title="What this means for you",
+        intro="This page is for the people whose data were used.",
+        parts=(
+            ("In short", (
+                fact("Is there a row about me?", "No. The table is made up. A computer learnt blurred totals from the "
+                     "real data, and invented people who fit the totals."),
+                fact("Can somebody find out about me?", "There is a limit that can be proved. Suppose somebody guesses "
+                     f"something about {'your row' if f.card['unit'] == 'row' else 'you'}, with an even chance to be "
+                     f"right. Seeing this table can raise that chance to at most {f.odds}, but for an accident about "
+                     f"as likely as {f.card['delta']:g}."),
+                fact("What can still be learnt?", "What is true of many people. If most people who do a job earn much, "
+                     "the table shows it, and someone who knows your job may guess that you do too. That would be "
+                     "the same without your data."),
+                fact("Which information is in it?", ", ".join(f.schema.kept().columns)),
+            )),
+            ("From the people who keep the data", (
+                f.stated("Why was it made?", "intended_use", "Say in a sentence why the table was made."),
+                f.stated("Whom can I ask?", "contact", "Name a person or an office."),
+                ask("Can I object?", "Say what rights people have and how to use them. A table that was published "
+                    "cannot be taken back."),
+            )),
+        ),
+    )  # fmt: skip

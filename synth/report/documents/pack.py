@@ -1,0 +1,83 @@
+"""All documents and records of a release by the name that they have in its bundle, and one of them by its format."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from synth.errors import UsageError, reading
+from synth.release import folder as folders
+from synth.release.card import verify
+from synth.report import html
+from synth.report.documents import catalogue, dpia, english
+from synth.report.documents.facts import Document, Facts
+
+OPEN = {"en": "To be written by the steward:", "de": "Von der verantwortlichen Stelle zu schreiben:"}
+MISSING = {"en": "{} answers are for the steward to write; they are marked.",
+           "de": "{} Antworten sind von der verantwortlichen Stelle zu schreiben; sie sind gekennzeichnet.",
+           }  # fmt: skip
+PAGES: dict[str, tuple[str, Callable[[Facts], Document]]] = {
+    "nist": ("documents/nist-sp-800-226.html", english.nist),
+    "dpia": ("documents/dpia.html", dpia.english),
+    "dpia-de": ("documents/dpia.de.html", dpia.german),
+    "five-safes": ("documents/five-safes.html", english.five_safes),
+    "data-card": ("documents/data-card.html", english.data_card),
+    "ons": ("documents/ons-spectrum.html", english.ons),
+    "people": ("documents/for-the-people.html", english.people),
+}
+RECORDS: dict[str, tuple[str, Callable[[Facts], str]]] = {
+    "croissant": ("croissant.json", lambda f: catalogue.written(catalogue.croissant(f))),
+    "ro-crate": ("ro-crate-metadata.json", lambda f: catalogue.written(catalogue.ro_crate(f))),
+    "dcat": ("dcat.jsonld", lambda f: catalogue.written(catalogue.dcat(f))),
+    "csvw": ("synthetic.csv-metadata.json", lambda f: catalogue.written(catalogue.csvw(f))),
+    "citation": ("CITATION.cff", catalogue.citation),
+}
+FORMATS = (*RECORDS, *PAGES)
+
+
+def page(document: Document) -> str:
+    """A document as one HTML page; what waits for the steward is marked."""
+    return html.render("document.html", title=document.title, mark=None, document=document, lang=document.lang,
+                       open=OPEN[document.lang], missing=MISSING[document.lang].format(document.missing))  # fmt: skip
+
+
+def parts(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Every document and record. ``files``: the parts that they describe."""
+    facts = _facts(stored, card, files)
+    made = {name: make(facts) for name, make in RECORDS.values()}
+    made |= {name: page(make(facts)) for name, make in PAGES.values()}
+    return {name: text.encode() for name, text in made.items()}
+
+
+def export(release: str | Path, kind: str) -> str:
+    """One document or record of a release's folder, by its format.
+
+    Errors: UsageError for an unknown format, InputError for a damaged release.
+
+    **Guarantee**: that of the release (post-processing). Privacy: released answers only.
+    """
+    if kind not in FORMATS:
+        raise UsageError(f"--format {kind}: choose one of {', '.join(FORMATS)}")
+    place = Path(release)
+    with reading(release, "release"):
+        stored, card = folders.load_release(place), verify.load(place)
+        try:
+            files = {n: (place / n).read_bytes() for n in (catalogue.TABLE, "schema.json", "card.json")}
+        except OSError as error:
+            raise UsageError(f"{release}: {error.strerror}; name the folder that a run wrote") from None
+        facts = _facts(stored, card, files)
+        return RECORDS[kind][1](facts) if kind in RECORDS else page(PAGES[kind][1](facts))
+
+
+def open_questions(release: str | Path, kind: str) -> list[str]:
+    """What of a document waits for the steward. Errors: as of ``export``. Privacy: released answers only."""
+    stored, card = folders.load_release(release), verify.load(release)
+    facts = _facts(stored, card, {catalogue.TABLE: b""})
+    if kind not in PAGES:
+        return catalogue.todo(facts)
+    return [line.question for _, lines in PAGES[kind][1](facts).parts for line in lines if line.open]
+
+
+def _facts(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
+    told = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
+    return Facts(card=card, schema=stored.setting.schema, releases=stored.releases, files=told)

@@ -1,0 +1,108 @@
+"""The page that recipients of a bundle open first: what it is, what it is good for, how to cite and analyse it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synth.release.card.card import odds
+from synth.report import bundle_texts, html, publishable
+from synth.report.html import percent
+from synth.report.publishable import Publishable
+from synth.schema.table import Column, Schema
+
+NEAR = 1.25  # times what noise explains, up to which synthetic counts agree with the released ones
+LITTLE = 0.15  # share of rows that noise may displace in a table that is called good
+TIMES = 10  # a group as large as so many times the noise of a count is told to a tenth
+KINDS = {
+    "categorical": "one of a list",
+    "ordinal": "one of an ordered list",
+    "boolean": "two values",
+    "integer": "whole number",
+    "float": "number",
+    "datetime": "date or time",
+    "identifier": "counter, made up",
+    "omitted": "left out",
+}
+BY_DRAWS = ("mixture",)  # methods of whose releases several tables can be drawn that differ as the noise leaves open
+
+
+def render(found: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
+    """The page. ``found``: the publishable report.
+
+    **Guarantee**: that of the release: it rests on releases, public facts and the card alone.
+
+    Privacy: released answers only.
+    """
+    named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}".strip()
+    return html.render(
+        "index.html", title=named, mark=None, about=card, odds=odds(float(card["epsilon"])), named=named,
+        person="person" if card.get("unit") not in (None, "row") else "row", uses=uses(found),
+        cite=cite(named, card), draws=card.get("method") in BY_DRAWS,
+        files=[(name, what.replace("`", "")) for name, what in bundle_texts.PARTS],
+        described=any(c.description for c in schema.columns.values()),
+        columns=columns(schema), starts=[
+            ("The table", "synthetic.csv", "opens in a spreadsheet; synthetic.parquet for programs"),
+            ("What was measured", "report.html", "the released noisy counts beside this table, with intervals"),
+            ("What is guaranteed", "card.html", f"epsilon {card['epsilon']:g}, delta {card['delta']:g}, and all that "
+             "they rest on"),
+        ],
+    )  # fmt: skip
+
+
+def columns(schema: Schema) -> list[tuple[str, ...]]:
+    """Each column with its kind and values, and its meaning where any column has one."""
+    told = any(c.description for c in schema.columns.values())
+    return [
+        (n, KINDS.get(c.type, c.type), values(c), *([c.description or ""] if told else []))
+        for n, c in schema.columns.items()
+    ]
+
+
+def uses(found: Publishable) -> list[tuple[str, list[str]]]:
+    """What the table is good for, usable with care for, and not for, as far as what was released can tell."""
+    told = publishable.means(found)
+    good: list[str] = []
+    care: list[str] = []
+    for what, name in (("one_way", "shares and averages of single columns"), ("two_way", "tables of two columns")):
+        mean = told[what]
+        if mean is None:
+            care.append(f"{name}: no noisy counts of them were released to compare with")
+            continue
+        line = (f"{name}: {percent(mean['distance'])} of the rows away from the noisy counts, of which noise alone "
+                f"explains up to {percent(mean['from_noise'])}")  # fmt: skip
+        agrees = mean["distance"] <= NEAR * mean["from_noise"] and mean["from_noise"] <= LITTLE
+        (good if agrees else care).append(line)
+    noise = [s.table.sigma for s in found.one_way.values()]
+    if noise:
+        care.append(f"groups of fewer than about {TIMES * max(noise):,.0f} rows of the source: the noise of a count is "
+                    f"up to {max(noise):,.0f} rows")  # fmt: skip
+    larger = f" other than the {len(found.larger)} that were counted" if found.larger else ""
+    care.append(f"relations of three and more columns{larger}: the model fills them in from pairs")
+    care.append("results that matter: confirm them on the real table, through whoever holds it")
+    never = [
+        "anything about a single person: no row describes one",
+        "linking with other tables row by row",
+        "rare cases, extremes and outliers, which noise hides on purpose",
+    ]
+    parts = [("Good for", good), ("Usable with care for", care), ("Not for", never)]
+    return [(title, lines) for title, lines in parts if lines]
+
+
+def cite(named: str, card: Mapping[str, Any]) -> str:
+    """A line by which the table can be cited and found again."""
+    version = card["versions"].get("facsimile-synth", "")
+    curators = ", ".join(card.get("deployment", {}).get("curators") or ())
+    who = f"{curators}. " if curators else ""
+    return (
+        f"{who}{named} [synthetic data]. {str(card.get('created', ''))[:10]}. Made with Facsimile "
+        f"{version}, method {card['method']}, under differential privacy with epsilon "
+        f"{card['epsilon']:g} and delta {card['delta']:g}."
+    )
+
+
+def values(column: Column) -> str:
+    """What a cell may hold, shortly."""
+    if column.is_numeric:
+        low, high = column.min, column.max
+        return "" if low is None else f"{low} to {high}"
+    names = list(column.labels or column.categories or ())
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"

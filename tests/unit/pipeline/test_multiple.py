@@ -1,0 +1,127 @@
+"""Several tables from one release: free, as far apart as the noise, and combined by the rule of docs/inference.md."""
+
+import json
+import re
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth.pipeline import combining, multiple
+from synth.privacy.ledger.ledger import Ledger
+from tests.conftest import ROOT, small_frame
+
+SCHEMA = {"dataset": "d", "columns": {
+    "age": {"type": "integer", "min": 0, "max": 99}, "sex": {"type": "boolean", "categories": ["f", "m"]},
+    "ill": {"type": "boolean", "categories": ["no", "yes"]}}}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    """By epsilon a release of the same rows, and the ledger."""
+    place = tmp_path_factory.mktemp("multiple")
+    rows = small_frame(2000)[["age", "sex", "ill"]]
+    for epsilon in (0.2, 20.0):
+        synth.run(rows, schema=synth.parse(SCHEMA), epsilon=epsilon, delta=1e-5, out=place / f"{epsilon:g}",
+                  ledger=place / "ledger.sqlite", seed=1)  # fmt: skip
+    return place
+
+
+@cache
+def spread(place, tables=12):
+    """Deviation of the tables' share of the ill."""
+    return np.std([(t["ill"] == "yes").mean() for t in synth.multiple(place, count=tables, seed=2)])
+
+
+def test_tables_differ_as_the_noise_does_and_cost_nothing(releases):
+    loud, quiet = spread(releases / "0.2"), spread(releases / "20")
+    assert loud > 4 * quiet  # the noise is a hundred times as large; evened rows leave some chance of their own
+    charged = [e.epsilon for e in Ledger(releases / "ledger.sqlite").entries() if e.epsilon]
+    assert charged == [0.2, 20.0]
+
+
+def test_noise_drawn_again_is_as_large_as_the_releases_own(releases):
+    """The share's spread over tables against the noise of the best count of that column, by a factor of three."""
+    stored = multiple.folder.load_release(releases / "0.2")
+    tables = [m for r in stored.releases if hasattr(r.question, "marginals") for m in r.question.marginals
+              if "ill" in m.columns]  # fmt: skip
+    precision = sum(1 / (m.sigma**2 * m.cells / 2) for m in tables)
+    noise = np.sqrt(0.5 / precision) / 2000  # of a share, with the sum of both cells known well
+    assert noise / 3 < spread(releases / "0.2") < 3 * noise
+
+
+def test_the_same_seed_gives_the_same_tables_and_files(releases, tmp_path, command):
+    first, again = ([*synth.multiple(releases / "20", count=2, num_rows=50, seed=5)] for _ in range(2))
+    assert all(a.equals(b) for a, b in zip(first, again, strict=True))
+    assert not first[0].equals(first[1])
+    code, out, _ = command("sample", releases / "20", "--multiple", 2, "--num-rows", 50, "--seed", 5, "--out",
+                           tmp_path / "t", "--json")  # fmt: skip
+    assert code == 0
+    paths = json.loads(out)["paths"]["tables"]
+    assert [p.rpartition("/")[2] for p in paths] == ["1.csv", "2.csv"]
+    assert pd.read_csv(paths[1])["age"].tolist() == first[1]["age"].tolist()
+
+
+def test_what_cannot_be_done_is_refused_in_one_line(releases, tmp_path, command):
+    synth.run(small_frame(100)[["age", "sex", "ill"]], schema=synth.parse(SCHEMA), epsilon=1.0, delta=1e-5,
+              out=tmp_path / "other", ledger=tmp_path / "l.sqlite", method="independent")  # fmt: skip
+    for place, *options in ((tmp_path / "other",), (releases / "20", "--where", "sex=f"), (tmp_path / "nowhere",)):
+        code, _, told = command("sample", place, "--multiple", 3, *options, "--out", tmp_path / "t")
+        assert code == 2, told
+        assert len(told.splitlines()) == 1
+    assert command("sample", releases / "20", "--multiple", 1, "--out", tmp_path / "t")[0] == 2
+
+
+def test_the_rule_is_rubins():
+    rng = np.random.default_rng(0)
+    told, own = rng.normal(size=(20, 3)), rng.random((20, 3))
+    found = synth.combine(told, own)
+    between = told.var(0, ddof=1)
+    assert np.allclose(found.variance, own.mean(0) + 1.05 * between)
+    assert np.allclose(found.df, 19 * (1 + own.mean(0) / (1.05 * between)) ** 2)
+    assert np.allclose((found.low + found.high) / 2, told.mean(0))
+    same = synth.combine([2.0, 2.0], [1.0, 1.0])
+    assert same.high - same.low == pytest.approx(2 * 1.959964, abs=1e-4)  # no noise: the usual interval
+
+
+def test_intervals_of_the_rule_cover_where_its_argument_holds():
+    """Gaussian sampling and noise, 20 draws of the noise alone: 3,000 repetitions of a nominal 95 %."""
+    rng = np.random.default_rng(1)
+    repetitions, draws = 3000, 20
+    centre = rng.normal(0, 1.0, repetitions) + rng.normal(0, 2.0, repetitions)  # sampling, then noise
+    told = centre + rng.normal(0, 2.0, (draws, repetitions))
+    found = synth.combine(told, np.ones((draws, repetitions)))
+    hit = np.mean((found.low <= 0) & (found.high >= 0))
+    assert abs(hit - 0.95) < 4.9 * np.sqrt(0.95 * 0.05 / repetitions)
+    narrow = np.mean(np.abs(told.mean(0)) <= 1.96)  # as if the rows were real: the evil twin
+    assert narrow < 0.8
+
+
+@pytest.mark.parametrize("wrong", [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 1.0]),
+                                   ([1.0, 2.0], [1.0, -1.0])])  # fmt: skip
+def test_estimates_that_cannot_be_combined_are_refused(wrong):
+    with pytest.raises(synth.UsageError, match="combine"):
+        synth.combine(*wrong)
+
+
+def test_it_warns_of_what_was_not_measured(releases):
+    with pytest.warns(combining.BeyondMeasured, match="not counted in one table|in at most"):
+        found = synth.combine([1.0, 2.0], [1.0, 1.0], release=releases / "0.2", columns=["age", "sex", "ill"])
+    assert found.warnings
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert synth.combine([1.0, 2.0], [1.0, 1.0], release=releases / "0.2", columns=["sex"]).warnings == ()
+    assert synth.beyond(releases / "0.2", ["sex", "ill"]) == ()
+    with pytest.raises(synth.UsageError, match="nothing"):
+        synth.beyond(releases / "0.2", ["nothing"])
+
+
+def test_the_pages_example_runs(releases, monkeypatch, capsys):
+    monkeypatch.chdir(releases)
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "inference.md").read_text(), re.S).group(1)
+    code = code.replace('"release"', '"20"').replace("count=20", "count=3")
+    exec(compile(code, "inference.md", "exec"), {})  # the page is ours
+    assert len(capsys.readouterr().out.split()) == 3

@@ -1,0 +1,81 @@
+"""The forecast of what `mixture` reaches is that of its runs on public tables, and rests on public facts alone."""
+
+import importlib
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import synth
+from app.session import charts
+from synth.errors import UsageError
+from synth.pipeline import reached
+from synth.privacy.accounting import composition
+from tests.conftest import ROOT
+
+COLUMN = {"type": "categorical", "categories": ["a", "b", "c"]}
+SCHEMA = synth.parse({"columns": {f"c{j}": COLUMN for j in range(6)} | {"n": {"type": "integer", "min": 0, "max": 99}}})
+
+
+@pytest.fixture(scope="module")
+def bench():
+    """The benchmark that fits the constants; its folder's modules have plain names."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        yield importlib.import_module("forecast_reach")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+def test_the_packaged_constants_are_those_of_the_stored_runs(bench):
+    runs, told = json.loads(bench.OUT.read_text()), reached.constants()
+    again = bench.fitted(runs)
+    assert (told["tables"], told["runs"], told["measured"]) == (again["tables"], again["runs"], again["measured"])
+    for kind in ("columns", "pairs"):
+        for name in ("intercept", "slope", "floor", "factor"):
+            assert told[kind][name] == pytest.approx(again[kind][name], abs=2e-3)
+        assert min(told[kind]["runs_inside"].values()) >= 0.9, "on every table that the constants do not know"
+        assert told[kind]["runs_inside"] == again[kind]["runs_inside"]
+
+
+def test_the_documentation_says_the_same():
+    told, page = reached.constants(), (ROOT / "docs" / "app.md").read_text()
+    said = (f"{told['runs']} runs on {len(told['tables'])} public tables", f"factor of {told['columns']['factor']:.1f}",
+            f"{told['pairs']['factor']:.1f} for pairs")  # fmt: skip
+    assert all(words in " ".join(page.split()) for words in said), said
+
+
+def test_the_budget_of_noise_is_the_one_that_runs_are_calibrated_to():
+    for epsilon in (0.1, 1.0, 10.0):
+        assert reached.noise_budget(epsilon, 1e-5) == pytest.approx(composition.calibrate(epsilon, 1e-5), rel=5e-3)
+
+
+def test_more_rows_and_more_epsilon_help_and_only_numbers_of_cells_enter():
+    asked = {"epsilons": (0.1, 1.0, 10.0), "delta": 1e-5}
+    few, many = (synth.expected(SCHEMA, rows=n, **asked) for n in (2_000, 50_000))
+    for kind in ("columns", "pairs"):
+        likely = np.array([[getattr(f, kind).likely for f in found] for found in (few, many)])
+        assert (np.diff(likely, axis=0) < 0).all()
+        assert (np.diff(likely, axis=1) < 0).all()
+    other = synth.parse({"columns": {f"x{j}": {**COLUMN, "categories": ["p", "q", "r"]} for j in range(6)}
+                         | {"m": {"type": "integer", "min": -5, "max": 94}}})  # fmt: skip
+    assert synth.expected(other, rows=2_000, **asked) == few
+    assert few[1].beyond == "columns outside 11 to 50, where it was measured".replace("50", str(_most_columns()))
+    with pytest.raises(UsageError):
+        synth.expected(SCHEMA, rows=0, **asked)
+
+
+def _most_columns() -> int:
+    return reached.constants()["measured"]["columns"][1]
+
+
+def test_the_card_s_figure_is_the_curve_s_and_advice_follows_it():
+    found = synth.expected(SCHEMA, rows=2_000, epsilons=(0.1, 0.4, 10.0), delta=1e-5)
+    drawn = json.loads(charts.reach(found, found[1]).to_json())["datasets"].values()
+    told = {(r["epsilon"], r["of"]): r["likely"] for rows in drawn for r in rows}
+    assert told[(0.4, "pairs of columns")] == found[1].pairs.likely
+    assert told[(0.4, "single columns")] == found[1].columns.likely
+    assert "Enough" in synth.expected_advice(SCHEMA, rows=1_000_000, epsilon=3.0, delta=1e-5)
+    wanting = synth.expected_advice(SCHEMA, rows=500, epsilon=0.1, delta=1e-5)
+    assert "times the rows" in wanting

@@ -1,0 +1,151 @@
+"""Every document and record of a release says what card and schema say, and marks what only the steward can say."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import synth
+from synth.report.documents import catalogue, dpia, pack
+from synth.report.documents.facts import Facts
+from tests.conftest import SMALL, small_frame
+
+STATED = {"curators": ["Institute <b>A</b>"], "intended_use": "teaching & trials", "contact": "office@example.org",
+          "region": "Town", "sector": "Health", "name": "Town: \"small\"", "published": "2026-02-03"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    place = tmp_path_factory.mktemp("documents")
+    synth.run(small_frame(300), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, out=place / "out",
+              ledger=place / "ledger.sqlite", dataset="small", seed=1, method="independent")  # fmt: skip
+    return place / "out"
+
+
+@pytest.fixture(scope="module")
+def bundled(release, tmp_path_factory):
+    """The parts of a bundle whose steward has said who he is."""
+    place = tmp_path_factory.mktemp("zip") / "r.zip"
+    synth.make_bundle(release, place, facts=STATED, how="before")
+    with zipfile.ZipFile(place) as file:
+        return {n: file.read(n).decode() for n in file.namelist() if not n.endswith((".parquet", ".safetensors"))}
+
+
+def text(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.S))
+
+
+def test_every_document_is_in_the_bundle_and_states_the_guarantee(bundled):
+    card = json.loads(bundled["card.json"])
+    for name, _ in pack.PAGES.values():
+        page = text(bundled[name])
+        assert "Institute <b>" not in bundled[name], "what the steward writes is escaped"
+        if name != "documents/for-the-people.html":
+            assert str(card["relation"]) in page or "psilon 1" in page, name
+    odds = re.search(r"at most ([\d.]+) %", text(bundled["documents/for-the-people.html"]))[1]
+    assert float(odds) == pytest.approx(100 * synth.odds(1.0), abs=0.06)
+    assert "epsilon" not in text(bundled["documents/for-the-people.html"])
+
+
+def test_what_nobody_said_is_marked_and_what_was_said_is_not(bundled, release):
+    for kind, (name, _) in pack.PAGES.items():
+        waiting = pack.open_questions(release, kind)
+        assert waiting, "each has something that only the steward knows"
+        mark = pack.OPEN["de" if kind == "dpia-de" else "en"]
+        assert bundled[name].count(f"<mark>{mark}</mark>") < pack.export(release, kind).count(
+            f"<mark>{mark}</mark>"
+        ) or (
+            kind in ("nist", "ons")  # which ask for nothing that a deployment states
+        )
+    assert "teaching &amp; trials" in bundled["documents/five-safes.html"]
+    assert '<html lang="de">' in bundled["documents/dpia.de.html"]
+
+
+def test_the_german_chapter_has_the_parts_of_the_english_one(release):
+    stored = pack.folders.load_release(release)
+    facts = Facts(card=stored.card, schema=stored.setting.schema, releases=stored.releases, files={})
+    english, german = dpia.english(facts), dpia.german(facts)
+    assert len(english.parts) == len(german.parts)
+    for (_, ours), (_, theirs) in zip(english.parts, german.parts, strict=True):
+        assert sum(line.open for line in ours) == sum(line.open for line in theirs)
+
+
+def test_records_name_the_table_and_its_columns(bundled, release):
+    table = (release / "synthetic.csv").read_bytes()
+    header = next(csv.reader(io.StringIO(table.decode())))
+    digest = hashlib.sha256(table).hexdigest()
+    croissant = json.loads(bundled["croissant.json"])
+    assert croissant["distribution"][0]["sha256"] == digest
+    assert [f["source"]["extract"]["column"] for f in croissant["recordSet"][0]["field"]] == header
+    assert croissant["creator"][0]["name"] == "Institute <b>A</b>"
+    columns = json.loads(bundled["synthetic.csv-metadata.json"])["tableSchema"]["columns"]
+    assert [c["name"] for c in columns] == header
+    assert columns[1]["datatype"] == {"base": "integer", "minimum": "0", "maximum": "99"}
+    dcat = json.loads(bundled["dcat.jsonld"])
+    assert dcat["healthdcatap:numberOfRecords"]["@value"] == str(table.count(b"\n") - 1)
+    crate = json.loads(bundled["ro-crate-metadata.json"])["@graph"]
+    named = {e["@id"] for e in crate if e["@type"] == "File"}
+    assert {"synthetic.csv", "synthetic.parquet", "release.safetensors", "card.json"} <= named
+    for entity in (e for e in crate if e["@type"] == "File" and e["@id"] in bundled):
+        assert entity["sha256"] == hashlib.sha256(bundled[entity["@id"]].encode()).hexdigest()
+    assert 'name: "Institute <b>A</b>"' in bundled["CITATION.cff"]
+    assert 'title: "Town: \\"small\\""' in bundled["CITATION.cff"]
+    assert "date-released: 2026-02-03" in bundled["CITATION.cff"]
+
+
+def test_export_writes_one_and_refuses_what_it_does_not_know(command, release, tmp_path):
+    code, out, _ = command("card", "export", release, "--format", "croissant")
+    assert code == 0
+    assert json.loads(out)["name"] == "Synthetic table small"
+    code, out, _ = command("card", "export", release, "--format", "dpia-de", "--out", tmp_path / "d.html")
+    assert code == 0
+    assert "answers are for the steward" in out
+    assert "Folgenabschätzung" in (tmp_path / "d.html").read_text()
+    for wrong in (["--format", "word"], ["--format", "csvw", "--out", tmp_path / "none" / "x"]):
+        code, _, told = command("card", "export", release, *wrong)
+        assert code == 2, told
+        assert len(told.splitlines()) == 1
+
+
+def test_nothing_is_claimed_for_the_steward(release):
+    stored = pack.folders.load_release(release)
+    facts = Facts(card=stored.card, schema=stored.setting.schema, releases=stored.releases,
+                  files={catalogue.TABLE: (1, "0")})  # fmt: skip
+    record = catalogue.croissant(facts)
+    assert "license" not in record
+    assert "creator" not in record
+    assert "publisher" not in catalogue.dcat(facts)
+
+
+@pytest.mark.slow
+def test_outside_validators_take_the_records(release, tmp_path):
+    """mlcroissant, rocrate and rdflib need other versions than ours: from an environment of their own, named by
+    ``SYNTH_VALIDATORS`` (`python -m venv V && V/bin/pip install mlcroissant==1.1.1 rocrate==0.16.0`)."""
+    import os
+
+    python = os.environ.get("SYNTH_VALIDATORS")
+    if python is None or not Path(python).exists():
+        pytest.skip("no environment with mlcroissant and rocrate is named by SYNTH_VALIDATORS")
+    assert python != sys.executable
+    crate = tmp_path / "crate"
+    shutil.copytree(release, crate)
+    for kind, (name, _) in pack.RECORDS.items():
+        (crate / name).write_text(pack.export(release, kind))
+    asking = (
+        "import mlcroissant, rdflib; from rocrate.rocrate import ROCrate\n"
+        "d = mlcroissant.Dataset(jsonld='croissant.json'); assert not d.metadata.ctx.issues.errors\n"
+        "assert len(next(iter(d.records('synthetic-table')))) == 7\n"
+        "c = ROCrate('.'); assert c.root_dataset['name'] == 'Synthetic table small'\n"
+        "assert c.get('synthetic.csv')['sha256']\n"
+        "g = rdflib.Graph(); g.parse('dcat.jsonld', format='json-ld', publicID='http://example.org/')\n"
+        "assert len(g) > 12\n"
+    )
+    subprocess.run([python, "-c", asking], cwd=crate, check=True, timeout=120)
