@@ -120,26 +120,43 @@ RELATED = {"number of children by root column, total variation": "number by pare
 
 
 def related() -> str:
-    """Means over runs of the model's error: against that of independent columns, but for the number of children."""
+    """Means over runs of the error against that of independent columns, but for the number of children.
+
+    Of the model, of one for single columns with the same budget, and of google/dpsynth's tables.
+    """
     names = ("hospital", "bank")
     rows = {n: [r for r in kept("related") if r["table"] == n] for n in names}
+    rivals = {n: [v for r in rows[n] for v in r.get("rivals", {}).values()] for n in names}
 
-    def told(name: str, what: str) -> str:
-        found = [r["scores"][what] for r in rows[name]]
-        if what == "number by parent":
-            return figure(sum(f["model"] for f in found) / len(found), 4)
-        return figure(sum(f["model"] / f["independent"] for f in found) / len(found), 2)
+    def told(name: str, what: str) -> list[str]:
+        columns = [r["columns"] for r in rows[name] if "columns" in r]
+        sides = ([r["scores"][what]["model"] for r in rows[name]], [c[what]["model"] for c in columns],
+                 [r["scores"][what]["error"] for r in rivals[name]])  # fmt: skip
+        whole = 1.0 if what == "number by parent" else rows[name][0]["scores"][what]["independent"]
+        return [mean([e / whole for e in side], 4 if whole == 1.0 else 2) for side in sides]
 
-    def beside(name: str, place: int) -> str:
+    def mean(values: list[float], digits: int) -> str:
+        return figure(sum(values) / len(values), digits) if values else "-"
+
+    def beside(name: str, place: int) -> list[str]:
         pairs = [list(r["alone"].values())[place] for r in rows[name]]
-        return " and ".join(figure(sum(p[k] for p in pairs) / len(pairs), 4) for k in ("related", "mixture"))
+        return [" and ".join(mean([p[k] for p in pairs], 4) for k in ("related", "mixture")), "-", "-"]
 
-    lines = [[label, *(told(n, what) for n in names)] for label, what in RELATED.items()]
+    def quality(name: str) -> list[str]:
+        return [
+            mean([r["sdmetrics"] for r in found if r.get("sdmetrics")], 3) for found in (rows[name], [], rivals[name])
+        ]
+
+    lines = [[label, *(cell for n in names for cell in told(n, what))] for label, what in RELATED.items()]
     for place, which in enumerate(("root's table", "child's")):
         what = f"pairs of the {which} alone: made together, and by `mixture` with half the budget"
-        lines.append([what, *(beside(n, place) for n in names)])
-    lines.append(["runs", *(str(len(rows[n])) for n in names)])
-    return table(("what", "patients and stays", "accounts and orders"), lines)
+        lines.append([what, *(cell for n in names for cell in beside(n, place))])
+    lines.append(["SDMetrics' multi-table quality, 1 the best", *(cell for n in names for cell in quality(n))])
+    lines.append(
+        ["runs", *(str(k) for n in names for k in (len(rows[n]), sum("columns" in r for r in rows[n]), len(rivals[n])))]
+    )
+    return table(("what", *(h for n in ("patients and stays", "accounts and orders")
+                            for h in (n, "single columns, same budget", "dpsynth"))), lines)  # fmt: skip
 
 
 def digits(method: str) -> str:

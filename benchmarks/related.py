@@ -5,8 +5,8 @@
 
 Every figure is a mean over tables of two columns: the total variation between the real rows (at most as many children
 of a parent as the key keeps) and the synthetic ones, each column in at most 20 bins: of a table as long as the real
-one, and of the model (eight times as many rows); and the latter divided by the error of independent columns without
-noise. ``independent`` is a run with the same budget that asks for single columns alone. ``--rival`` has the same tables
+one, and of the model (up to twelve times as many rows); and the latter divided by the error of independent columns
+without noise. Beside it a run with the same budget that asks for single columns alone. ``--rival`` has the same tables
 made by another method within the same budget, in an environment of its own (related_rival.py says how to make one), and
 scores them alike; SDMetrics' multi-table quality is measured for all, where it is installed. Needs the public tables
 beside the checkout. Prints Markdown, writes benchmarks/results/related.json.
@@ -37,7 +37,7 @@ from synth.schema.sdv_related import to_sdv_related
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 RESULTS = ROOT / "benchmarks" / "results" / "related.json"
-DELTA, BINS, MANY = 1e-6, 20, 12
+DELTA, BINS, MANY = 1e-6, 20, 300_000  # roots that are drawn to judge a model, twelve times the real ones at most
 CHAPTERS = [(139, "infectious"), (239, "neoplasms"), (249, "endocrine"), (250, "diabetes"), (279, "endocrine"),
             (289, "blood"), (319, "mental"), (389, "nervous"), (459, "circulatory"), (519, "respiratory"),
             (579, "digestive"), (629, "genitourinary"), (679, "pregnancy"), (709, "skin"), (739, "muscles"),
@@ -224,7 +224,8 @@ def measured(case: Case, epsilon: float, rival: "Rival | None" = None) -> dict:
 def _of_both(case: Case, coder: "Coder", real, result) -> dict:
     """Scores of the tables that a run made, and of its model."""
     found = scores(real, coded(case, result.frames, coder))
-    drawn = DrawnTables(result.model, MANY * result.num_rows[case.key["parent"]], rng=np.random.default_rng(0))
+    roots = result.num_rows[case.key["parent"]]
+    drawn = DrawnTables(result.model, min(12 * roots, MANY), rng=np.random.default_rng(0))
     many = {t: pd.DataFrame({n: a.to_pandas() for n, a in drawn.whole(t).items()}) for t in case.tables}
     for what, one in scores(real, coded(case, many, coder)).items():
         found[what]["model"] = one["error"]
@@ -332,6 +333,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rival", choices=["dpsynth"])
     parser.add_argument("--rival-python", type=Path, help="the Python of an environment that has the rival")
+    parser.add_argument("--rival-runs", type=int, default=3, help="in how many runs of each table")
     parser.add_argument("--inside", choices=["mst", "aim"], default="mst", help="what dpsynth uses for its tables")
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
@@ -342,10 +344,11 @@ def main() -> None:
     for name in given.tables.split(","):
         case = {"hospital": hospital, "bank": bank}[name]()
         for number in range(given.runs):
-            told = {"table": name, "epsilon": given.epsilon, "run": number, **measured(case, given.epsilon, rival)}
+            beside = rival if number < given.rival_runs else None
+            told = {"table": name, "epsilon": given.epsilon, "run": number, **measured(case, given.epsilon, beside)}
             found.append(told)
             printed(name, told)
-    given.json.write_text(json.dumps(found, indent=1) + "\n")
+            given.json.write_text(json.dumps(found, indent=1) + "\n")  # what is done stays if a later run is cut off
 
 
 def printed(name: str, told: dict) -> None:

@@ -14,6 +14,7 @@ from synth.generators.marginals.adam import Adam
 from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, across, levels
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
+from synth.generators.nested_mixture.simplicity import dependence
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import placed
 from synth.schema.lazy import Lazy
@@ -26,6 +27,7 @@ else:
 
 CHECK = 20  # steps between words of progress
 FEWEST = 16  # components, however few roots there are
+FEW_STEPS = 300  # in which these are found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,23 +36,26 @@ class Options:
 
     Of few roots there are fewer components: one for so many as ``each`` times a table's noise.
 
-    Adam for ``steps`` with a falling ``rate``. While the squared error, in units of the noise, is below the part
-    ``stop`` of the cells, where a fit begins to follow the noise, only the pull towards columns that do not depend is
-    followed: ``pull`` times the squared distance of logits from the one-ways'. ``spread``: deviation of the starting
-    logits around the one-ways; ``mixing``: of those of a child's components given its parent's.
+    Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
+    times ``simplicity.dependence`` (its ``half``). While the former is below the part ``stop`` of the cells, where a
+    fit begins to follow the noise, only the latter is followed. ``spread``: deviation of the starting logits around the
+    one-ways; ``mixing``: of those of a child's components given its parent's. ``root``: how many times over the few
+    tables of the root alone count, on which all others rest, until they are met within their noise.
     """
 
     roots: int = 384
     children: int = 384
     each: float = 4.0
     ranks: int = 4
-    steps: int = 600
+    steps: int = 800
     rate: float = 0.3
     last_rate: float = 0.03
     spread: float = 1.0
     mixing: float = 3.0
     stop: float = 0.9
     pull: float = 0.1
+    half: float = 1.0
+    root: float = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +196,7 @@ def centre(known: Known, columns: Columns) -> np.ndarray:
 def loss_of(
     schema: Related, columns: Mapping[str, Columns], found: Mapping[str, Level], measured: Sequence[Block]
 ) -> torch.Tensor:
-    """Sum of squared residuals, each in units of its noise."""
+    """Sum of squared residuals of each block, in units of their noise, (len(measured),)."""
     parts = []
     for block in measured:
         level = found[block.table]
@@ -203,14 +208,16 @@ def loss_of(
             assert isinstance(level, Below)
             model = level.first[None] if block.view == "first" else level.paired(block.fold)
         parts.append((block.precision * (model - block.y) ** 2).sum())
-    return torch.stack(parts).sum()
+    return torch.stack(parts)
 
 
 def _fitting(options: Options, measured: Sequence[Block], total: float) -> Options:
-    """The options with no more components than the answers bear out."""
+    """The options with no more components than the answers bear out; fewer of these are found in fewer steps."""
     noise = [float((total / b.precision[b.precision > 0].sqrt()).median()) for b in measured if b.view == "rows"]
     most = max(int(total / (options.each * max(float(np.mean(noise)), 1e-9))), FEWEST) if noise else FEWEST
-    return replace(options, roots=min(options.roots, most), children=min(options.children, most))
+    steps = max(int(options.steps * min(1.0, most / options.roots)), FEW_STEPS)
+    return replace(options, roots=min(options.roots, most), children=min(options.children, most),
+                   steps=min(options.steps, steps))  # fmt: skip
 
 
 def fit(
@@ -228,16 +235,20 @@ def fit(
     options = _fitting(options, measured, known[schema.root].total)
     logits = start(schema, known, columns, options, rng=rng, device=device)
     middle = {t: torch.as_tensor(centre(known[t], columns[t]), dtype=torch.float32, device=device) for t in logits}
+    total = known[schema.root].total
     variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
     adam = [Adam(v) for v in variables]
-    cells = sum(int((b.precision > 0).sum()) for b in measured)
+    cells = torch.tensor([float((b.precision > 0).sum()) for b in measured], device=device)
+    few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=device)
     for step in range(options.steps):
-        loss = loss_of(schema, columns, levels(schema, columns, logits), measured)
-        away = torch.stack([((x - middle[t]) ** 2).sum() for t, one in logits.items() for x in one.around]).sum()
-        unmet = (loss.detach() > options.stop * cells).to(loss.dtype)
-        gradients = torch.autograd.grad(unmet * loss + options.pull * away, variables, materialize_grads=True)
+        found = levels(schema, columns, logits)
+        loss = loss_of(schema, columns, found, measured)
+        seen = loss.detach()
+        unmet = (seen.sum() > options.stop * cells.sum()) * torch.where(few & (seen > cells), options.root, 1.0)
+        away = dependence(found, columns, middle, half=options.half)
+        gradients = torch.autograd.grad(unmet @ loss + options.pull * total * away, variables, materialize_grads=True)
         if step % CHECK == 0:
-            progress(Share(step / options.steps, loss=float(loss.detach()) / max(cells, 1)))
+            progress(Share(step / options.steps, loss=float(loss.detach().sum() / cells.sum().clamp_min(1))))
         rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
         with torch.no_grad():
             for mover, gradient in zip(adam, gradients, strict=True):

@@ -48,7 +48,7 @@ class Grain:
     other_bins: float = 8.0
     most: int = 100
     ordered: int = 40
-    pairs: int = 12
+    pairs: int = 24
 
 
 def one_ways(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:

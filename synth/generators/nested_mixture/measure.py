@@ -35,7 +35,7 @@ class Plan:
     siblings: float = 1.5
     steps: float = 1.5
     first: float = 1.0
-    number: float = 1.0
+    number: float = 3.0
     grain: Grain = field(default_factory=Grain)
 
 

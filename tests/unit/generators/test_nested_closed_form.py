@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from synth.generators.nested_mixture.closed_form import Columns, Logits, across, levels
+from synth.generators.nested_mixture.simplicity import dependence
 from synth.schema import related
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
@@ -104,3 +105,40 @@ def test_tables_of_children_are_sums_over_all_trees(order):
     fold = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1], [0, 1]], dtype=torch.float64)
     joined = fold.numpy().T @ pairs @ fold.numpy()
     np.testing.assert_allclose(found["c"].paired(fold).numpy(), joined, **close)
+
+
+@pytest.mark.parametrize("order", ["cid", None])
+def test_what_components_tell_is_the_mutual_information_of_rows_and_components(order):
+    _, columns, found = setting(order)
+    middle = {t: (level.one_way / level.weights.sum()).log() for t, level in found.items()}
+    root, half = found["p"], 0.5
+
+    def bent(told):
+        return half * np.log1p(told / half)
+
+    x = columns["p"].slices["x"]
+    joint = (root.weights[:, None] * root.probs)[:, x].numpy()  # component by column
+    whole = np.outer(joint.sum(1), joint.sum(0))
+    alone = {"p": root}
+    number = root.weights[:, None] * root.probs
+    others = [
+        (number[:, s] * (number[:, s] / torch.outer(number[:, s].sum(1), number[:, s].sum(0))).log()).sum().item()
+        for s in columns["p"].slices.values()
+    ]
+    assert others[0] == pytest.approx((joint * np.log(joint / whole)).sum())
+    assert dependence(alone, columns, middle, half=half).item() == pytest.approx(sum(bent(o) for o in others))
+    assert dependence(found, columns, middle, half=half) > dependence(alone, columns, middle, half=half)
+
+
+def test_columns_that_do_not_depend_on_their_components_tell_nothing():
+    facts, columns, _ = setting("cid")
+
+    def flat(t):
+        size, more = columns[t].size, {}
+        if t != "p":
+            more = {"direct": torch.zeros(PARENTS[t], size), "lean": torch.zeros(len(columns[t].slices))}
+        return Logits(columns=torch.zeros(OWN[t], size), state=torch.zeros(PARENTS[t], OWN[t]), **more)
+
+    found = levels(facts, columns, {t: flat(t) for t in SIZES})
+    middle = {t: (level.one_way / level.weights.sum()).log() for t, level in found.items()}
+    assert dependence(found, columns, middle, half=1.0).item() == pytest.approx(0, abs=1e-5)
