@@ -36,6 +36,30 @@ def counting(kept: Kept) -> str:
     return table(heads, lines)
 
 
+def touring(kept: Kept) -> str:
+    """The scripted tour of the application: a column for each table."""
+    found = kept("app_seconds")
+
+    def seconds(kind: str) -> list[str]:
+        own = [sorted(s["seconds"] for s in f["steps"] if s["kind"] == kind) for f in found.values()]
+        return [f"{figure(s[len(s) // 2], 1)}, {figure(s[-1], 1)}" for s in own]
+
+    def one(step: str) -> list[str]:
+        own = [[s["seconds"] for s in f["steps"] if s["step"] == step] for f in found.values()]
+        return [figure(s[0], 1) if s else "-" for s in own]
+
+    lines = [
+        ["clicks, decisions", *(f"{f['clicks']}, {f['decisions']}" for f in found.values())],
+        ["errors on the console", *(str(len(f["errors"])) for f in found.values())],
+        ["first page after `synth app`", *(figure(f["first_page"], 1) for f in found.values())],
+        ["change of page (median, worst)", *seconds("page")],
+        ["button or field (median, worst)", *seconds("widget")],
+        ["the run", *one("the run")],
+        ["the comparison", *one("Show the comparison")],
+    ]
+    return table(("seconds, but for the first two lines", *found), lines)
+
+
 def _times(found: dict[str, float]) -> list[str]:
     return [figure(found["seconds"], 1), figure(found["cpu_seconds"], 1)]
 
@@ -107,4 +131,5 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     "drawing": drawing,
     "scaling": lambda kept: _scaling(kept, 0),
     "slopes": lambda kept: _scaling(kept, 1),
+    "touring": touring,
 }

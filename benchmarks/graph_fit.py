@@ -20,8 +20,8 @@ from synth.questions import CountsRelease
 from synth.questions.numeric.markov_field import Clique, MarkovRandomField, Potentials, Tree, reduced, tree_cells
 from synth.release.folder import StoredRelease
 
-MOST_CELLS = 2_000_000  # of the tree; AIM's own limit of 80 MB holds ten million
-STEPS, GROW, SHRINK, STILL, PATIENCE = 600, 1.1, 0.5, 1e-6, 20
+MOST_CELLS = 1_000_000  # of the tree; AIM's own limit of 80 MB holds ten million or more
+STEPS, GROW, SHRINK, STILL, PATIENCE = 300, 1.1, 0.5, 1e-6, 20
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,10 +37,16 @@ def foreign(error: Exception) -> tuple[str, int]:
     """Message and exit code of an error that is not ours; its text is shown only where it cannot quote a cell."""
     shown = getattr(error, "format_message", None)  # a usage error of the command line parser
     if shown is not None:
-        return f"{shown()} (see `synth --help`)", UsageError.exit_code
+        return f"{shown()} (see `{_command(error)} --help`)", UsageError.exit_code
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or type(error).__name__}", MACHINE
     return f"internal error {type(error).__name__}; please report it with the command you ran", 1
+
+
+def _command(error: Exception) -> str:
+    """The command whose help answers a usage error."""
+    _, _, below = str(getattr(getattr(error, "ctx", None), "command_path", "")).partition(" ")
+    return f"synth {below}".strip()
 
 
 def tell(notes: Iterable[str]) -> None:

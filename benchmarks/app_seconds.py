@@ -1,0 +1,273 @@
+"""A scripted tour of the application in a browser: clicks, decisions, seconds of each step, errors on the console.
+
+    python benchmarks/app_seconds.py [--tables wide,credit,bank] [--chromium /usr/bin/chromium] [--json FILE]
+
+Three tables, none of them the sample: `wide` (5,000 made-up people, 50 columns), `credit` (30,000 x 24) and `bank`
+(accounts with orders, loans and cards, as tables that belong together); the latter two lie beside the checkout. A
+decision is a click or an entry that says something only a person knows (who vouches, how many rows, what is left out);
+the others lead on. A step ends when the page stands whole. Prints Markdown, writes benchmarks/results/app_seconds.json.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+RESULTS = ROOT / "benchmarks" / "results" / "app_seconds.json"
+IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
+PATIENCE, LONG, LULL = 60_000, 300_000, 50  # milliseconds
+ROWS = {"wide": "5000", "credit": "30000", "bank": "4500"}
+
+
+class Tour:
+    """One walk: what was pressed, what had to be decided, and how long each step took."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.steps, self.clicks, self.decisions = page, [], 0, 0
+
+    def timed(self, what: str, kind: str, do: Callable[[], Any]) -> None:
+        """Does one thing and waits until the page stands whole. ``kind``: page, widget or work."""
+        began = time.perf_counter()
+        do()
+        still = False
+        while not still:  # a page may be drawn anew at once, as after a notice
+            self.page.wait_for_timeout(LULL)
+            self.page.wait_for_function(IDLE)
+            ended = time.perf_counter()
+            self.page.wait_for_timeout(LULL)
+            still = self.page.evaluate(IDLE)
+        self.steps.append({"step": what, "kind": kind, "seconds": round(ended - began, 2)})
+
+    def press(self, name: str, *, kind: str = "widget", heading: str = "", decides: bool = False) -> None:
+        """Presses a button, to another page where a heading is named."""
+        self.clicks, self.decisions = self.clicks + 1, self.decisions + decides
+        button = self.page.get_by_role("button", name=name).first
+
+        def do() -> None:
+            button.click()
+            if heading:
+                self.page.get_by_role("heading", name=heading, exact=True).wait_for()
+
+        self.timed(f"{name} ({heading})" if heading else name, "page" if heading else kind, do)
+
+    def decide(self, text: str) -> None:
+        """Ticks a box or chooses an option that says something."""
+        self.clicks, self.decisions = self.clicks + 1, self.decisions + 1
+        self.timed(text, "widget", self.page.get_by_text(text).first.click)
+
+    def fill(self, role: Any, label: str, text: str) -> None:
+        """Types something only a person knows."""
+        self.decisions += 1
+        field = self.page.get_by_role(role, name=label)
+        field.fill(text)
+        self.timed(label, "widget", lambda: self.page.keyboard.press("Tab"))
+
+    def choose(self, label: str, option: str) -> None:
+        """Chooses from a menu."""
+        self.clicks, self.decisions = self.clicks + 2, self.decisions + 1
+        wanted = self.page.get_by_role("option", name=option, exact=True)
+        for _ in range(3):  # a page that was just drawn anew may close the menu under the pointer
+            self.page.get_by_role("combobox", name=label).first.click()
+            self.page.wait_for_timeout(400)
+            if wanted.count():
+                break
+        self.timed(label, "widget", wanted.click)
+        self.page.keyboard.press("Escape")
+
+
+def wide(folder: Path) -> list[Path]:
+    """5,000 made-up people: 50 columns of categories, numbers and dates."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 4, 5000)
+    columns: dict[str, Any] = {}
+    for i in range(25):
+        columns[f"answer_{i}"] = np.array(list("abcdef"))[(kind + rng.integers(0, 3, 5000)) % (2 + i % 5)]
+    for i in range(20):
+        columns[f"amount_{i}"] = (rng.gamma(2.0, 30.0, 5000) + 10 * kind).round().astype(int)
+    days = np.datetime64("2015-01-01") + rng.integers(0, 3000, (5, 5000)).astype("timedelta64[D]")
+    columns |= {f"day_{i}": days[i] for i in range(5)}
+    pd.DataFrame(columns).to_csv(folder / "wide.csv", index=False)
+    return [folder / "wide.csv"]
+
+
+def credit(folder: Path) -> list[Path]:
+    """Default of credit card clients."""
+    pd.read_csv(SHARED / "credit_default_taiwan.csv.gz").to_csv(folder / "credit.csv", index=False)
+    return [folder / "credit.csv"]
+
+
+def bank(folder: Path) -> list[Path]:  # noqa: ARG001 - the files lie where they are
+    """A Czech bank's accounts and what belongs to them; its districts are public."""
+    return [SHARED / "relational_bank" / f"{n}.csv" for n in ("account", "district", "disp", "card", "loan", "order")]
+
+
+MAKERS = {"wide": wide, "credit": credit, "bank": bank}
+
+
+def walked(page: Page, url: str, name: str, files: list[Path]) -> Tour:
+    """From the first page to the downloaded bundle."""
+    tour = Tour(page)
+    tour.timed("first page in the browser", "work", lambda: opened(page, url))
+    page.locator("input[type=file]").first.set_input_files(files)
+    page.get_by_test_id("stFileChipName").nth(len(files) - 1).wait_for()
+    page.wait_for_function(IDLE)
+    loads = "Load this table" if len(files) == 1 else f"Load these {len(files)} tables"
+    tour.press(loads, kind="work", heading="Describe")
+    tour.steps[-1]["kind"] = "work"  # the draft reads the rows
+    several(tour) if len(files) > 1 else described(tour)
+    tour.press("Next: Budget", heading="Budget")
+    tour.fill("spinbutton", "About how many rows", ROWS[name])
+    tour.fill("spinbutton", "Exact epsilon", "2")
+    tour.press("Next: Method", heading="Method")
+    tour.press("Next: Run", heading="Run")
+    tour.press("Spend epsilon", kind="work")
+    tour.timed("the run", "work", lambda: awaited(page, "Next: Review"))
+    tour.press("Next: Review", heading="Review")
+    tour.press("Show the comparison", kind="work")
+    tour.press("Next: Release", heading="Release")
+    tour.timed("the bundle", "work", lambda: awaited(page, "Everything (.zip)"))
+    with page.expect_download():
+        tour.press("Everything (.zip)")
+    tour.timed("back to Describe", "page", lambda: sidebar(page, "Describe"))
+    tour.timed("back to Budget", "page", lambda: sidebar(page, "Budget"))
+    return tour
+
+
+def awaited(page: Page, button: str) -> None:
+    page.get_by_role("button", name=button).wait_for(timeout=LONG)
+
+
+def opened(page: Page, url: str) -> None:
+    page.goto(url)
+    page.get_by_role("heading", name="Data", exact=True).wait_for()
+
+
+def sidebar(page: Page, name: str) -> None:
+    page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
+    page.get_by_role("heading", name=name, exact=True).wait_for()
+
+
+def described(tour: Tour) -> None:
+    """What a single table's draft asks: who is a person, lists that tell of persons, and who vouches."""
+    tour.choose("Can a person appear in more than one row?", "No: each row is one person")
+    vouched(tour)
+
+
+def several(tour: Tour) -> None:
+    """What several tables ask before: the units' table, public ones, keys, a name."""
+    page = tour.page
+    page.wait_for_timeout(1000)
+    for _ in range(3):
+        if page.get_by_role("combobox", name="Table of the units").first.is_visible():
+            break
+        page.locator("summary", has_text="Draft again from the tables").click()
+        page.wait_for_timeout(1000)
+    tour.choose("Table of the units", "account")
+    tour.choose("Public tables", "district")
+    page.locator("button", has_text="Draft again").last.click()
+    tour.timed("Draft again", "work", page.get_by_text("A new draft is made").wait_for)
+    tour.decide("I have checked keys and bounds")
+    tour.press("Confirm all keys", decides=True)
+    tour.fill("textbox", "Name of the dataset", "bank")
+    tables = [t.inner_text() for t in page.get_by_test_id("stButtonGroup").get_by_role("radio").all()]
+    for table in tables or [t.inner_text() for t in page.get_by_test_id("stButtonGroup").locator("button").all()]:
+        shown = page.get_by_test_id("stButtonGroup").get_by_text(table.split()[0], exact=False).first
+        tour.clicks += 1
+        tour.timed(f"table {table}", "widget", shown.click)
+        vouched(tour)
+
+
+def vouched(tour: Tour) -> None:
+    while (lists := tour.page.get_by_text("Leave the column out")).count():
+        tour.decide("Leave the column out")
+        left = lists.count()
+        tour.press("Leave ", decides=True)
+        if lists.count() == left:
+            break
+    if tour.page.get_by_text("I have checked them, and I vouch").count():
+        tour.decide("I have checked them, and I vouch")
+        tour.press("Confirm all columns", decides=True)
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[tuple[str, float]]:
+    """The application, and the seconds from the command until it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = {**os.environ, "HOME": str(home), "SYNTH_HOME": str(home / "state"), "OMP_NUM_THREADS": "1",
+           "SYNTH_LEDGER": str(home / "ledger.sqlite")}  # fmt: skip
+    began = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"], env=env,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            break
+        except OSError:
+            time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{port}", time.perf_counter() - began
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+def toured(name: str, chromium: str) -> dict[str, Any]:
+    """One table's tour, with a server and a browser of its own."""
+    errors: list[str] = []
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
+        home = Path(place)
+        files = MAKERS[name](home)
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        with serving(home) as (url, answers):
+            page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
+            page.set_default_timeout(PATIENCE)
+            page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+            page.on("pageerror", lambda e: errors.append(str(e)))
+            tour = walked(page, url, name, files)
+            browser.close()  # before the server, which its pages would miss
+    first = round(answers + tour.steps[0]["seconds"], 2)
+    return {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors, "first_page": first,
+            "steps": tour.steps}  # fmt: skip
+
+
+def worst(found: dict[str, Any], kind: str) -> tuple[float, str]:
+    """The slowest step of a kind."""
+    return max((s["seconds"], s["step"]) for s in found["steps"] if s["kind"] == kind)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", default=",".join(MAKERS))
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    parser.add_argument("--json", type=Path, default=RESULTS)
+    told = parser.parse_args()
+    kept = json.loads(told.json.read_text()) if told.json.exists() else {}
+    for name in told.tables.split(","):
+        found = kept[name] = toured(name, told.chromium)
+        print(f"\n**{name}**: {found['clicks']} clicks, {found['decisions']} decisions, first page "
+              f"{found['first_page']} s after the command, {len(found['errors'])} errors on the console\n")  # fmt: skip
+        print("| step | kind | seconds |\n|---|---|---|")
+        for step in found["steps"]:
+            print(f"| {step['step']} | {step['kind']} | {step['seconds']:.2f} |")
+        told.json.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
