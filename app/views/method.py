@@ -11,7 +11,7 @@ from app.run.options import ask
 from app.session import charts, frame, words
 from app.session.state import Wizard, lacks, several, wizard
 
-LOOK, PATIENCE = 1.0, 0.4  # seconds between looks at a forecast, and that a look waits
+LOOK = 0.2  # seconds between looks at a forecast: a click is heard at each
 
 
 def page() -> None:
@@ -29,7 +29,10 @@ def page() -> None:
         return
     fits = _choice(w)
     blocked = _expected(w) if fits else "Choose a method that fits first."
+    place = st.container()
     frame.onward("method", blocked=frame.escape(blocked))
+    if fits and not blocked:
+        _wait(w, place)
 
 
 def _choice(w: Wizard) -> bool:
@@ -68,27 +71,33 @@ def _expected(w: Wizard) -> str:
     try:
         if known:
             reach.section(w)
-        waits = working(w, drawn=not known, patience=0.0)
+        working(w, drawn=not known, patience=0.0)
     except synth.SynthError as error:
         frame.tell(error)
         return "First correct what the red box says."
-    st.fragment(_costs, run_every=LOOK if waits else None)(w, known, waits)
     return ""
 
 
-def _costs(w: Wizard, known: bool, waited: bool) -> None:
-    """Noise, time and memory when they are known; the page does not wait for them."""
+def _wait(w: Wizard, place: Any) -> None:
+    """Noise, time and memory once they are known. The way on is drawn before, and a click on it ends the waiting."""
+    known, slot = w.method == words.RECOMMENDED, place.empty()
     try:
-        if working(w, drawn=not known, patience=PATIENCE):
-            st.caption(":material/hourglass_top: Noise, time and memory are being worked out. You may go on meanwhile.")
-            return
+        while working(w, drawn=not known, patience=LOOK):
+            slot.caption(":material/hourglass_top: Noise, time and memory are being worked out. Go on meanwhile.")
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    with slot.container():
+        _costs(w, known)
+
+
+def _costs(w: Wizard, known: bool) -> None:
+    try:
         plan = forecast(w)
         lines = curve(w, plan) if not known and plan is not None and plan.error_one_way > 0 else []
     except synth.SynthError as error:
         frame.tell(error)
         return
-    if waited:
-        st.rerun()  # draws the page without the clock
     if plan is None:
         st.info("This method takes too long to forecast here. It can be run all the same; nothing was spent.",
                 icon=":material/hourglass_empty:")  # fmt: skip
