@@ -20,6 +20,7 @@ import beyond_pairs
 import closer
 import docs_figures_audit as audit
 import docs_figures_decisions as decisions
+import docs_figures_intervals as intervals
 import docs_figures_options as options
 import docs_figures_speed as speed
 import high_order
@@ -232,6 +233,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "outside": lambda: means(kept("outside"), ("method", "epsilon"), _four(*LONG)),
     "small": small,
     "related": related,
+    "inference": intervals.inference,
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", {"seconds": 1}),

@@ -1,14 +1,14 @@
 """Whether intervals from several tables of one release cover the truth, and how wide they are: by family of estimands.
 
     python benchmarks/inference.py [--tables acs,adult,simulated] [--epsilons 0.2,1] [--runs 100] [--rows 6000]
-                                   [--draws 20] [--fresh] [--json FILE]
+                                   [--draws 20] [--fresh] [--cells FILE] [--json FILE]
 
 ACSIncome and Adult are the public files in ../shared/data; says so and leaves them out without. A file's rows are the
 population, so the truth is known; every run draws ``--rows`` of them with replacement, makes one release of `mixture`
 with fresh noise, draws ``--draws`` tables of it, analyses each as if it were real, and combines. Beside stand the one
 synthetic table analysed as if it were real (naive), and paid statistics at the same epsilon, shared evenly among the
-columns' means, medians and counts that the estimands need. Runs that the JSON (default
-benchmarks/results/inference.json) holds are passed over. Prints Markdown, which docs/inference.md holds.
+columns' means, medians and counts that the estimands need. Runs that ``--cells`` holds are passed over. What they come
+to is in ``--json``; `make figures` writes it into docs/inference.md.
 """
 
 import argparse
@@ -83,10 +83,10 @@ def one(place: Path, name: str, epsilon: float, rows: int, draws: int, seed: int
     }  # fmt: skip
 
 
-def summary(cells: list[dict]) -> str:
+def summary(cells: list[dict]) -> list[dict]:
     """Coverage and width by table, epsilon and family."""
     rows = []
-    for key in dict.fromkeys((c["table"], c["epsilon"]) for c in cells):
+    for key in sorted({(c["table"], c["epsilon"]) for c in cells}):
         mine = [c for c in cells if (c["table"], c["epsilon"]) == key]
         truth = estimands.TABLES[key[0]].truth(population(key[0]))
         for family in (*dict.fromkeys(n.partition(":")[0] for n in truth), "all"):
@@ -95,11 +95,11 @@ def summary(cells: list[dict]) -> str:
                    for w in ("combined", "naive")}  # fmt: skip
             wide = [(c["combined"][n][2] - c["combined"][n][1]) / 2 / c["paid_half"][n]
                     for c in mine for n in names if n in c["paid_half"]]  # fmt: skip
-            rows.append([key[0], f"{key[1]:g}", family, len(names), len(mine), f"{hit['combined']:.1%}",
-                         f"{hit['naive']:.1%}", f"{np.median(wide):.2f}" if wide else "-"])  # fmt: skip
-    head = ["table", "epsilon", "family", "estimands", "releases", "covered", "naive", "width over paid"]
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(map(str, r)) + " |" for r in lines)
+            rows.append({"table": key[0], "epsilon": key[1], "family": family, "estimands": len(names),
+                         "releases": len(mine), "covered": round(float(hit["combined"]), 4),
+                         "naive": round(float(hit["naive"]), 4),
+                         "width": round(float(np.median(wide)), 3) if wide else None})  # fmt: skip
+    return rows
 
 
 def main() -> None:
@@ -110,9 +110,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--cells", type=Path, default=ROOT / "build" / "inference.json")
     parser.add_argument("--json", type=Path, default=RESULTS)
     asked = parser.parse_args()
-    cells = json.loads(asked.json.read_text()) if asked.json.exists() and not asked.fresh else []
+    cells = json.loads(asked.cells.read_text()) if asked.cells.exists() and not asked.fresh else []
     for seed in range(asked.runs):
         for epsilon in map(float, asked.epsilons.split(",")):
             for name in asked.tables.split(","):
@@ -125,9 +126,11 @@ def main() -> None:
                 with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     cells.append({**cell, **one(Path(place), name, epsilon, asked.rows, asked.draws, seed)})
-                asked.json.write_text(json.dumps(cells, indent=None) + "\n")
+                asked.cells.parent.mkdir(exist_ok=True)
+                asked.cells.write_text(json.dumps(cells) + "\n")
                 print(name, epsilon, seed, cells[-1]["seconds"], file=sys.stderr, flush=True)
-    print(summary(cells))
+    asked.json.write_text(json.dumps(rows := summary(cells), indent=1) + "\n")
+    print(*rows, sep="\n")
 
 
 if __name__ == "__main__":
