@@ -15,6 +15,8 @@ from app.table import work
 from synth import jobs
 
 MOST_RUNS = 12
+ANSWERS = {"one_way": "Noisy answers, columns", "two_way": "Noisy answers, pairs",
+           "larger": "Noisy answers, three columns and more"}  # fmt: skip
 
 
 def section(job: jobs.Job) -> None:
@@ -29,7 +31,7 @@ def section(job: jobs.Job) -> None:
     chosen = st.multiselect("Compare with", list(by_name), key="beside", placeholder="Choose runs",
                             help="Other finished runs on the same dataset.")  # fmt: skip
     shown = [job, *(by_name[n] for n in chosen)]
-    st.caption(f"**{comparison.MARK}** - the last three rows compare with the real rows. The two before them compare "
+    st.caption(f"**{comparison.MARK}** - the last three rows compare with the real rows. The three before them compare "
                "with each run's own noisy answers: choosing by these is a choice by released figures.")  # fmt: skip
     with st.spinner("Reading the noisy answers"):
         st.table(_table(shown), hide_index=True)
@@ -58,9 +60,8 @@ def _fits(other: jobs.Job, job: jobs.Job) -> bool:
 
 
 def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
-    rows: dict[str, list[str]] = {"": ["Method", "Epsilon", "Charged", "Synthetic rows", "Noisy answers, columns",
-                                       "Noisy answers, pairs", "Distance, columns", "Distance, pairs",
-                                       "SDMetrics"]}  # fmt: skip
+    rows: dict[str, list[str]] = {"": ["Method", "Epsilon", "Charged", "Synthetic rows", *ANSWERS.values(),
+                                       "Distance, columns", "Distance, pairs", "SDMetrics"]}  # fmt: skip
     for i, job in enumerate(shown):
         request, found = job.request(), comparison.held(job)
         head = "This run" if i == 0 else recent.when(job)
@@ -78,7 +79,8 @@ def _released(job: jobs.Job) -> list[str]:
     if not told.exists() or "means" not in (found := json.loads(told.read_text(encoding="utf-8"))):
         work.answer("report", str(runs.release(job)), "--publishable", "--out", str(page), "--json")
         found = json.loads(told.read_text(encoding="utf-8"))
-    return ["-" if mean is None else f"{100 * mean['distance']:.1f} %" for mean in found["means"].values()]
+    means = [found["means"].get(kind) for kind in ANSWERS]
+    return ["-" if mean is None else f"{100 * mean['distance']:.1f} %" for mean in means]
 
 
 def _scores(found: Any) -> list[str]:

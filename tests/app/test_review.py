@@ -71,7 +71,10 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     at.button(key="score").click().run()
     assert looks.looked(first)
     assert looks.looked(second)
-    assert "%" in str(at.table[0].value)
+    shown = at.table[0].value
+    assert list(shown.iloc[:2, 0]) == ["Method", "Epsilon"], "a line for each fact"
+    assert shown.shape == (10, 3), "a column for each run"
+    assert "%" in str(shown)
 
     at.switch_page(view("release")).run()
     assert "Everything (.zip)" not in downloads(at)
