@@ -63,10 +63,13 @@ def test_rules_hold_together():
 
 
 def test_without_the_rule_rows_break_it():
-    """The rules above are not kept by chance."""
-    _, frame = made(schema_with(), num_rows=3000)
+    """The rules above are not kept by chance: columns drawn apart break each in a twentieth of the rows at least.
+
+    Of `mixture` it cannot be said so surely: some dozen rows of the source break the first, which noise may hide.
+    """
+    _, frame = made(schema_with(), "independent", num_rows=3000)
     for name in ("impossible", "fixed", "function", "missing"):
-        assert not HOLDS[name](frame).all()
+        assert HOLDS[name](frame).mean() < 0.97
 
 
 def test_other_columns_are_left_alone():
