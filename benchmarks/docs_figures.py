@@ -38,8 +38,9 @@ LONG = (
 ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
 SLICED = {n: (n, 3) for n in ("tv", "ks", "contsim", "logreg_f1", "tstr_auc")}
 PUBLISHED = ("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass",
-             "SliceWass + one-ways", "DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF", "MERF + one-ways",
-             "single records (best fit)", "slicing (groups) alone", "slicing (groups)", "mixture")  # fmt: skip
+             "SliceWass + one-ways", "DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF",
+             "MERF + one-ways", "single records (best fit)", "slicing (groups) alone", "slicing (groups)",
+             "mixture")  # fmt: skip
 STEPS = ("Algorithm 1, noise by the published bound", "noise by the exact profile", "a rotation for the directions",
          "moments instead of a network", "sums of groups", "two stages")  # fmt: skip
 
