@@ -25,7 +25,12 @@ QUICK = {
     "pate_gan": {"rounds": 3, "features": 32},
     "aim": {"rounds": 4, "bins": 8},
     "mst": {"bins": 8},
+    "dp_flow": {"steps": 3, "hidden": 8, "knots": 3},
+    "dp_diffusion": {"steps": 3, "hidden": 8, "copies": 2},
+    "dp_sinkhorn": {"steps": 3, "rows": 16},
+    "private_set": {"steps": 3, "hidden": 8, "rows": 20},
     "mwem": {"rounds": 3},
+    "private_evolution": {"rounds": 3, "candidates": 300},
 }
 
 
