@@ -19,6 +19,7 @@ QUICK = {
     "slice_wasserstein": {"steps": 3, "batch": 32},
     "pearl": {"steps": 10, "frequencies": 300, "ensembles": 1},
     "dp_merf": {"steps": 30, "frequencies": 300, "ensembles": 1},
+    "dp_hp": {"steps": 30, "ensembles": 1},
     "dp_ntk": {"steps": 10, "features": 2000},
     "dp_ctgan": {"steps": 5},
     "dp_vae": {"steps": 5},

@@ -24,7 +24,7 @@ ALIKE = ("dp_diffusion", "dp_sinkhorn", "private_set", "gs_wgan", "datalens", "g
 
 
 def listed(name, *more, long=False, slow=False):
-    group = "mbi" if name in OTHERS else f"method {name}"  # JAX is loaded once, by one of the processes
+    group = GENERATORS[name].__module__.split(".")[2]  # JAX is loaded once, and one noise calibrated once, for a family
     marks = [pytest.mark.xdist_group(group), *([pytest.mark.slow] if slow or name in OTHERS else [])]
     return pytest.param(name, *more, marks=[*marks, *([pytest.mark.long] if long else [])])
 
@@ -103,7 +103,7 @@ def test_every_schema_column_in_order_and_every_value_inside(name, relation):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.xdist_group("mbi")
+@pytest.mark.xdist_group("opendp_mbi")
 @pytest.mark.long
 def test_the_methods_of_others_run_and_spend_what_was_asked(name):
     few = {"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("sex", "region", "ill")}}  # soon compiled
