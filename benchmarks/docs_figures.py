@@ -23,6 +23,7 @@ import docs_figures_decisions as decisions
 import docs_figures_intervals as intervals
 import docs_figures_options as options
 import docs_figures_speed as speed
+import families
 import high_order
 import k_marginal
 from markdown_tables import figure, means, scores, table
@@ -177,6 +178,10 @@ def gradients(method: str) -> str:
     return means(rows, ("epsilon",), columns)
 
 
+def of_family(method: str) -> str:
+    return families.markdown([r for r in kept("families") if r["method"] == method])
+
+
 def published() -> str:
     """The published comparison, in the order of its own tables, this library's methods last."""
     rows = [r for r in kept("table1") if r["relation"] == "zero_out"]
@@ -244,6 +249,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
+    **{f"families-{m}": partial(of_family, m) for m in families.METHODS},
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
     "closer": lambda: closer.markdown(kept("closer")),
