@@ -49,7 +49,10 @@ class Kept:
 
 @cache
 def figures() -> dict[str, Any]:
-    """kept.json."""
+    """kept.json.
+
+    Privacy: public only.
+    """
     return json.loads(DATA.read_text())
 
 
@@ -77,13 +80,18 @@ def kept(method: str, *, epsilon: float, rows: int | None = None) -> Kept | None
 
 
 def everywhere(method: str) -> dict[str, str]:
-    """What a method keeps at each epsilon measured, in words; empty where it was not measured."""
+    """What a method keeps at each epsilon measured, in words; empty where it was not measured.
+
+    Privacy: public only.
+    """
     steps = sorted({f["epsilon"] for f in figures()["figures"] if f["method"] == method})
     return {f"{e:g}": found.in_words for e in steps if (found := kept(method, epsilon=e))}
 
 
 def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
     """One sentence for whoever is about to spend on a method that keeps nothing between columns; else nothing.
+
+    Privacy: public only.
 
     >>> warning("mixture", epsilon=1.0)
     ''
