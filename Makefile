@@ -109,14 +109,15 @@ SECONDS ?= 3600
 fuzz: setup  ## damaged files for an hour, or SECONDS; findings are kept in build/found
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --keep build/found
 
+FAULTS := benchmarks/results/faults.json
 faults: setup  ## a fault at every system call of a spend, a first start, a bundle and a run; needs a C compiler
-	for deed in spend first bundle job; do $(BIN)/python tests/faults/injecting.py $$deed || exit 1; done
+	for deed in spend first bundle job; do $(BIN)/python tests/faults/injecting.py $$deed --keep $(FAULTS) || exit 1; done
 
 race: setup  ## a thousand requests at once for one budget
 	$(BIN)/python benchmarks/race.py --processes 20 --threads 50
 
 attacks: setup  ## precision attacks on our noise and on naive noise
-	$(BIN)/python benchmarks/attacks.py
+	$(BIN)/python benchmarks/attacks.py --json benchmarks/results/attacks.json
 
 MINUTES ?= 30
 soak: setup  ## runs, cancels, kills and restarts at random on the application and the command line

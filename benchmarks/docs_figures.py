@@ -22,6 +22,7 @@ import docs_figures_audit as audit
 import docs_figures_decisions as decisions
 import docs_figures_intervals as intervals
 import docs_figures_options as options
+import docs_figures_reliability as reliability
 import docs_figures_speed as speed
 import families
 import high_order
@@ -240,6 +241,9 @@ FIGURES: dict[str, Callable[[], str]] = {
     "outside": lambda: means(kept("outside"), ("method", "epsilon"), _four(*LONG)),
     "small": small,
     "related": related,
+    "faults": lambda: reliability.faults(kept),
+    "refusals": lambda: reliability.refusals(kept),
+    "attacks": lambda: reliability.attacks(kept),
     "inference": intervals.inference,
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),

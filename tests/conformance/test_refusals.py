@@ -1,7 +1,7 @@
 """Nothing is spent in vain: every method, relation and option at, below and above its ends, and conflicting pairs.
 
-A refusal leaves the ledger untouched; what is accepted has had all its questions put to a real curator. The table of
-docs/reliability.md is printed by ``python -m tests.conformance.test_refusals``.
+A refusal leaves the ledger untouched; what is accepted has had all its questions put to a real curator. The figures of
+docs/reliability.md are kept by ``python -m tests.conformance.test_refusals`` in benchmarks/results.
 """
 
 import json
@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from math import inf, nan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ TINY = {"target": "b", "columns": {"a": {"type": "integer", "min": 0, "max": 3},
                                    "c": {"type": "categorical", "categories": ["u", "v", "w"]}}}  # fmt: skip
 SCHEMA = synth.parse(TINY)
 FRAME = small_frame(40)[[]].assign(a="1", b="y", c="u")
+KEPT = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "refusals.json"
 RELATIONS = [(n, r) for n in GENERATORS for r in GENERATORS[n].relations]
 SAMPLED = [n for n, g in GENERATORS.items() if isinstance(g, Descending)]
 TRAINED = [*(n for n, g in GENERATORS.items() if isinstance(g, Trained)), "aim", "mst"]
@@ -344,7 +346,7 @@ def outcome(said):
 
 
 def main(book: str) -> None:
-    """Tries what the quick tests try and prints what came of it: a table for docs/reliability.md."""
+    """Tries what the quick tests try and keeps what came of it: a table of docs/reliability.md."""
     quick_ones = [(n, r) for n, r in RELATIONS if settled(n) and r == "add_remove"]
     beyond = Counter(
         outcome(charged_or(book, n, r, {o: v}))
@@ -365,10 +367,16 @@ def main(book: str) -> None:
             words["measured" if free else outcome(charged_or(book, name, relation, options))] += (
                 measured(name, relation, options) if free else 1
             )
-    for what, found in (("beyond their ends", beyond), ("at their ends", ends), ("pairs of words", words)):
-        print(f"| {what} | {found.total()} | " + ", ".join(f"{n} {w}" for w, n in found.items()) + " |", flush=True)
-    print(f"{len(GENERATORS)} methods, {len(RELATIONS)} with their relations, "
-          f"{sum(len(g.ranges) for g in GENERATORS.values())} options; {len(spends(book))} spends")  # fmt: skip
+    named = {"beyond their ends": beyond, "at their ends": ends, "pairs of words": words}
+    kept = {"methods": len(GENERATORS), "with a relation": len(RELATIONS), "options": listed_options(),
+            "rehearsed methods": len(quick_ones), "spends": len(spends(book)), **named}  # fmt: skip
+    print(json.dumps(kept, indent=1))
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def listed_options() -> int:
+    """Options of all methods together."""
+    return sum(len(g.ranges) for g in GENERATORS.values())
 
 
 def slow(methods: list[str]) -> None:

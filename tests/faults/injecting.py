@@ -111,12 +111,18 @@ def main() -> None:
     parser.add_argument("--stride", type=int, default=1)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--keep", type=Path, help="a JSON file that holds what was found, by deed")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = asked.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if not asked.inside:
-            print(json.dumps(run(asked.deed, stride=asked.stride, kinds=asked.kinds, folder=folder)))
+            found = run(asked.deed, stride=asked.stride, kinds=asked.kinds, folder=folder)
+            print(json.dumps(found))
+            if asked.keep:
+                kept = json.loads(asked.keep.read_text()) if asked.keep.exists() else {}
+                kept[asked.deed] = {"stride": asked.stride, **found}
+                asked.keep.write_text(json.dumps(kept, indent=1) + "\n")
             return
         from tests.faults import deeds
 
