@@ -90,6 +90,8 @@ def slopes(question: Pulls, found: Taught, asked: np.ndarray) -> torch.Tensor:
     a teacher without rows.
 
     One teacher's numbers come from its own weights and public ones, at its place in arrays of public shape.
+
+    Privacy: reads rows, exact: they stay with the curator.
     """
     table = torch.from_numpy(np.array(question.teachers.table))
     lit = (features(question.teachers, asked) > 0).to(table.dtype)
@@ -103,7 +105,10 @@ def slopes(question: Pulls, found: Taught, asked: np.ndarray) -> torch.Tensor:
 
 
 def said(question: Pulls, each: torch.Tensor) -> np.ndarray:
-    """What each teacher adds to one row's answer: whole numbers (teachers, cells), zeros from one that says nothing."""
+    """What each teacher adds to one row's answer: whole numbers (teachers, cells), zeros from one that says nothing.
+
+    Privacy: reads rows, exact: they stay with the curator.
+    """
     if question.form == CLIPPED:
         return on_lattice(each, question)
     speaks = (each != 0).any(1)

@@ -49,7 +49,8 @@ class GPate(Pulled):
 
     def asking(self, groups: int) -> dict[str, Any]:
         """A public projection onto orthogonal directions, as many as there are."""
-        drawn = np.random.default_rng(common.PUBLIC_SEED).standard_normal((groups, min(self.coordinates, groups)))
+        rng = np.random.default_rng(common.PUBLIC_SEED)
+        drawn = rng.standard_normal((groups, min(self.coordinates, groups)))
         return {"form": BALLOTS, "kept": self.parts, "projection": np.linalg.qr(drawn)[0]}
 
     def direction(self, told: PullsRelease) -> np.ndarray:
