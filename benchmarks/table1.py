@@ -1,12 +1,13 @@
 """The published comparison of slicing (arXiv 2410.19941, Tables 1 and 3) on its tasks, at the same epsilon.
 
     python benchmarks/table1.py [--epsilons 5.1,8.1] [--seeds 1] [--methods ...] [--tasks ACSIncome,...] [--steps]
-                                [--relation zero_out] [--fresh] [--json FILE]
+                                [--relation zero_out] [--fresh] [--json FILE] [--from FOLDER]
 
-With `folktables` and a connection: the five ACS 2018 California tasks. Without: the Colorado extract of ACSIncome in
-../shared/data; the first line says which. A method that this build lacks is named and skipped. Runs that the JSON file
-(benchmarks/results/table1.json, steps.json with --steps) holds already are passed over, so that a run that was stopped
-goes on; --fresh begins anew. Prints Markdown. Needs score.py in ../shared/tools.
+With `folktables` and a connection, or with the Census Bureau's files in --from FOLDER (docs/fetch.md): the five ACS
+2018 California tasks. Without: the Colorado extract of ACSIncome in ../shared/data; the first line says which. A
+method that this build lacks is named and skipped. Runs that the JSON file (benchmarks/results/table1.json, steps.json
+with --steps) holds already are passed over, so that a run that was stopped goes on; --fresh begins anew. Prints
+Markdown. Needs score.py in ../shared/tools.
 
 --steps: what each step away from the published algorithm buys, epsilon and relation being the same. The first step is
 the published bound's noise: a run at the smaller epsilon to which that noise really amounts.
@@ -34,17 +35,27 @@ TASKS = ("ACSIncome", "ACSPublicCoverage", "ACSMobility", "ACSEmployment", "ACST
 NUMBERS = {"AGEP", "WKHP", "JWMNP", "PINCP", "POVPIP"}  # features on a scale; all others are codes
 NUM_SLICES = 200
 PAPER = {"loss": "kl", "directions": "gaussian", "num_slices": NUM_SLICES}
+SCHEDULE = {"epochs": 200, "learning_rate": 2e-5, "rate": 0.25}  # the published training; all others are quicker ones
+PAID = {"oneway_share": 0.3}  # of the budget, for counts of single columns: what the rivals' defaults start from
+BARE = {"oneway_share": 0.01}  # the least that their options allow: a row count, and hardly more
 CELL = ("table", "epsilon", "relation", "method", "seed")  # what tells one run from another
-# the published table's five rows, then this library's own; slow ones last
+# the published table's five rows, then this library's own; each with and without one-way counts; slow ones last
 METHODS: dict[str, tuple[str, dict]] = {
-    "Algorithm 1": ("slicing", PAPER),
-    "SliceWass": ("slice_wasserstein", {"directions": "gaussian", "num_slices": NUM_SLICES}),
-    "MERF": ("dp_merf", {}),
-    "single records (best fit)": ("slicing", {"groups": "records"}),
     "slicing (groups)": ("slicing", {}),
     "mixture": ("mixture", {}),
-    "DP-SGD": ("dp_ctgan", {}),
-    "PATE": ("pate_gan", {}),
+    "single records (best fit)": ("slicing", {"groups": "records"}),
+    "slicing (groups) alone": ("slicing", {"encoding": "binned"}),
+    "PATE + one-ways": ("pate_gan", {}),
+    "PATE": ("pate_gan", BARE),
+    "MERF + one-ways": ("dp_merf", {}),
+    "MERF": ("dp_merf", BARE),
+    "DP-SGD + one-ways": ("dp_ctgan", {}),
+    "DP-SGD": ("dp_ctgan", BARE),
+    "SliceWass + one-ways": ("slice_wasserstein", {"directions": "gaussian", "num_slices": NUM_SLICES, **PAID}),
+    "SliceWass": ("slice_wasserstein", {"directions": "gaussian", "num_slices": NUM_SLICES}),
+    "Algorithm 1 + one-ways": ("slicing", {**PAPER, **PAID}),
+    "Algorithm 1": ("slicing", PAPER),
+    "Algorithm 1 by its schedule": ("slicing", {**PAPER, **SCHEDULE}),
 }
 STEPS: dict[str, dict] = {
     "Algorithm 1, noise by the published bound": PAPER,
@@ -87,6 +98,13 @@ def californian(task: str) -> Callable[[Path], list[str]]:
         return ["--categorical", ",".join(codes), "--target", "TARGET"]
 
     return write
+
+
+def by_hand(folder: Path) -> None:
+    """The Bureau's files of California, put where folktables looks."""
+    from synth.schema.census_files import bring
+
+    bring(folder, DOWNLOADS, state="CA", code="06", year=2018)
 
 
 def tables(wanted: list[str]) -> dict[str, Callable[[Path], list[str]]]:
@@ -161,6 +179,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--steps", action="store_true")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--json", default="")
+    parser.add_argument("--from", dest="folder", type=Path, help="folder of the Census Bureau's files")
     return parser.parse_args()
 
 
@@ -192,6 +211,8 @@ def main() -> None:
     given = arguments()
     if not flagship.SHARED.exists():
         sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    if given.folder:
+        by_hand(given.folder)
     out = Path(given.json or RESULTS / ("steps.json" if given.steps else "table1.json"))
     out.parent.mkdir(parents=True, exist_ok=True)
     rows: list[dict] = json.loads(out.read_text()) if out.exists() and not given.fresh else []

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from synth.release import dialect_copy, markdown
+from synth.release.card.limits import MADE_UP
 
 
 def readme(card: Mapping[str, Any]) -> str:
@@ -13,7 +14,7 @@ def readme(card: Mapping[str, Any]) -> str:
     parts = [PARTS[0], *([TWIN] if dialect_copy.DIGEST in card else []), *PARTS[1:]]
     files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts)
     return (
-        f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows: no row describes a real person. It was "
+        f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows. It is no copy: {MADE_UP}. It was "
         f"made from a private table with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g} "
         f"({markdown.text(card['relation_in_words'])}): "
         f"{markdown.text(card['meaning'])}.\n\n| file | |\n|---|---|\n{files_of}\n\n"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from synth.release.card.card import odds
+from synth.release.card import limits
 from synth.report import bundle_texts, html, publishable
 from synth.report.html import percent
 from synth.report.publishable import Publishable
@@ -34,8 +34,8 @@ def render(found: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
     """
     named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}".strip()
     return html.render(
-        "index.html", title=named, mark=None, about=card, odds=odds(float(card["epsilon"])), named=named,
-        person="person" if card.get("unit") not in (None, "row") else "row", uses=uses(found),
+        "index.html", title=named, mark=None, about=card, made_up=limits.MADE_UP, limits=limits.sentences(card),
+        uses=uses(found),
         cite=cite(named, card), draws=card.get("method") in BY_DRAWS,
         files=[(name, what.replace("`", "")) for name, what in bundle_texts.PARTS],
         described=any(c.description for c in schema.columns.values()),
@@ -73,13 +73,15 @@ def uses(found: Publishable) -> list[tuple[str, list[str]]]:
         (good if agrees else care).append(line)
     noise = [s.table.sigma for s in found.one_way.values()]
     if noise:
-        care.append(f"groups of fewer than about {TIMES * max(noise):,.0f} rows of the source: the noise of a count is "
-                    f"up to {max(noise):,.0f} rows")  # fmt: skip
+        care.append(f"groups of fewer than about {TIMES * max(noise):,.0f} rows of the source: the standard deviation "
+                    f"of the noise in a count is up to {max(noise):,.0f} rows")  # fmt: skip
     larger = f" other than the {len(found.larger)} that were counted" if found.larger else ""
-    care.append(f"relations of three and more columns{larger}: the model fills them in from pairs")
+    care.append(
+        f"relations of three and more columns{larger}: no counts of them were released, the model fills them in"
+    )
     care.append("results that matter: confirm them on the real table, through whoever holds it")
     never = [
-        "anything about a single person: no row describes one",
+        "anything about a single person: no row is anybody's record",
         "linking with other tables row by row",
         "rare cases, extremes and outliers, which noise hides on purpose",
     ]

@@ -177,8 +177,9 @@ def readme(card: Mapping[str, Any], schema: Related) -> str:
     lines = [f"| `{n}.csv`, `{n}.parquet` | {rows[n]:,} synthetic rows{_belongs(schema, n)} |" for n in schema.tables]
     lines += [f"| `{n}.csv` | a public table, as it is |" for n in schema.public or {} if n in card["tables_sha256"]]
     return (
-        f"# {markdown.text(name)}\n\nSynthetic tables that belong together: no row describes a real person. Made from "
-        f"private tables with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g}; the unit "
+        f"# {markdown.text(name)}\n\nSynthetic tables that belong together. They are no copies: no row was taken "
+        "from a private table; each was drawn from a model of noisy answers. Made from private tables with "
+        f"differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g}; the unit "
         f"is {markdown.text(card['unit_in_words'])}.\n\n| file | |\n|---|---|\n" + "\n".join(lines) + "\n"
         "| `schema.json` | the public facts of tables, columns and keys |\n"
         "| `card.html`, `card.md`, `card.json` | the release card: what is guaranteed and how |\n"

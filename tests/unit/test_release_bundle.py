@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import runpy
 import shutil
@@ -16,6 +17,7 @@ import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.noise import SeededNoise
 from synth.release import folder as bundle
+from synth.release.card import limits
 from synth.release.card.verify import check, load
 from synth.report import bundle as release_bundle
 from tests.conftest import SMALL, small_frame
@@ -202,13 +204,33 @@ def test_the_sentinel_test_can_fail(tmp_path):
     assert all(any(s.encode() in content for content in found.values()) for s in SENTINELS)
 
 
+OF_TWO = "which of two things the private table says of "
+
+
+@pytest.mark.parametrize(
+    ("relation", "guesses"),
+    [("add_remove", [("whether ", 0.7311, 1e-6), (OF_TWO, 0.8808, 1e-6 * (1 + math.e))]),
+     ("replace_one", [(OF_TWO, 0.7311, 1e-6)])],
+)  # fmt: skip
+def test_what_protects_names_whose_rows_which_guess_and_delta(relation, guesses):
+    told = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "unit": "patient", "max_rows_of_a_unit": 3}
+    assert [(what.split("one person")[0], sure, accident) for what, sure, accident in limits.guesses(told)] == [
+        (what, pytest.approx(sure, abs=1e-4), pytest.approx(accident)) for what, sure, accident in guesses
+    ]
+    *lines, whose = limits.sentences(told)
+    assert "person (patient), of whom at most 3 rows" in whose
+    assert all("one person" in line and f"{g[2]:.2g}" in line for line, g in zip(lines, guesses, strict=True))
+    assert "one row" in limits.sentences({**told, "unit": "row"})[0]
+
+
 def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alone(folder, tmp_path):
     """What it says is that of the publishable report and the card; it can be opened without a network."""
     made = release_bundle.make(folder, tmp_path / "r.zip", how="before", facts={"name": "Small <b>survey</b>"})
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         page, names = file.read("index.html").decode(), set(file.namelist())
         report = json.loads(file.read("report.json"))
-    assert "No row describes a real person" in page
+    assert "It is no copy" in page
+    assert "describes a real person" not in page, "a drawn row may be like a real one"
     assert "Small &lt;b&gt;survey&lt;/b&gt;" in page, "what the steward states is escaped"
     for title in ("Usable with care for", "Not for", "How to analyse it", "How to cite it"):
         assert title in page
@@ -217,3 +239,8 @@ def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alo
     assert set(re.findall(r'href="([^"#]+)"', page)) - {"data:,"} <= names
     assert "steward only" not in page.lower()
     assert "<script" not in page
+    said = " ".join(page.split())
+    assert "What is protected is a row: a person with several rows is protected less." in said
+    assert "but for a probability of 1e-05" in said
+    assert "whether one row was used at all can rise to at most 73.1 %" in said
+    assert "of one row can rise to at most 88.1 %" in said, "two contents of a row are two steps apart"

@@ -53,8 +53,8 @@ def croissant(f: Facts) -> dict[str, Any]:
         "name": f.name, "description": f.description, "datePublished": f.published, "version": "1.0.0",
         "citeAs": _cited(f), **_people(f, "creator"),
         "rai:dataCollection": "Drawn from a model of noisy answers about a private table.",
-        "rai:personalSensitiveInformation": f"None of a real person; epsilon {f.card['epsilon']:g}, delta "
-        f"{f.card['delta']:g}, {f.card['relation_in_words']}.",
+        "rai:personalSensitiveInformation": f"Rows drawn from noisy answers about real ones; epsilon "
+        f"{f.card['epsilon']:g}, delta {f.card['delta']:g}, {f.card['relation_in_words']}.",
         "distribution": [{"@type": "cr:FileObject", "@id": TABLE, "name": TABLE, "contentUrl": TABLE,
                           "contentSize": f"{size} B", "encodingFormat": MEDIA["csv"], "sha256": digest}],
         "recordSet": [{"@type": "cr:RecordSet", "@id": NAME, "name": NAME, "description": "The synthetic rows.",
@@ -112,7 +112,7 @@ def dcat(f: Facts) -> dict[str, Any]:
         theme = "http://publications.europa.eu/resource/authority/data-theme/HEAL"
         rows = {"@value": str(f.card["rows"]["synthetic"]), "@type": "xsd:nonNegativeInteger"}
         out |= {"dcat:theme": {"@id": theme}, "healthdcatap:numberOfRecords": rows,
-                "healthdcatap:populationCoverage": {"@value": "Synthetic rows; none of a real person.",
+                "healthdcatap:populationCoverage": {"@value": "Synthetic rows, drawn from noisy answers.",
                                                     "@language": "en"}}  # fmt: skip
     return out
 

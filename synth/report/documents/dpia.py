@@ -33,8 +33,8 @@ def english(f: Facts) -> Document:
                      "read."),
             )),
             ("Risks to the persons", (
-                fact("Singling out", f"No row is a person's. Whether a unit was in the table can be guessed with at "
-                     f"most {f.odds} instead of 50 %, whatever else is known (but for delta)."),
+                fact("Singling out", f"No row was copied. Whether a unit was in the table can be guessed "
+                     f"with at most {f.odds} instead of 50 %, whatever else is known (but for delta)."),
                 fact("Linkability", str(a.get("linkage", "-"))),
                 fact("Inference", "What is true of many can be inferred of one; the guarantee bounds only what a "
                      "unit's own rows add."),
@@ -66,7 +66,8 @@ def german(f: Facts) -> Document:
         f"eine Person ({a['unit']}) mit höchstens {a['max_rows_of_a_unit']} Zeilen")  # fmt: skip
     made = (f"Aus einer vertraulichen Tabelle wurde mit dem Verfahren {a['method']} unter Differential Privacy eine "
             f"synthetische Tabelle mit {a['rows']['synthetic']} Zeilen und {len(f.schema.kept().columns)} Spalten "
-            "erzeugt; keine ihrer Zeilen beschreibt eine wirkliche Person.")  # fmt: skip
+            "erzeugt; keine Zeile ist aus der privaten Tabelle kopiert, jede aus einem Modell "
+            "verrauschter Antworten gezogen; gleicht eine einer wirklichen, ist das Zufall.")  # fmt: skip
     public = [c for c, s in (a.get("public_facts") or {}).items() if s != "private"]
     return Document(
         lang="de",
@@ -91,9 +92,9 @@ def german(f: Facts) -> Document:
                      f"{a['ledger_entry']['number']})."),
             )),
             ("Risiken für die betroffenen Personen", (
-                fact("Herausgreifen", "Keine Zeile gehört zu einer Person. Ob eine Einheit in der Tabelle stand, lässt "
-                     f"sich mit höchstens {f.odds} statt 50 % Wahrscheinlichkeit erraten, gleich welches Vorwissen "
-                     "besteht (bis auf Delta)."),
+                fact("Herausgreifen", "Keine Zeile ist von der einer Person kopiert. Ob eine Einheit in der Tabelle "
+                     f"stand, lässt sich mit höchstens {f.odds} statt 50 % Wahrscheinlichkeit erraten, gleich welches "
+                     "Vorwissen besteht (bis auf Delta)."),
                 fact("Verknüpfbarkeit", "Kennungen werden durch frische Schlüssel ersetzt, die nur für ihre Zeile "
                      "gelten." if a.get("identifiers") else "Die Tabelle enthält keine Kennungen."),
                 fact("Inferenz", "Was für viele gilt, lässt sich für eine Person vermuten; begrenzt ist nur, was die "

@@ -1,5 +1,6 @@
 """Documents in English: answers from the card, and what is left for the steward to write."""
 
+from synth.release.card.limits import MADE_UP
 from synth.report.documents.facts import Document, Facts, Line, kind_of
 
 NOT_KNOWN = "Not known from the release: "
@@ -119,7 +120,8 @@ def data_card(f: Facts) -> Document:
             )),
             ("Columns", columns),
             ("Not to be used for", (
-                fact("Single persons", "No row describes a real person; nothing about one can be looked up."),
+                fact("Single persons", f"{MADE_UP[0].upper()}{MADE_UP[1:]}. Nothing about anybody "
+                     "can be looked up."),
                 fact("Fine relations", "What lies beyond the tables measured is the model's guess."),
                 fact("Rare groups", "Counts of the size of their noise, which the report states, tell nothing."),
             )),
@@ -156,6 +158,13 @@ def ons(f: Facts) -> Document:
     )  # fmt: skip
 
 
+def _limit(what: str, sure: str, accident: float) -> str:
+    """A guess and how far it can rise, for those whom it may be about."""
+    whose = what.replace("one row", "your row").replace("one person", "you").replace("you was", "you were")
+    return (f"Suppose somebody thinks the chances even {whose}. Seeing this table can make them at most {sure} sure, "
+            f"but for an accident of a probability of {accident:.2g}.")  # fmt: skip
+
+
 def people(f: Facts) -> Document:
     """For the people whose rows the source holds, in plain language."""
     return Document(
@@ -164,11 +173,10 @@ def people(f: Facts) -> Document:
         parts=(
             ("In short", (
                 fact("Is there a row about me?", "No. The table is made up. A computer learnt blurred totals from the "
-                     "real data, and invented people who fit the totals."),
-                fact("Can somebody find out about me?", "There is a limit that can be proved. Suppose somebody guesses "
-                     f"something about {'your row' if f.card['unit'] == 'row' else 'you'}, with an even chance to be "
-                     f"right. Seeing this table can raise that chance to at most {f.odds}, but for an accident about "
-                     f"as likely as {f.card['delta']:g}."),
+                     "real data, and drew rows that fit the totals. One may look like yours; that is by chance."),
+                fact("Can somebody find out about me?", "There is a limit that can be proved. " + " ".join(
+                     _limit(*g) for g in f.guesses) + (" Rows are protected one by one: whoever has several is "
+                     "protected less." if f.card["unit"] == "row" else "")),
                 fact("What can still be learnt?", "What is true of many people. If most people who do a job earn much, "
                      "the table shows it, and someone who knows your job may guess that you do too. That would be "
                      "the same without your data."),

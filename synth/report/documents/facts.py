@@ -6,6 +6,7 @@ from typing import Any
 
 from synth.questions import CountsRelease, Release
 from synth.release.card.card import odds
+from synth.release.card.limits import MADE_UP, guesses, share
 from synth.release.card.statements import complete, shares
 from synth.schema.column import Column
 from synth.schema.table import Schema
@@ -66,7 +67,7 @@ class Facts:
     def description(self) -> str:
         """In a sentence or two."""
         told = (f"A synthetic table of {self.card['rows']['synthetic']:,} rows and {len(self.schema.columns)} columns; "
-                f"no row describes a real person. Made from a private table by the method {self.card['method']} with "
+                f"{MADE_UP}. Made from a private table by the method {self.card['method']} with "
                 f"differential privacy, epsilon {self.card['epsilon']:g}, delta {self.card['delta']:g}.")  # fmt: skip
         return f"{self.own['description']} {told}" if self.own.get("description") else told
 
@@ -90,8 +91,13 @@ class Facts:
 
     @property
     def odds(self) -> str:
-        """The most that a guess of 50:50 can rise to, in percent."""
-        return f"{100 * odds(float(self.card['epsilon'])):.3g} %"
+        """The most that a guess of 50:50 whether a unit was used can rise to, in percent, but for delta."""
+        return share(odds(float(self.card["epsilon"])))
+
+    @property
+    def guesses(self) -> list[tuple[str, str, float]]:
+        """What may be guessed with an even chance, the most that it can rise to, and but for which probability."""
+        return [(what, share(sure), accident) for what, sure, accident in guesses(self.card)]
 
     @property
     def most_columns(self) -> int:
