@@ -17,7 +17,7 @@ from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
 from synth.generators.nested_mixture.simplicity import dependence
 from synth.questions import LinkedRelease, Marginal
-from synth.questions.linked import placed
+from synth.questions.linked import View, placed
 from synth.schema.lazy import Lazy
 from synth.schema.related import Related
 
@@ -130,7 +130,7 @@ def blocks(
                   counted=c) for (t, v, a, f, c), (y, p) in found.items()]  # fmt: skip
 
 
-def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[str, Marginal, np.ndarray]]:
+def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[View, Marginal, np.ndarray]]:
     """(view, table, answer) of all that was asked beyond one-ways."""
     for release in releases:
         if release.question.purpose == PURPOSE:
