@@ -30,7 +30,7 @@ from synth.generators.marginals import fit_mixture, layout
 from synth.generators.marginals.choose_heads import headed
 from synth.generators.marginals.denoise import project
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.mixture import axis, rake
+from synth.generators.marginals.mixture import Mixture, axis, rake
 from synth.generators.marginals.pair_queries import PURPOSE
 from synth.generators.opendp_mbi import external_fit
 from synth.generators.product_mixture.model import Product
@@ -62,7 +62,7 @@ def by_mixture(stored: releases.StoredRelease, seed: int) -> Product:
     groups = {b.column: b.groups for b in bins}
     problem, spans = layout.problem(found, groups, tables, total)
     rng = np.random.default_rng(seed)
-    weights, probs = fit_mixture.fit(problem, fit_mixture.Options(), rng=rng, device="cpu", progress=lambda _: None)
+    weights, probs = fit_mixture.fit(problem, Mixture().options, rng=rng, device="cpu", progress=lambda _: None)
     for span in spans.values():
         probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
     axes = [axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items()]

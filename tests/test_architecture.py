@@ -1,6 +1,7 @@
 """Imports point one way; privacy noise has one source. Read from the code itself, so a new arrow fails here."""
 
 import ast
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -229,3 +230,10 @@ def _all_imports(path: Path) -> set[str]:
     found = nodes(path)
     plain = {a.name for n in found if isinstance(n, ast.Import) for a in n.names}
     return plain | {n.module for n in found if isinstance(n, ast.ImportFrom) and n.module}
+
+
+@pytest.mark.xdist_group("kept")
+def test_tests_of_a_group_stay_in_one_process(request):
+    """Their servers, browsers and models are made once: pytest 9.2 with pytest-xdist 3.8 forgot the groups unsaid."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        assert request.node.nodeid.endswith("@kept")

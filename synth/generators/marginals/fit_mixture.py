@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, gcd, pi
+from math import cos, gcd, inf, pi
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,6 @@ JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
 FEWEST = 100  # steps, however large
 HELD = 2**23  # most cells of an ensemble's tables held at a time
-PLAIN = 1 << 62  # cells above which a mixture is richer: never
 CHECK = 10  # steps between looks at the stopping rule
 
 
@@ -88,7 +87,8 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """``ensembles`` mixtures of ``components`` each, of twice as many where more than ``cells`` cells tell of them.
+    """``ensembles`` mixtures of ``components`` each, of twice as many where more than ``cells`` cells tell of them;
+    by default never, so that components that a user asked for are what a user gets.
 
     Adam for at most ``steps`` with a falling ``rate``. ``spread``: deviation of the starting logits around the
     one-ways. ``stop``: the fit ends when its loss falls to this goal (``Problem.goal``), where it begins to follow the
@@ -98,7 +98,7 @@ class Options:
     """
 
     components: int = 64
-    cells: int = 8000
+    cells: float = inf
     ensembles: int = 8
     steps: int = 300
     rate: float = 0.1

@@ -12,9 +12,7 @@ from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
 from synth.questions import Bins, CountsRelease
 
-OPTIONS = fitting.Options(
-    cells=fitting.PLAIN, ensembles=4, steps=150, pull=0.0
-)  # what it misses must be the tables' own
+OPTIONS = fitting.Options(ensembles=4, steps=150, pull=0.0)  # what it misses must be the tables' own
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -21,6 +21,7 @@ from synth.questions import Counts, CountsRelease, SearchRelease
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEFT = 1e-4  # of the tables' budget: less is not worth another question
+RICHER = 8000  # cells of all tables above which components are twice as many
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
 
 
@@ -44,7 +45,7 @@ class Mixture(Method):
     rounds: int = 4
     plan: pair_queries.Plan = field(default_factory=pair_queries.Plan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
-    options: fitting.Options = field(default_factory=fitting.Options)
+    options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER))
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE, "order": Between(2, 4), "rounds": Between(0, 20),
     }  # fmt: skip

@@ -18,7 +18,7 @@ LEAST_NOISE = 0.1  # of a column's mean cell variance
 STIFF = 3.0  # weight of the one-ways in the fit against a table's cells; raking sets them in the end
 EDGE = 0.6  # of the largest singular value of noise: what is smaller is taken for noise
 NEVER = -1e9  # the covariances are drawn to zero already: the fit need not stop before it follows their noise
-OPTIONS = fitting.Options(cells=fitting.PLAIN, components=32, ensembles=4, steps=150, stop=NEVER)
+OPTIONS = fitting.Options(components=32, ensembles=4, steps=150, stop=NEVER)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from synth.generators.marginals.fit_mixture import Block, Options, Problem, _joined, _Surface, fit
+from synth.generators.marginals.mixture import Mixture
 from tests.unit.generators.helpers import quiet
 
 SIZES = (4, 3, 2)
@@ -96,6 +97,16 @@ def test_the_fit_ends_where_it_would_follow_the_noise():
         progress=calls.append,
     )
     assert len(calls) <= 2
+
+
+def test_components_are_as_many_as_asked_for_unless_a_method_wants_more():
+    """By default also where 9,801 cells tell of them; `mixture` itself wants twice as many above 8,000."""
+    plain, rich = (
+        fit(identity(99), replace(options, components=3, ensembles=1, steps=1),
+            rng=np.random.default_rng(0), device="cpu", progress=quiet)[0]
+        for options in (Options(), Mixture().options)
+    )  # fmt: skip
+    assert (len(plain), len(rich)) == (3, 6)
 
 
 def test_joined_mixtures_are_the_mean_of_their_parts():
