@@ -80,8 +80,8 @@ def _singled_out(
     real: Sample, synthetic: Sample, test: Sample, name: str, attacks: int, rng: np.random.Generator
 ) -> list[Finding]:
     told = {
-        "singling out by one column": (1, singling_out.of_one_column(synthetic, attacks, rng)),
-        f"singling out by {singling_out.COLUMNS} columns": (
+        singling_out.NAMES[0]: (1, singling_out.of_one_column(synthetic, attacks, rng)),
+        singling_out.NAMES[1]: (
             singling_out.COLUMNS,
             singling_out.of_several_columns(synthetic, attacks, rng),
         ),

@@ -10,6 +10,7 @@ import numpy as np
 from synth.evaluate.read_sample import Sample
 
 COLUMNS = 4  # of a statement about several columns
+NAMES = ("singling out by one column", f"singling out by {COLUMNS} columns")
 TRIES = 20  # statements tried for each that is wanted
 FEW = 1_000  # rows by which statements that hold of many are left out at once
 CHUNK = 1 << 20  # cells compared at a time
