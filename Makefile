@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-risks bench-sdnist bench-peers bench-scaling docs figures clean
+.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-sdnist
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -68,6 +68,9 @@ bench-slicing: setup  ## docs/generators/slicing.md; needs the public tables
 
 bench-gradients: setup  ## docs/generators/dp_ctgan.md, pate_gan.md, dp_vae.md; needs the public tables
 	$(BIN)/python benchmarks/gradients.py
+
+bench-families: setup  ## docs/generators/private_evolution.md and those of the other families; needs the public tables
+	$(BIN)/python benchmarks/families.py
 
 bench-audit: setup  ## docs/audit.md: planted faults, bare mechanisms, methods, capacity
 	$(BIN)/python benchmarks/audit.py

@@ -23,6 +23,7 @@ import docs_figures_decisions as decisions
 import docs_figures_intervals as intervals
 import docs_figures_options as options
 import docs_figures_speed as speed
+import families
 import high_order
 import k_marginal
 import risks
@@ -38,7 +39,9 @@ LONG = (
 )
 ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
 SLICED = {n: (n, 3) for n in ("tv", "ks", "contsim", "logreg_f1", "tstr_auc")}
-PUBLISHED = ("Algorithm 1", "SliceWass", "DP-SGD", "PATE", "MERF", "single records (best fit)", "slicing (groups)",
+PUBLISHED = ("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass",
+             "SliceWass + one-ways", "DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF",
+             "MERF + one-ways", "single records (best fit)", "slicing (groups) alone", "slicing (groups)",
              "mixture")  # fmt: skip
 STEPS = ("Algorithm 1, noise by the published bound", "noise by the exact profile", "a rotation for the directions",
          "moments instead of a network", "sums of groups", "two stages")  # fmt: skip
@@ -176,6 +179,10 @@ def gradients(method: str) -> str:
     return means(rows, ("epsilon",), columns)
 
 
+def of_family(method: str) -> str:
+    return families.markdown([r for r in kept("families") if r["method"] == method])
+
+
 def published() -> str:
     """The published comparison, in the order of its own tables, this library's methods last."""
     rows = [r for r in kept("table1") if r["relation"] == "zero_out"]
@@ -201,7 +208,7 @@ BEFORE_SEARCH = {
     "peers": "838aad45c850",
     "hard": "31ffc83ed559",
     "small": "e1fbc5f4954f",
-    "table1": "6ac9e37063ec",
+    "table1": "b8fec5084b4f",
     "tables": "f7fe557a3baf",
     "columns": "c1e18e2c4e1b",
     "columns_rows": "a490e3ef5fe8",
@@ -244,6 +251,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
+    **{f"families-{m}": partial(of_family, m) for m in families.METHODS},
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
     "closer": lambda: closer.markdown(kept("closer")),

@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -102,13 +103,13 @@ def vouched(path: Path) -> None:
     path.write_text(json.dumps(facts, indent=2))
 
 
-def one(folder: Path, epsilon: float, method: str, seed: int) -> dict:
-    """One run with fresh noise and its scores."""
-    out = folder / f"{method}-{epsilon}-{seed}"
+def one(folder: Path, epsilon: float, method: str, seed: int, *, options: Sequence[str] = (), mark: str = "") -> dict:
+    """One run with fresh noise and its scores. ``options``: NAME=VALUE each; ``mark``: of the run's folder."""
+    out = folder / f"{method}-{epsilon}-{seed}{mark}"
     synth = (sys.executable, "-m", "synth")
     said = call(*synth, "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon", epsilon,
                 "--delta", 1e-5, "--method", method, "--out", out, "--seed", seed, "--ledger", folder / "ledger.sqlite",
-                "--json")  # fmt: skip
+                "--json", *(part for o in options for part in ("--option", o)))  # fmt: skip
     run = json.loads(said)
     scored = folder / "scores.json"
     call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",

@@ -11,20 +11,25 @@ from synth.generators.embeddings.dp_merf import DPMerf
 from synth.generators.embeddings.dp_ntk import DPNTK
 from synth.generators.embeddings.pearl import Pearl
 from synth.generators.gradients.dp_ctgan import DPCtgan
+from synth.generators.gradients.dp_diffusion import DPDiffusion
+from synth.generators.gradients.dp_flow import DPFlow
+from synth.generators.gradients.dp_sinkhorn import DPSinkhorn
 from synth.generators.gradients.dp_vae import DPVae
 from synth.generators.gradients.pate_gan import PateGan
+from synth.generators.gradients.private_set import PrivateSet
 from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
 from synth.generators.product_mixture.model import Product
 from synth.generators.query_based.mwem import Mwem
+from synth.generators.query_based.private_evolution import PrivateEvolution
 from synth.generators.query_based.small_db import SmallDb
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing
 
 ALL = (Mixture, Independent, Slicing, SliceWasserstein, DPKernel, DPMerf, DPHP, Pearl, DPNTK, DPCtgan, PateGan, DPVae,
-       Aim, Mst, Mwem, SmallDb)  # fmt: skip
+       DPFlow, DPDiffusion, DPSinkhorn, PrivateSet, PrivateEvolution, Aim, Mst, Mwem, SmallDb)  # fmt: skip
 GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL)}
 
 

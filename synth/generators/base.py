@@ -179,7 +179,7 @@ class Generator(Questions, Protocol):
 
     @property
     def barrier(self) -> str:
-        """Where noise comes between the private rows and the model: "before the fit" or "during training"."""
+        """Where noise stands between rows and model, in words; "before the fit" where the fit is free."""
         ...
 
     @property

@@ -48,6 +48,7 @@ class OneOf:
 
 Range = Between | OneOf
 SHARE = Between(0.01, 0.99)  # a part of the budget, which leaves some for what else is asked
+NONE_OR_SHARE = Between(0.0, 0.99)  # likewise, or nothing at all (gradients/trained.py)
 STEPS = Between(1, 1_000_000)
 COMPONENTS, ENSEMBLES = Between(1, 2000), Between(1, 32)
 FREQUENCIES, ORDER = Between(1, 100_000), Between(1, 16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Step, StepRelease
 from synth.questions.features import codes
-from synth.questions.gradients import RATES
+from synth.questions.gradients import FLOW, RATES, TRANSPORT
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ LARGE = (
     "a network of {:,} weights: {:,} are the most, since its gradients would fill this machine's memory after the "
     "spend; lower the option hidden or groups, or leave columns out"
 )
+MAPPED = (FLOW, TRANSPORT)  # networks whose layers Opacus does not know
 PLACES = "this machine's matrix products depend on where a row stands; DP-SGD is not sound on it: choose another method"
 
 
@@ -131,7 +132,7 @@ class _Descending:
 
 
 class Gradients:
-    """Per-example gradients of a descent's network, by Opacus.
+    """Per-example gradients of a descent's network: by Opacus, or by torch's own where layers are none that it knows.
 
     Privacy: reads rows, exact: they stay with the curator.
     """
@@ -140,8 +141,9 @@ class Gradients:
         from opacus import GradSampleModule
 
         self.sizes = plan.sizes
-        made = networks.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
-        self.network, self.module = made, GradSampleModule(made, loss_reduction="sum")
+        self.network: Any = networks.of(plan)
+        self.mapped = plan.network in MAPPED
+        self.module = self.network if self.mapped else GradSampleModule(self.network, loss_reduction="sum")
 
     def at(self, weights: Sequence[np.ndarray]) -> None:
         """Sets the weights at which gradients are taken."""
@@ -154,12 +156,23 @@ class Gradients:
         """
         filled = np.full((CHUNK, rows.shape[1]), -1)
         filled[: len(rows)] = rows
+        one_hot, drawn = networks.one_hot(filled, self.sizes), torch.from_numpy(draws.astype(np.float32))
+        if self.mapped:
+            return self._mapped(one_hot, drawn)[: len(rows)]
         self.module.zero_grad(set_to_none=True)
-        one_hot = networks.one_hot(filled, self.sizes).requires_grad_()  # or hooks of the first layer complain
-        losses = self.network.losses(one_hot, torch.from_numpy(draws.astype(np.float32)))
+        losses = self.network.losses(one_hot.requires_grad_(), drawn)  # or hooks of the first layer complain
         losses.sum().backward()
-        parts = [p.grad_sample.reshape(CHUNK, -1) for p in self.network.parameters()]  # type: ignore[attr-defined]
+        parts = [p.grad_sample.reshape(CHUNK, -1) for p in self.network.parameters()]
         return torch.cat(parts, dim=1)[: len(rows)]
+
+    def _mapped(self, one_hot: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        held = {n: p.detach() for n, p in self.network.named_parameters()}
+
+        def loss(weights: dict[str, torch.Tensor], row: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+            return torch.func.functional_call(self.network, weights, (row, own))
+
+        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(held, one_hot, drawn)
+        return torch.cat([found[n].reshape(CHUNK, -1) for n in held], dim=1)
 
 
 def on_lattice(gradients: torch.Tensor, plan: Descent) -> np.ndarray:

@@ -7,6 +7,7 @@ from synth.questions.features import Fourier, Gradients, Tensors, Term
 from synth.questions.functional import FunctionalQuery, FunctionalRelease, GaussianKernel, ProductKernel
 from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
 from synth.questions.linked import Linked, LinkedRelease
+from synth.questions.nearest import Nearest, NearestRelease
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
@@ -14,7 +15,20 @@ from synth.questions.tables import Bins, Counts, CountsRelease, Marginal
 from synth.questions.values import Values, ValuesRelease
 from synth.questions.votes import TaughtRelease, Teachers, Votes, VotesRelease
 
-Question = Counts | Linked | Values | Slices | Embedding | FunctionalQuery | External | Choice | Search | Step | Votes
+Question = (
+    Counts
+    | Linked
+    | Values
+    | Slices
+    | Embedding
+    | FunctionalQuery
+    | External
+    | Choice
+    | Search
+    | Step
+    | Votes
+    | Nearest
+)
 Release = (
     CountsRelease
     | LinkedRelease
@@ -29,6 +43,7 @@ Release = (
     | DescentRelease
     | VotesRelease
     | TaughtRelease
+    | NearestRelease
 )
 
 __all__ = [
@@ -53,6 +68,8 @@ __all__ = [
     "Linked",
     "LinkedRelease",
     "Marginal",
+    "Nearest",
+    "NearestRelease",
     "ProductKernel",
     "Question",
     "Release",

@@ -1,7 +1,7 @@
 """Gradients of a small public network over Poisson samples of the rows, step after step, for one price."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from math import isfinite
@@ -10,33 +10,45 @@ import numpy as np
 
 from synth.questions.tables import Bins
 
-CRITIC, AUTOENCODER = "critic", "autoencoder"
-NETWORKS = (CRITIC, AUTOENCODER)
+CRITIC, AUTOENCODER, FLOW, DENOISER = "critic", "autoencoder", "flow", "denoiser"
+TRANSPORT, CLASSIFIER = "transport", "classifier"
+NETWORKS = (CRITIC, AUTOENCODER, FLOW, DENOISER, TRANSPORT, CLASSIFIER)
+TRANSFORMS = 2  # of a flow, one after the other
 FINE = 4096  # lattice units to a deviation of the noise: rounding moves a clipped gradient little on it
 RATES = 2**32  # sampling rates are whole parts of this, so that a row is drawn with exactly its rate
 LEFT = 0.5  # of the clip: where rounding to the nearest would take more, numbers are truncated towards zero
 
 
-def count(sizes: Sequence[int], *, kind: str, hidden: int, latent: int = 0) -> int:
-    """Number of weights of a network (networks.py) on columns of so many groups.
+def count(sizes: Sequence[int], *, kind: str, hidden: int, latent: int = 0, depth: int = 0) -> int:
+    """Number of weights of a network (numeric/networks.py, numeric/row_models.py) on columns of so many groups.
 
     Privacy: public only.
 
     >>> count([2, 3], kind="critic", hidden=4)
     49
     """
-    groups = sum(sizes)
-    ends = [(groups, hidden, hidden, 1)] if kind == CRITIC else [(groups, hidden, 2 * latent), (latent, hidden, groups)]
-    return sum((a + 1) * b for part in ends for a, b in pairwise(part))
+    groups, columns = sum(sizes), len(sizes)
+    target = sizes[depth] if kind == CLASSIFIER else 0
+    parts: dict[str, list[tuple[int, ...]]] = {
+        CRITIC: [(groups, hidden, hidden, 1)],
+        AUTOENCODER: [(groups, hidden, 2 * latent), (latent, hidden, groups)],
+        FLOW: [(columns, hidden, columns * (3 * depth - 1))] * TRANSFORMS,
+        DENOISER: [(groups, hidden, hidden, groups)],
+        TRANSPORT: [(groups, hidden)],
+        CLASSIFIER: [(groups - target, hidden, target)],
+    }
+    return sum((a + 1) * b for part in parts[kind] for a, b in pairwise(part))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Descent:
     """What all steps of one training share, and what they cost together.
 
-    ``network``: critic or autoencoder, on the one-hot groups of ``bins``, of ``hidden`` units (and ``latent``). At each
-    of ``steps`` every row enters with probability ``rate``; its gradient is scaled down to length ``clip``; the sum
-    is told with Gaussian noise of deviation ``sigma`` on each number.
+    ``network``: one of ``NETWORKS``, on the one-hot groups of ``bins``, of ``hidden`` units; each row has ``latent``
+    draws of its own. ``depth``: knots of a flow, noisy copies of a row for a denoiser, the target's place for a
+    classifier; ``scale``: blur of a transport; ``shares`` (groups,): of a flow's columns, public. At each of ``steps``
+    every row enters with probability ``rate``; its gradient is scaled down to length ``clip``; the sum is told with
+    Gaussian noise of deviation ``sigma`` on each number.
 
     Errors: ValueError naming the first field out of its range.
     Privacy: public only.
@@ -51,16 +63,32 @@ class Descent:
     sigma: float
     rate: float
     steps: int
+    depth: int = 0
+    scale: float = 0.0
+    shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if self.network not in NETWORKS or not self.bins:
             raise ValueError(f"networks are {', '.join(NETWORKS)}, on one column at least")
+        self._check_shape()
         if not all(isfinite(x) and x > 0 for x in (self.clip, self.sigma)):
             raise ValueError("a positive, finite clip and sigma are needed")
         if self.steps < 1 or self.hidden < 1 or self.latent < (self.network == AUTOENCODER):
             raise ValueError("at least one step, one hidden unit and, for an autoencoder, one latent number are needed")
         if not (0 < self.rate <= 1 and (self.rate * RATES).is_integer()):
             raise ValueError("a rate in (0, 1], a whole part of 2**32, is needed")
+
+    def _check_shape(self) -> None:
+        drawn = {FLOW: len(self.bins), DENOISER: self.depth * (len(self.bins) + 1)}.get(self.network)
+        if drawn is not None and (self.depth < 1 or self.latent != drawn):
+            raise ValueError("a flow needs a draw for each column, a denoiser one more for each copy")
+        if self.network == FLOW and not (self.depth > 1 and len(self.shares) == sum(self.sizes)
+                                         and np.isfinite(self.shares).all() and (self.shares > 0).all()):  # fmt: skip
+            raise ValueError("a flow needs two knots at least, and a share above zero for each group")
+        if self.network == TRANSPORT and not (isfinite(self.scale) and self.scale > 0):
+            raise ValueError("a transport needs a positive, finite scale")
+        if self.network == CLASSIFIER and not (len(self.bins) > 1 and 0 <= self.depth < len(self.bins)):
+            raise ValueError("a classifier needs two columns, one of them its target")
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -70,7 +98,7 @@ class Descent:
     @cached_property
     def weights(self) -> int:
         """Number of weights, and of the numbers told at each step."""
-        return count(self.sizes, kind=self.network, hidden=self.hidden, latent=self.latent)
+        return count(self.sizes, kind=self.network, hidden=self.hidden, latent=self.latent, depth=self.depth)
 
     @property
     def lattice(self) -> float:
@@ -149,7 +177,8 @@ class StepRelease:
 class DescentRelease:
     """What is kept of a descent: ``weights`` of the model that it led to, a function of all its answers.
 
-    Of an autoencoder they are the trained network's, of a critic those of the generator that was trained against it.
+    Of an autoencoder, flow and denoiser they are the trained network's; of a critic and a transport those of the
+    generator that was trained against it; of a classifier the scores of the condensed set's rows.
 
     Errors: ValueError for weights that are not finite.
     Privacy: released answers only.

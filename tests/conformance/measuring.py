@@ -19,13 +19,19 @@ QUICK = {
     "slice_wasserstein": {"steps": 3, "batch": 32},
     "pearl": {"steps": 10, "frequencies": 300, "ensembles": 1},
     "dp_merf": {"steps": 30, "frequencies": 300, "ensembles": 1},
+    "dp_hp": {"steps": 30, "ensembles": 1},
     "dp_ntk": {"steps": 10, "features": 2000},
     "dp_ctgan": {"steps": 5},
     "dp_vae": {"steps": 5},
     "pate_gan": {"rounds": 3, "features": 32},
     "aim": {"rounds": 4, "bins": 8},
     "mst": {"bins": 8},
+    "dp_flow": {"steps": 3, "hidden": 8, "knots": 3},
+    "dp_diffusion": {"steps": 3, "hidden": 8, "copies": 2},
+    "dp_sinkhorn": {"steps": 3, "rows": 16},
+    "private_set": {"steps": 3, "hidden": 8, "rows": 20},
     "mwem": {"rounds": 3},
+    "private_evolution": {"rounds": 3, "candidates": 300},
 }
 
 

@@ -19,22 +19,30 @@ from tests.conftest import SMALL, small_frame
 OTHERS = ("aim", "mst")  # OpenDP's take seconds a run: one run each here, all laws in `make test-slow`
 
 
+# Their door, steps and accounting are those of dp_vae and pate_gan: what they spend and draw here, all else -m slow.
+ALIKE = ("dp_diffusion", "dp_sinkhorn", "private_set", "gs_wgan", "datalens", "g_pate")
+
+
 def listed(name, *more, long=False, slow=False):
-    group = "mbi" if name in OTHERS else f"method {name}"  # JAX is loaded once, by one of the processes
+    group = GENERATORS[name].__module__.split(".")[2]  # JAX is loaded once, and one noise calibrated once, for a family
     marks = [pytest.mark.xdist_group(group), *([pytest.mark.slow] if slow or name in OTHERS else [])]
     return pytest.param(name, *more, marks=[*marks, *([pytest.mark.long] if long else [])])
 
 
 LISTED = [name for name in GENERATORS if name != "small_db"]  # for teaching sizes only: tests of its own
-NAMES = [listed(name) for name in LISTED]
-PAIRS = [listed(n, r, long=r != GENERATORS[n].relations[0]) for n in LISTED for r in GENERATORS[n].relations]
+NAMES = [listed(name, slow=name in ALIKE) for name in LISTED]
+PAIRS = [
+    listed(n, r, long=r != GENERATORS[n].relations[0], slow=n in ALIKE and r != GENERATORS[n].relations[0])
+    for n in LISTED
+    for r in GENERATORS[n].relations
+]
 
 
 def in_turn(cases, *, here=1):
     """Each method with ``here`` of the cases and each case with some methods, the flagship with all; the whole product
     with -m slow."""
     return [
-        listed(name, case, slow=name != "mixture" and (i - j) % len(cases) >= here)
+        listed(name, case, slow=name in ALIKE or (name != "mixture" and (i - j) % len(cases) >= here))
         for i, name in enumerate(LISTED)
         for j, case in enumerate(cases)
     ]
@@ -95,7 +103,7 @@ def test_every_schema_column_in_order_and_every_value_inside(name, relation):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.xdist_group("mbi")
+@pytest.mark.xdist_group("opendp_mbi")
 @pytest.mark.long
 def test_the_methods_of_others_run_and_spend_what_was_asked(name):
     few = {"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("sex", "region", "ill")}}  # soon compiled
@@ -184,7 +192,7 @@ ODD = {
 
 # Half of the methods at each epsilon, the flagship at both; all at both with -m slow.
 EPSILONS = [
-    listed(name, epsilon, slow=name != "mixture" and (i + j) % 2 == 1)
+    listed(name, epsilon, slow=name in ALIKE or (name != "mixture" and (i + j) % 2 == 1))
     for i, name in enumerate(LISTED)
     for j, epsilon in enumerate((0.01, 8.0))
 ]

@@ -18,6 +18,7 @@ import pytest
 
 import synth
 from synth.generators import GENERATORS
+from synth.generators.gradients.trained import Descending, Trained
 from synth.generators.options import options_of, with_options
 from synth.generators.ranges import Between, OneOf
 from synth.pipeline import budget
@@ -35,6 +36,8 @@ TINY = {"target": "b", "columns": {"a": {"type": "integer", "min": 0, "max": 3},
 SCHEMA = synth.parse(TINY)
 FRAME = small_frame(40)[[]].assign(a="1", b="y", c="u")
 RELATIONS = [(n, r) for n in GENERATORS for r in GENERATORS[n].relations]
+SAMPLED = [n for n, g in GENERATORS.items() if isinstance(g, Descending)]
+TRAINED = [*(n for n, g in GENERATORS.items() if isinstance(g, Trained)), "aim", "mst"]
 # Above their ends words are words nobody knows; numbers a step beyond, and those that are none.
 SENSELESS = (nan, inf, -inf, "1e400", "nan", "", "x" * 6000, "9" * 5000, -1, 2.5)
 
@@ -91,8 +94,9 @@ def test_every_option_has_a_range_that_holds_its_default(name):
 
 @pytest.mark.parametrize(
     ("name", "relation"),
-    [pytest.param(n, r, marks=[] if r == GENERATORS[n].relations[0] else pytest.mark.slow) for n, r in RELATIONS],
-)
+    [pytest.param(n, r, marks=[] if r == GENERATORS[n].relations[0] and n not in SAMPLED[2:] else pytest.mark.slow)
+     for n, r in RELATIONS],
+)  # fmt: skip
 def test_an_option_beyond_its_ends_is_refused_with_the_ledger_untouched(name, relation, tmp_path):
     """By whole runs, on a ledger of their own, and each time in one line that names the option."""
     book, tried, wrong = tmp_path / "ledger.sqlite", 0, []
@@ -108,7 +112,7 @@ def test_an_option_beyond_its_ends_is_refused_with_the_ledger_untouched(name, re
 
 def settled(name):
     """Methods whose rehearsal loads other libraries for seconds, or does real work: only with ``-m slow``."""
-    return name not in ("aim", "mst", "dp_ctgan", "dp_vae", "pate_gan")
+    return name not in TRAINED
 
 
 @pytest.mark.parametrize(
@@ -181,7 +185,7 @@ def test_any_two_options_at_their_ends_are_rehearsed_or_refused(name, relation):
     assert found[FREE] or len(GENERATORS[name].ranges) < 2
 
 
-@pytest.mark.parametrize(("name", "relation"), [x for x in RELATIONS if x[0] in ("dp_ctgan", "dp_vae")])
+@pytest.mark.parametrize(("name", "relation"), [x for x in RELATIONS if x[0] in SAMPLED[:2]])
 def test_a_training_that_hardly_anybody_enters_is_refused_by_the_names_of_its_options(name, relation):
     """Its noise could be nothing: the accountant divided by it, or listed a terabyte of losses."""
     reason = verdict(name, relation, {"steps": 1, "rate": 1e-6})
@@ -268,7 +272,6 @@ def test_an_epsilon_beyond_what_is_computed_is_refused_by_every_method(name, tmp
 
 # The ends of what may be asked for; the trained methods, whose accounting takes seconds, are tried with -m slow.
 FAR = [(1e-4, 1e-20), (1e-4, 0.99), (1e6, 1e-20), (1e6, 0.99)]
-TRAINED = ("dp_ctgan", "dp_vae", "pate_gan", "aim", "mst")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in TRAINED else []) for n in GENERATORS])

@@ -13,7 +13,7 @@ from synth.questions import Bins, External
 from synth.questions.numeric.markov_field import MarkovRandomField, Table
 
 pytestmark = [
-    pytest.mark.xdist_group("mbi"),  # JAX takes seconds to load: by one process, and not to list the tests
+    pytest.mark.xdist_group("opendp_mbi"),  # JAX takes seconds to load: by one process, and not to list the tests
     pytest.mark.skipif(not (find_spec("mbi") and find_spec("polars")), reason="the extra [mbi] is not installed"),
 ]
 SIZES = (2, 3, 6)

@@ -21,7 +21,9 @@ from synth.release import store
 SIZES = (3, 2)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
 EVERY = np.array([(i, j) for i in range(3) for j in range(2)])
-NETWORKS = [("critic", 0), ("autoencoder", 2)]
+NETWORKS = [("critic", 0), ("autoencoder", 2), ("flow", 2), ("denoiser", 6), ("transport", 0), ("classifier", 0)]
+SHAPES = {"flow": {"depth": 3, "shares": np.array([0.5, 0.3, 0.2, 0.6, 0.4])}, "denoiser": {"depth": 2},
+          "transport": {"scale": 0.5}, "classifier": {"depth": 1}}  # fmt: skip
 
 
 class Counted(SystemNoise):
@@ -47,12 +49,14 @@ class Counted(SystemNoise):
 
 def descent(network="critic", latent=0, *, clip=0.5, sigma=1.0, rate=1.0, steps=3):
     return Descent(purpose="d", network=network, bins=BINS, hidden=4, latent=latent, clip=clip, sigma=sigma, rate=rate,
-                   steps=steps)  # fmt: skip
+                   steps=steps, **SHAPES.get(network, {}))  # fmt: skip
 
 
 def weights_of(plan, scale=1.0):
-    made = networks.network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
-    networks.start(made, rng=np.random.default_rng(0))
+    made, rng = networks.of(plan), np.random.default_rng(0)
+    networks.start(made, rng=rng)
+    if plan.network == "transport":
+        return tuple(scale * rng.random(w.shape).astype(np.float32) for w in networks.arrays(made))
     return tuple(scale * w for w in networks.arrays(made))
 
 
@@ -110,13 +114,13 @@ def test_without_clipping_the_law_would_fail():
 
 @pytest.mark.parametrize(("network", "latent"), NETWORKS)
 def test_a_rows_gradient_is_its_own(network, latent):
-    """Opacus' per-example gradients are those of one row at a time, by plain differentiation."""
+    """Per-example gradients are those of one row at a time, by plain differentiation."""
     plan = descent(network, latent)
     weights, draws = weights_of(plan), np.random.default_rng(2).standard_normal((128, latent)).astype(np.float32)
     gradients = mechanism.Gradients(plan)
     gradients.at(weights)
     many = gradients.of(EVERY, draws)
-    made = networks.network(network, plan.sizes, hidden=4, latent=latent)
+    made = networks.of(plan)
     networks.load(made, weights)
     for i, row in enumerate(EVERY):
         loss = made.losses(networks.one_hot(row[None], plan.sizes), torch.from_numpy(draws[i : i + 1])).sum()
@@ -203,12 +207,20 @@ def test_a_person_of_several_rows_pays_for_the_chance_that_any_is_drawn():
     assert epsilon_of([event], 1e-5) > 3
 
 
-def test_what_is_kept_of_a_descent_comes_back_from_disk():
-    plan = descent()
+@pytest.mark.parametrize(("network", "latent"), NETWORKS)
+def test_the_number_of_weights_is_known_without_the_network(network, latent):
+    plan = descent(network, latent)
+    assert plan.weights == sum(w.size for w in networks.arrays(networks.of(plan)))
+
+
+@pytest.mark.parametrize(("network", "latent"), NETWORKS[:3])
+def test_what_is_kept_of_a_descent_comes_back_from_disk(network, latent):
+    plan = descent(network, latent)
     kept = DescentRelease(question=plan, weights=weights_of(plan))
     about, arrays = store.pack([kept])
     (again,) = store.unpack(json.loads(json.dumps(about)), arrays)
     assert again.question.sizes == plan.sizes
+    assert again.question.shares.tolist() == plan.shares.tolist()
     assert all(np.array_equal(a, b) for a, b in zip(again.weights, kept.weights, strict=True))
 
 

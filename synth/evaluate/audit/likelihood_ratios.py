@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.audit.neighbours import Positions
-from synth.mechanisms import search, selection
+from synth.mechanisms import nearest, search, selection
 from synth.questions import (
     Bins,
     ChoiceRelease,
@@ -18,6 +18,7 @@ from synth.questions import (
     EmbeddingRelease,
     ExternalRelease,
     FunctionalRelease,
+    NearestRelease,
     SearchRelease,
     SlicesRelease,
     StepRelease,
@@ -44,6 +45,9 @@ def ratio(release: Any, one: Positions, other: Positions) -> float:
         case EmbeddingRelease():
             means = [release.question.features.of(t).sum(0) for t in (one, other)]
             return _normal(release.values, means[0], means[1], release.question.sigma)
+        case NearestRelease():
+            votes = [nearest.votes(release.question, t).astype(float) for t in (one, other)]
+            return _normal(release.values, votes[0], votes[1], release.question.sigma)
         case SlicesRelease():
             return _slices(release, one, other)
         case FunctionalRelease():

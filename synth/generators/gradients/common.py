@@ -12,9 +12,9 @@ import numpy as np
 
 from synth.generators.base import Ask, Setting
 from synth.generators.embeddings import embedding
-from synth.generators.marginals import oneway_queries
-from synth.generators.marginals.histogram import estimate
-from synth.generators.marginals.mixture import SAFE
+from synth.generators.marginals import oneway_queries, uncounted
+from synth.generators.marginals.histogram import PURPOSE, Histogram, estimate
+from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.mlp import Network, components, generator
 from synth.generators.product_mixture.model import Product
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Release
@@ -26,6 +26,7 @@ else:
     torch = Lazy("torch")
 
 REST = "rows"  # purpose of the count that takes what trees leave of their share
+COUNTED = 0.01  # of mu**2, for the row count where single columns are not asked for
 LEAST_LEFT = 1e-12
 KEPT = 2000  # hidden draws that make the final mixture
 PUBLIC_SEED = 20180714  # initial weights and generated rows while training: anybody can draw them again
@@ -69,25 +70,42 @@ def begin(ask: Ask, setting: Setting, *, share: float, groups: int) -> Ground:
     """One-way counts that take exactly ``share`` of the budget, all of it where there is one column to learn.
 
     Exactly, so that the noise of what follows is fixed before any row is read: trees that find nothing more to cut
-    leave a part, which goes into a count of all rows.
+    leave a part, which goes into a count of all rows. With a ``share`` of 0 single columns are not asked for: groups
+    are of even width, and where the row count is private a count of all rows takes ``COUNTED``.
     """
     alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
-    goal = SAFE if alone else share
-    counts = oneway_queries.measure(ask, setting, share=goal * SAFE, whole=True)
+    goal = taken(setting, share=share)
+    counts = oneway_queries.measure(ask, setting, share=goal * SAFE, whole=True) if share or alone else []
     left = goal - oneway_queries.spent(counts, setting)
     if left > LEAST_LEFT:
         name, column = next(iter(setting.schema.measured().items()))
         one = Bins(column=name, cells=column.cells, starts=np.zeros(1), groups=np.zeros(1))
         counts.append(ask(Counts(purpose=REST, marginals=(Marginal(bins=(one,), sigma=setting.sigma(left)),))))
-    total, found = estimate(counts, setting)
+    total, found = known(counts, setting)
     columns = embedding.columns(total, found, setting, least=total / groups)
     return Ground(counts=tuple(counts), columns=columns, mu=setting.mu * sqrt(goal), alone=alone)
+
+
+def taken(setting: Setting, *, share: float) -> float:
+    """Part of mu**2 that ``begin`` takes."""
+    if sum(c.cells > 1 for c in setting.schema.measured().values()) < 2:
+        return SAFE
+    return share or (COUNTED if setting.public_rows is None else 0.0)
+
+
+def known(counts: Sequence[CountsRelease], setting: Setting) -> tuple[float, dict[str, Histogram]]:
+    """Row count and histograms: as counted, or even ones where single columns were not asked for."""
+    if any(r.question.purpose == PURPOSE for r in counts):
+        return estimate(counts, setting)
+    told = [float(r.values[0].sum()) for r in counts if r.question.purpose == REST]
+    total = max(float(setting.public_rows if setting.public_rows is not None else told[0]), 1.0)
+    return total, {n: uncounted.even(n, c, total) for n, c in setting.schema.measured().items()}
 
 
 def again(releases: Sequence[Release], setting: Setting, bins: Sequence[Bins]) -> embedding.Columns:
     """The columns as ``begin`` left them, from what was kept."""
     counts = [r for r in releases if isinstance(r, CountsRelease)]
-    return embedding.regrouped(*estimate(counts, setting), setting, bins)
+    return embedding.regrouped(*known(counts, setting), setting, bins)
 
 
 def independent(releases: Sequence[Release], setting: Setting) -> Product:
@@ -96,14 +114,23 @@ def independent(releases: Sequence[Release], setting: Setting) -> Product:
     return embedding.alone(embedding.columns(total, found, setting, least=total))
 
 
-def product(made: embedding.Columns, bins: Sequence[Bins], probs: np.ndarray) -> Product:
-    """Distributions (components, G) of the trained columns as a mixture, its one-ways set to the released ones."""
+def product(
+    made: embedding.Columns, bins: Sequence[Bins], probs: np.ndarray, weights: np.ndarray | None = None
+) -> Product:
+    """Distributions (components, G) of the trained columns as a mixture, its one-ways set to the released ones.
+
+    ``weights`` (components,): of the components, alike by default.
+    """
     parts: Mapping[str, np.ndarray] = dict(
         zip((b.column for b in bins), np.split(probs, np.cumsum([b.size for b in bins])[:-1], axis=1), strict=True)
     )
     ones = np.ones((len(probs), 1))
     tables = [parts.get(n, ones) for n in made.groups]
-    return embedding.model(made, np.full(len(probs), 1 / len(probs)), tables)
+    weights = np.full(len(probs), 1 / len(probs)) if weights is None else weights / weights.sum()
+    if all(uncounted.is_even(h) for h in made.found.values()):
+        axes = [axis(made.found[n], g, t) for (n, g), t in zip(made.groups.items(), tables, strict=True)]
+        return Product(total=made.total, weights=weights, axes=tuple(axes))
+    return embedding.model(made, weights, tables)
 
 
 def weights_of(made: Network) -> tuple[np.ndarray, ...]:

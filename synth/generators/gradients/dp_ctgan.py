@@ -14,7 +14,7 @@ from synth.generators.gradients.trained import Descending, mean_gradient
 from synth.generators.method import check_range
 from synth.generators.mlp import Adam
 from synth.generators.mlp import network as generator_of
-from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
+from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.questions import CountsRelease, Descent, DescentRelease
 from synth.questions.gradients import CRITIC
 from synth.schema.lazy import Lazy
@@ -45,7 +45,7 @@ class DPCtgan(Descending):
     """
 
     name: str = "dp_ctgan"
-    barrier: str = "during training"
+    barrier: str = "in the critic, in its gradients"
     summary: str = "generative adversarial network; the critic is trained by DP-SGD"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, DescentRelease)
@@ -61,7 +61,7 @@ class DPCtgan(Descending):
     decay: float = 20.0
     ranges: ClassVar[Mapping[str, Range]] = {
         "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "moves": Between(1, 100),
-        "oneway_share": SHARE, "groups": Between(2, 1000), "hidden": Between(1, 4096), "critic_rate": RATE,
+        "oneway_share": NONE_OR_SHARE, "groups": Between(2, 1000), "hidden": Between(1, 4096), "critic_rate": RATE,
         "generator_rate": RATE, "decay": Between(0, 1e8),
     }  # fmt: skip
 

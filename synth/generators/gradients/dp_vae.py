@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress
 from synth.generators.gradients import common
-from synth.generators.gradients.trained import Descending, mean_gradient
-from synth.generators.mlp import Adam
+from synth.generators.gradients.trained import Fitted
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import RATE, SHARE, STEPS, Between, Range
+from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
 from synth.questions.gradients import AUTOENCODER
 from synth.schema.lazy import Lazy
@@ -26,11 +24,10 @@ else:
     torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 PURPOSE = "autoencoder"
-AVERAGED = 0.98  # of the running mean of the weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPVae(Descending):
+class DPVae(Fitted):
     """An autoencoder on public groups; synthetic rows come from its decoder at fresh latent draws.
 
     ``steps``: each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``. ``oneway_share``: part
@@ -41,7 +38,7 @@ class DPVae(Descending):
     """
 
     name: str = "dp_vae"
-    barrier: str = "during training"
+    barrier: str = "at the generator, in its gradients"
     summary: str = "variational autoencoder; encoder and decoder are trained by DP-SGD"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, DescentRelease)
@@ -54,7 +51,7 @@ class DPVae(Descending):
     latent: int = 4
     learning_rate: float = 6e-3
     ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "oneway_share": SHARE,
+        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "oneway_share": NONE_OR_SHARE,
         "groups": Between(2, 1000), "hidden": Between(1, 4096), "latent": Between(1, 256),
         "learning_rate": RATE,
     }  # fmt: skip
@@ -62,27 +59,19 @@ class DPVae(Descending):
     network = AUTOENCODER
     purpose = PURPOSE
 
+    def begun(self, plan: Descent, ground: common.Ground) -> torch.nn.Module:
+        """Both halves; the decoder starts at the one-ways."""
+        made = networks.of(plan)
+        networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
+        networks.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
+        return made
+
     def mixture(
         self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
     ) -> Product:
         """The decoder at many latent draws. Errors: UsageError for the release of another training."""
-        plan = self.own(trained)
-        decoder = networks.Autoencoder(plan.sizes, hidden=plan.hidden, latent=plan.latent)
-        networks.load(decoder, trained.weights)
+        decoder, plan = self.loaded(trained), self.own(trained)
         draws = torch.from_numpy(rng.standard_normal((common.KEPT, plan.latent)).astype(np.float32))
         with torch.no_grad():
             probs = decoder.distributions(draws).double().numpy()
         return common.product(made, plan.bins, probs)
-
-    def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
-        """Weights of both halves, averaged over the last steps; the decoder starts at the one-ways."""
-        made = networks.network(AUTOENCODER, ground.sizes, hidden=self.hidden, latent=self.latent)
-        networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
-        networks.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
-        adam = Adam(list(made.parameters()))
-        mean = common.Average(adam.parameters, keep=AVERAGED)
-        for number in range(plan.steps):
-            progress(number / plan.steps)
-            adam.move(mean_gradient(ask, plan, number, made, rows=ground.rows), rate=self.learning_rate)
-            mean.note()
-        return mean.arrays()

@@ -14,7 +14,7 @@ from synth.generators.gradients import common
 from synth.generators.gradients.trained import Trained
 from synth.generators.marginals.mixture import SAFE
 from synth.generators.mlp import Adam, Network, network
-from synth.generators.ranges import RATE, SHARE, Between, Range
+from synth.generators.ranges import NONE_OR_SHARE, RATE, Between, Range
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
 from synth.schema.lazy import Lazy
@@ -49,7 +49,7 @@ class PateGan(Trained):
     """
 
     name: str = "pate_gan"
-    barrier: str = "during training"
+    barrier: str = "in the critic, by votes of teachers"
     summary: str = "generative adversarial network; a student learns from noisy votes of teachers on separate rows"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
@@ -64,7 +64,7 @@ class PateGan(Trained):
     generator_rate: float = 5e-4
     ranges: ClassVar[Mapping[str, Range]] = {
         "rounds": Between(1, 100_000), "asked": Between(1, 100_000), "rows_each": Between(1, 100_000),
-        "features": Between(1, 4096), "moves": Between(1, 1000), "oneway_share": SHARE,
+        "features": Between(1, 4096), "moves": Between(1, 1000), "oneway_share": NONE_OR_SHARE,
         "groups": Between(2, 1000), "hidden": Between(1, 4096), "generator_rate": RATE,
     }  # fmt: skip
 
@@ -80,7 +80,7 @@ class PateGan(Trained):
         """Teachers' number from the released row count; the noise that spends the rest on all rounds' rows."""
         number = int(np.clip(ground.rows / self.rows_each, 2, MOST_TEACHERS))
         mean = ground.rows / number
-        share = (1 - self.oneway_share) * SAFE / (self.rounds * self.asked)
+        share = (1 - common.taken(setting, share=self.oneway_share)) * SAFE / (self.rounds * self.asked)
         rows = setting.sensitivity**2 / setting.signed  # of a unit, under any relation: K K / K, or 2 K K / 2 K
         sigma = nextafter(rows / (setting.mu * sqrt(share)), inf)
         columns = len(ground.bins)

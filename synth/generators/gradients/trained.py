@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
-from synth.generators.method import Method
+from synth.generators.method import Method, check_range
+from synth.generators.mlp import Adam
 from synth.generators.product_mixture.model import Product
+from synth.generators.ranges import SHARE
 from synth.questions import Descent, DescentRelease, Release, Step, TaughtRelease
 from synth.questions.gradients import whole_rate
 from synth.schema.lazy import Lazy
@@ -25,14 +27,25 @@ else:
     torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
 
 
-class Trained(Method):
-    """One-ways with ``oneway_share`` of mu**2, in groups of which a column has about ``groups``; then the training.
+class WithOneWays(Method):
+    """One-ways with ``oneway_share`` of mu**2, none where it is 0, in groups of which a column has about ``groups``."""
+
+    name: str
+    oneway_share: float
+    groups: int
+
+    def check_together(self) -> None:
+        """Errors: UsageError for a share too small to count anything by."""
+        if self.oneway_share:
+            check_range("oneway_share", self.oneway_share, SHARE, method=f"{self.name}; 0 asks for no single columns")
+
+
+class Trained(WithOneWays):
+    """One-ways, then a training whose steps ask.
 
     ``outcome``: the kind of release that holds the trained weights.
     """
 
-    oneway_share: float
-    groups: int
     outcome: ClassVar[type[DescentRelease | TaughtRelease]]
 
     @abstractmethod
@@ -97,14 +110,17 @@ class Descending(Trained):
         """Whether all questions are Gaussian, so that the run has a mu."""
         return False
 
+    def shape(self, ground: common.Ground) -> dict[str, Any]:  # noqa: ARG002
+        """What the descent says of its network besides its kind."""
+        return {"hidden": self.hidden, "latent": getattr(self, "latent", 0)}
+
     def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
         """The descent with what the one-ways leave of the budget."""
         assert setting.step_sigma is not None
         rate = whole_rate(self.rate)
         noise = setting.step_sigma(rate=rate, steps=self.steps, mu_elsewhere=ground.mu)
-        plan = Descent(purpose=self.purpose, network=self.network, bins=ground.bins, hidden=self.hidden,
-                       latent=getattr(self, "latent", 0), clip=self.clip, sigma=noise * self.clip, rate=rate,
-                       steps=self.steps)  # fmt: skip
+        plan = Descent(purpose=self.purpose, network=self.network, bins=ground.bins, clip=self.clip, rate=rate,
+                       sigma=noise * self.clip, steps=self.steps, **self.shape(ground))  # fmt: skip
         return DescentRelease(question=plan, weights=self.descend(ask, plan, ground, progress))
 
     def mixture(
@@ -120,6 +136,34 @@ class Descending(Trained):
         if not isinstance(plan, Descent) or plan.network != self.network:
             raise UsageError("the release is of another training; fit it with the method that asked for it")
         return plan
+
+
+class Fitted(Descending):
+    """The trained network is itself the model: ``network``'s own weights follow the steps by Adam, and are averaged."""
+
+    learning_rate: float
+    kept_of_mean: ClassVar[float] = 0.98  # of the running mean of the weights
+
+    @abstractmethod
+    def begun(self, plan: Descent, ground: common.Ground) -> torch.nn.Module:
+        """The network with its first weights, from public randomness and the one-ways."""
+
+    def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
+        """Weights of the whole network, averaged over the last steps."""
+        made = self.begun(plan, ground)
+        adam = Adam(list(made.parameters()))
+        mean = common.Average(adam.parameters, keep=self.kept_of_mean)
+        for number in range(plan.steps):
+            progress(number / plan.steps)
+            adam.move(mean_gradient(ask, plan, number, made, rows=ground.rows), rate=self.learning_rate)
+            mean.note()
+        return mean.arrays()
+
+    def loaded(self, trained: DescentRelease | TaughtRelease) -> Any:
+        """The trained network. Errors: UsageError for the release of another training."""
+        made = networks.of(self.own(trained))
+        networks.load(made, trained.weights)
+        return made
 
 
 def mean_gradient(ask: Ask, plan: Descent, number: int, moved: torch.nn.Module, *, rows: float) -> list[torch.Tensor]:

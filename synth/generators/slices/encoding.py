@@ -69,13 +69,20 @@ def binned(schema: Schema) -> Encoding:
     return Encoding(blocks=tuple(blocks))
 
 
-def scaled(schema: Schema) -> Encoding:
-    """As the published algorithm has it: categories one-hot, a number one coordinate in [0, 1], equal weights."""
+def scaled(schema: Schema, found: Mapping[str, Histogram] | None = None) -> Encoding:
+    """As the published algorithm has it: categories one-hot, a number one coordinate in [0, 1], equal weights.
+
+    ``found``: one-ways that were asked before; bins are then their leaves.
+    """
     columns = _columns(schema)
     weight = weights(list(columns), None)
     blocks = []
     for name, column in columns.items():
-        bins = _parts(name, column, MOST_STEPS if column.is_numeric else column.cells)
+        if found is not None:
+            starts = found[name].starts
+            bins = Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts)))
+        else:
+            bins = _parts(name, column, MOST_STEPS if column.is_numeric else column.cells)
         table = _line(bins, column) if column.is_numeric else np.eye(bins.size)
         blocks.append(Block(bins=bins, table=weight[name] * table))
     return Encoding(blocks=tuple(blocks))
@@ -95,8 +102,8 @@ def _parts(name: str, column: Column, most: int) -> Bins:
 
 def _line(bins: Bins, column: Column) -> np.ndarray:
     """The bins' places on [0, 1], and a coordinate for each missing code."""
-    codes = column.cells - column.size
-    inner = bins.size - codes
+    inner = int((bins.starts < column.size).sum())
+    codes = bins.size - inner
     table = np.zeros((bins.size, 1 + codes))
     middle = bins.starts[:inner] + (bins.widths[:inner] - 1) / 2
     table[:inner, 0] = middle / max(column.size - 1, 1)

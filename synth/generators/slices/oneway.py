@@ -22,12 +22,14 @@ def rows_and_histograms(release: SlicesRelease, schema: Schema, *, rows: float) 
     """Row count, at least 1, and every column's histogram. ``rows``: the public or separately counted number.
 
     A column of one-hot coordinates has the shares of greatest entropy that fit its noisy sums; one on a line the
-    normal law, cut off at its ends, that has the noisy mean and about the noisy variance.
+    normal law, cut off at its ends, that has the noisy mean and about the noisy variance. Where rows were sampled all
+    is estimated for the sample, of which the expected size is known, and raised to the table.
     """
-    total = max(rows, 1.0)
+    whole = max(rows, 1.0)
+    total = max(rows * release.question.rate, 1.0)
     sums, squares, shares = _sums(release, total)
     noise = max(len(release.values), 1) * release.question.sigma**2
-    found = {n: _blank(n, c.cells, total) for n, c in schema.measured().items()}
+    found = {n: _blank(n, c.cells, whole) for n, c in schema.measured().items()}
     start = 0
     for i, (block, table) in enumerate(zip(release.question.encoding.blocks, release.question.tables, strict=True)):
         span = slice(start, start + block.width)
@@ -41,10 +43,10 @@ def rows_and_histograms(release: SlicesRelease, schema: Schema, *, rows: float) 
             column=block.bins.column,
             cells=block.bins.cells,
             starts=block.bins.starts,
-            mass=mass[block.bins.groups],
+            mass=mass[block.bins.groups] * (whole / total),
             sigma=1.0,
         )
-    return total, found
+    return whole, found
 
 
 def _sums(release: SlicesRelease, total: float) -> tuple[np.ndarray, np.ndarray | None, list[np.ndarray] | None]:

@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
-from synth.generators.base import Setting
 from synth.generators.ranges import Between, OneOf, Range
 from synth.generators.slices import training as slicing_training
 from synth.generators.slices.divergence import wasserstein
@@ -33,16 +30,11 @@ class SliceWasserstein(Slicing):
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""
         replace(Slicing(), groups=self.groups, encoding=self._encoding, directions=self.directions, loss="kl",
-                num_slices=self.num_slices, batch=self.batch, steps=self.steps, ridge=self.ridge,
-                learning_rate=self.learning_rate).check_together()  # fmt: skip
+                num_slices=self.num_slices, rate=self.rate).check_together()  # fmt: skip
 
     @property
     def _encoding(self) -> str:
         return "scaled" if self.encoding == "auto" else self.encoding
 
-    def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002
-        probs = slicing_training.network(
-            slices, masses, total=total, loss=wasserstein, k=1, batch=self.batch, steps=self.steps,
-            num_slices=self.num_slices, rate=self.learning_rate, rng=rng, device=device, progress=progress,
-        )  # fmt: skip
-        return np.full(len(probs[0]), 1 / len(probs[0])), probs
+    def _loss(self) -> slicing_training.Distance | None:
+        return wasserstein

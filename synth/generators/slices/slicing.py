@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from synth.generators.slices import training as slicing_training
 from synth.generators.slices.divergence import DIVERGENCES, divergence
 from synth.questions import Counts, CountsRelease, Encoding, Marginal, Release, Slices, SlicesRelease
 from synth.questions.slices import DIRECTIONS
+from synth.schema.table import Schema
 
 PURPOSE = "slices"
 ROWS = "rows"
@@ -30,6 +32,7 @@ ENCODINGS = ("auto", "merged", "binned", "scaled")
 FIRST, LEAST_FIRST, MOST_FIRST = 0.12, 0.1, 0.5  # share of the one-ways: FIRST / mu, within bounds
 GROWTH = 0.25  # a group's rows against what makes the second moments' noise least; below it, sums are less alike
 SMALL_GROUP = 8.0  # rows of a group whose sums a network imitates
+LEAST_RATE = 0.01  # of sampled rows
 MOST_VALUES = 1 << 26  # of one release: more groups than fit are not asked for
 
 
@@ -38,12 +41,16 @@ class Slicing(Method):
     """The slicing mechanism of arXiv 2410.19941, with grouped rows and two stages by default.
 
     ``loss``: ``moments`` (second moments of the sums, fitted by a mixture), ``characteristic``, or an f-divergence of
-    slices compared ``k`` at a time, by which a network is trained for ``steps`` with ``batch`` rows, Adam's
-    ``learning_rate`` and ``ridge`` in the density ratio. ``groups``: ``auto``, ``records`` (the paper's: a sum for
-    each record), or a number.
+    slices compared ``k`` at a time, by which a network is trained for ``steps`` (or ``epochs``, passes over the
+    released rows, where that is above zero) with ``batch`` rows, Adam's ``learning_rate``, and ``ridge`` in the
+    density ratio. ``groups``: ``auto``, ``records`` (the paper's: a sum for each record), or a number. ``rate``: each
+    row enters with this probability, else as a zero row (the paper's Lemma 1, in the form that has a proof).
+    ``oneway_share``: part of the budget for counts of single columns beside slices of the ``scaled`` encoding, which
+    then has these counts' bins; none by default (``merged`` asks for its own).
     ``directions``: ``rotation``, or ``gaussian`` with ``num_slices`` of them. ``encoding``: ``merged``, bins by noisy
     one-ways; ``binned``, one-hot on public bins; ``scaled``, the paper's; ``auto``, what suits loss and groups.
-    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
+    **Guarantee**: asks within ``setting.mu``, or within its ``slice_sigma``; ``fit`` sees releases only.
+    **Source**: arXiv 2410.19941: mechanism, Equation 3; losses, Equation 5; training, Algorithm 1.
     """
 
     name: str = "slicing"
@@ -59,12 +66,17 @@ class Slicing(Method):
     k: int = 2
     batch: int = 128
     steps: int = 800
+    epochs: int = 0
+    rate: float = 1.0
+    oneway_share: float = 0.0
     ridge: float = 1.0
     learning_rate: float = 1e-3
     ranges: ClassVar[Mapping[str, Range]] = {
         "loss": OneOf(LOSSES), "groups": OneOf(("auto", "records"), most=MOST_VALUES),
         "encoding": OneOf(ENCODINGS), "directions": OneOf(DIRECTIONS), "num_slices": Between(1, 100_000),
         "k": Between(1, 3), "batch": Between(2, 1_000_000), "steps": Between(0, 1_000_000),
+        "epochs": Between(0, 1_000_000), "rate": Between(LEAST_RATE, 1),
+        "oneway_share": Between(0, 0.99),
         "ridge": Between(1e-9, 1e9), "learning_rate": RATE,
     }  # fmt: skip
 
@@ -109,6 +121,13 @@ class Slicing(Method):
                              "loss characteristic or kl")  # fmt: skip
         if self._encoding == "merged" and (self.groups == "records" or self.directions != "rotation"):
             raise UsageError("option encoding=merged: needs groups and a rotation; leave groups and directions alone")
+        if self.rate < 1 and (self.loss == "moments" or self._encoding == "merged"):
+            raise UsageError("option rate: sampled rows are for losses that train a network; choose loss kl, or rate 1")
+
+        if self.oneway_share and self._encoding != "scaled":
+            raise UsageError("option oneway_share: goes with encoding=scaled; encoding merged asks for one-ways itself")
+        if self.oneway_share and self.rate < 1:
+            raise UsageError("option rate: sampled rows need the whole budget; set oneway_share to 0, or rate to 1")
 
     @property
     def needs_public_rows(self) -> bool:
@@ -118,7 +137,7 @@ class Slicing(Method):
     @property
     def gaussian(self) -> bool:
         """Whether all questions are Gaussian, so that the run has a mu."""
-        return self.directions == "rotation"
+        return self.directions == "rotation" and self.rate == 1
 
     @property
     def _encoding(self) -> str:
@@ -147,29 +166,50 @@ class Slicing(Method):
 
     def _one(self, ask: Ask, setting: Setting) -> list[Release]:
         """Slices of records or groups on public bins; a noisy row count first where none is public."""
-        make = slicing_encoding.scaled if self._encoding == "scaled" else slicing_encoding.binned
-        encoding, known = make(setting.schema), setting.public_rows
+        known = setting.public_rows
         records = self.groups == "records" or (self.groups == "auto" and self.loss != "moments" and known is not None)
-        if known is None and (records or self.directions == "gaussian"):
-            raise UsageError("options groups=records and directions=gaussian need a public row count: "
+        if known is None and (records or not self.gaussian):
+            raise UsageError("options groups=records, directions=gaussian and rate need a public row count: "
                              "choose relation zero_out or replace_one")  # fmt: skip
-        releases: list[Release] = []
-        left, rows = SAFE, float(known or 0)
-        if known is None:
-            releases.append(ask(_rows(setting)))
-            left, rows = SAFE * (1 - ROWS_SHARE), max(float(releases[0].values[0].sum()), 1.0)  # type: ignore[union-attr]
-        gaussian = self.directions == "gaussian"
-        sigma = self._sigma(setting, encoding) if gaussian else setting.sigma(left)
+        counts, rows, found = self._first(ask, setting)
+        spent = oneway_queries.spent(counts, setting)
+        encoding = self._public(setting.schema, found)
+        sigma = setting.sigma(SAFE * (1 - spent)) if self.gaussian else self._sigma(setting, encoding, spent)
         masses = [np.full(b.bins.size, 1 / b.bins.size) for b in encoding.blocks]
-        groups = None if records else self._number(max(rows, 1.0), encoding, masses, sigma)
-        question = Slices(purpose=PURPOSE, encoding=encoding, sigma=sigma, groups=groups, directions=self.directions,
-                          num_slices=self.num_slices if gaussian else None)  # fmt: skip
-        return [*releases, ask(question)]
+        question = Slices(
+            purpose=PURPOSE, encoding=encoding, sigma=sigma, directions=self.directions, rate=self.rate,
+            groups=None if records else self._number(max(rows, 1.0), encoding, masses, sigma),
+            num_slices=self.num_slices if self.directions == "gaussian" else None,
+        )  # fmt: skip
+        return [*counts, ask(question)]
 
-    def _sigma(self, setting: Setting, encoding: Encoding) -> float:
+    def _first(self, ask: Ask, setting: Setting) -> tuple[list[CountsRelease], float, Mapping[str, Histogram] | None]:
+        """What is asked before the slices: one-ways where the options want them, a row count where none is public."""
+        if self.oneway_share:
+            counts = oneway_queries.measure(ask, setting, share=SAFE * self.oneway_share, whole=True)
+            return counts, *estimate(counts, setting)
+        if setting.public_rows is not None:
+            return [], float(setting.public_rows), None
+        count = ask(_rows(setting))
+        return [count], float(count.values[0].sum()), None
+
+    def _public(self, schema: Schema, found: Mapping[str, Histogram] | None) -> Encoding:
+        """The encoding of one stage: on public bins, or on those of one-ways that were asked."""
+        if self._encoding == "scaled":
+            return slicing_encoding.scaled(schema, found)
+        return slicing_encoding.binned(schema)
+
+    def _sigma(self, setting: Setting, encoding: Encoding, spent: float) -> float:
+        """Noise of slices that with ``spent``, the share of mu squared that counts took, take the whole budget."""
         if setting.slice_sigma is None:
-            raise UsageError("option directions 'gaussian': needs the whole budget of a run; set --learn-share to 0")
-        return setting.slice_sigma(dim=encoding.dim, num_slices=self.num_slices)
+            raise UsageError("options directions=gaussian and rate need the whole budget of a run; set --learn-share "
+                             "to 0")  # fmt: skip
+        drawn = self.num_slices if self.directions == "gaussian" else encoding.dim
+        try:
+            return setting.slice_sigma(dim=encoding.dim, num_slices=drawn, directions=self.directions, rate=self.rate,
+                                       mu_elsewhere=setting.mu * sqrt(spent))  # fmt: skip
+        except ValueError as error:
+            raise UsageError(f"option rate={self.rate:g}: {error}; set --learn-share to 0, or rate to 1") from None
 
     def _number(self, rows: float, encoding: Encoding, masses: Sequence[np.ndarray], sigma: float) -> int:
         """Number of groups, from public quantities and noisy releases."""
@@ -189,6 +229,8 @@ class Slicing(Method):
         """Whitened covariances, drawn to independence, and a mixture that has them."""
         if slices.directions is not None:
             raise UsageError("option loss 'moments': needs slices on a full rotation; choose characteristic or kl")
+        if slices.question.rate < 1:
+            raise UsageError("option loss 'moments': needs slices of all rows, not of a sample; choose kl")
         if len(slices.values) < slicing_moments.FEWEST:
             return np.ones(1), [m[None, :] for m in masses]
         found = slicing_moments.moments(slices, masses, total=total)
@@ -201,17 +243,23 @@ class Slicing(Method):
 
     def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002
         """A trained network, as a mixture of the distributions that it makes of many draws."""
-        kind = self.loss
-
-        def apart(real, made):
-            return divergence(real, made, kind=kind, ridge=self.ridge)
-
         probs = slicing_training.network(
-            slices, masses, total=total, loss=None if kind == "characteristic" else apart, k=self.k, batch=self.batch,
-            steps=self.steps, num_slices=self.num_slices, rate=self.learning_rate, rng=rng, device=device,
-            progress=progress,
+            slices, masses, total=total, loss=self._loss(), k=self.k, batch=self.batch, steps=self._steps(slices),
+            num_slices=self.num_slices, rate=self.learning_rate, rng=rng, device=device, progress=progress,
         )  # fmt: skip
         return np.full(len(probs[0]), 1 / len(probs[0])), probs
+
+    def _loss(self) -> slicing_training.Distance | None:
+        """What two sets of slices are compared by; None for characteristic functions."""
+        if self.loss == "characteristic":
+            return None
+        return lambda real, made: divergence(real, made, kind=self.loss, ridge=self.ridge)
+
+    def _steps(self, slices: SlicesRelease) -> int:
+        """Steps of the training: as said, or those of ``epochs`` passes over the rows that were sampled."""
+        if not self.epochs:
+            return self.steps
+        return ceil(self.epochs * slices.question.rate * len(slices.values) / self.batch)
 
 
 def masses_of(slices: SlicesRelease, found: Mapping[str, Histogram]) -> list[np.ndarray]:

@@ -36,13 +36,15 @@ Distance = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Target:
     """A release on a device. ``values`` (K, m); ``directions`` (d, m) or None; ``table`` (G, d): coordinates of every
-    bin of every column; ``size``: mean rows of a group, 0 where a value is one record."""
+    bin of every column; ``size``: mean rows of a group, 0 where a value is one record; ``kept``: the share of records
+    that were sampled, the others being zero rows."""
 
     values: Values
     directions: torch.Tensor | None
     table: torch.Tensor
     sigma: float
     size: float
+    kept: float
     rng: np.random.Generator
 
 
@@ -87,7 +89,8 @@ def target(release: SlicesRelease, *, total: float, rng: np.random.Generator, de
         directions=None if release.directions is None else real(release.directions),
         table=real(wide(release.question.tables)),
         sigma=release.question.sigma,
-        size=0.0 if release.question.groups is None else total / len(release.values),
+        size=0.0 if release.question.groups is None else total * release.question.rate / len(release.values),
+        kept=release.question.rate,
         rng=rng,
     )
 
@@ -171,7 +174,10 @@ def sliced(made: Network, goal: Target, *, batch: int, k: int, num_slices: int) 
 def _summed(made: Network, goal: Target, batch: int) -> torch.Tensor:
     """Encoded rows of the network (batch, d), or sums of groups of Poisson size."""
     if goal.size == 0:
-        return made.drawn(made.hidden(batch), hard=True) @ goal.table
+        drawn = made.drawn(made.hidden(batch), hard=True) @ goal.table
+        if goal.kept < 1:
+            drawn = drawn * torch.as_tensor(goal.rng.random((batch, 1)) < goal.kept, device=drawn.device)
+        return drawn
     most = ceil(goal.size + 4 * sqrt(goal.size)) + 1
     counts = np.minimum(goal.rng.poisson(goal.size, batch), most)
     mask = torch.as_tensor(np.arange(most) < counts[:, None], dtype=torch.float32, device=goal.table.device)
@@ -195,7 +201,7 @@ def _characteristic(made: Network, goal: Target, batch: int) -> Callable[[], tor
         for p, w in zip(probs.split(made.sizes, 1), wave.split(made.sizes, 0), strict=True):
             whole = whole * torch.complex(p @ w.real, p @ w.imag)
         law = torch.as_tensor(whole).mean(0)
-        law = torch.exp(goal.size * (law - 1)) if goal.size else law
+        law = torch.exp(goal.size * (law - 1)) if goal.size else 1 - goal.kept + goal.kept * law
         off = law * hushed[chosen] - seen[chosen]
         return (off.real**2 + off.imag**2).sum() * (len(goal.values) / AT_ONCE)
 

@@ -7,14 +7,16 @@ arrays, in the order in which a network lists its parameters.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from synth.questions.gradients import CRITIC, NETWORKS
+from synth.questions.gradients import AUTOENCODER, CRITIC, Descent
 
 SLOPE = 0.2  # of rectified units below zero: no unit is ever dead
+Module = TypeVar("Module", bound=nn.Module)
 NARROWEST, WIDEST = -6.0, 2.0  # log variance of a latent draw, kept within
 
 
@@ -69,20 +71,33 @@ class Autoencoder(nn.Module):
 
 
 def network(kind: str, sizes: Sequence[int], *, hidden: int, latent: int = 0) -> Critic | Autoencoder:
-    """A network of that kind, its weights all zero until ``load`` sets them. Errors: ValueError.
+    """A critic or an autoencoder, its weights all zero until ``load`` sets them. Errors: ValueError.
 
     >>> len(arrays(network("critic", [2, 3], hidden=4)))
     6
     """
-    if kind not in NETWORKS:
-        raise ValueError(f"networks are {', '.join(NETWORKS)}")
+    if kind not in (CRITIC, AUTOENCODER):
+        raise ValueError(f"networks are {CRITIC}, {AUTOENCODER}")
     with torch.device("meta"):  # no draw from torch's global generator
         made = Critic(sizes, hidden=hidden) if kind == CRITIC else Autoencoder(sizes, hidden=hidden, latent=latent)
-    made = made.to_empty(device="cpu")
+    return zeroed(made.to_empty(device="cpu"))
+
+
+def zeroed(made: Module) -> Module:
+    """The same network, its weights all zero."""
     with torch.no_grad():
         for p in made.parameters():
             p.zero_()
     return made
+
+
+def of(plan: Descent) -> nn.Module:
+    """The network whose gradients a descent tells, its weights all zero."""
+    if plan.network in (CRITIC, AUTOENCODER):
+        return network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
+    from synth.questions.numeric import row_models
+
+    return row_models.of(plan)
 
 
 def arrays(made: nn.Module) -> tuple[np.ndarray, ...]:
@@ -100,7 +115,7 @@ def load(made: nn.Module, weights: Sequence[np.ndarray]) -> None:
 def start(made: nn.Module, *, rng: np.random.Generator) -> None:
     """Fresh weights by He's normal initialisation from ``rng``, biases zero; the last layer of each part is small."""
     for part in made.children():
-        linear = [m for m in part if isinstance(m, nn.Linear)]  # type: ignore[attr-defined]
+        linear = [m for m in part.modules() if isinstance(m, nn.Linear)]
         for layer, scale in zip(linear, [sqrt(2.0)] * (len(linear) - 1) + [0.5], strict=True):
             wide = layer.weight.shape[1]
             drawn = rng.standard_normal(tuple(layer.weight.shape)) * scale / sqrt(wide)

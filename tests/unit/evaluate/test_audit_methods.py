@@ -14,9 +14,13 @@ from synth.questions import Bins, Counts, CountsRelease, Marginal
 QUICK = {"slice_wasserstein": {"steps": 2, "batch": 32}, "pearl": {"steps": 3, "frequencies": 100, "ensembles": 1},
          "dp_merf": {"steps": 3, "frequencies": 100, "ensembles": 1}, "dp_ntk": {"steps": 3, "features": 500},
          "dp_ctgan": {"steps": 4, "hidden": 8}, "dp_vae": {"steps": 4, "hidden": 8, "latent": 2},
+         "dp_flow": {"steps": 4, "hidden": 8, "knots": 3}, "dp_diffusion": {"steps": 4, "hidden": 8, "copies": 2},
+         "dp_sinkhorn": {"steps": 4, "rows": 8}, "private_set": {"steps": 4, "hidden": 8, "rows": 8},
+         "private_evolution": {"rounds": 2, "candidates": 50},
          "pate_gan": {"rounds": 2, "features": 16, "hidden": 8, "asked": 8},
          "aim": {"rounds": 2, "bins": 4}, "mst": {"bins": 4}, "mwem": {"rounds": 1}}  # fmt: skip
-FEW = {"aim": (60, 0), "mst": (60, 0), "dp_ctgan": (100, 0), "dp_vae": (100, 0), "pate_gan": (100, 0),
+FEW = {**dict.fromkeys(("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"), (100, 0)),
+       "aim": (60, 0), "mst": (60, 0), "dp_ctgan": (100, 0), "dp_vae": (100, 0), "pate_gan": (100, 0),
        "mwem": (200, 60), "small_db": (400, 60)}  # fmt: skip
 SURE = 1 - 1e-7  # each part of an audit in this file raises a false alarm once in 1e7
 

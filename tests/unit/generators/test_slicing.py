@@ -1,5 +1,7 @@
 """The slicing generators: budgets, encodings, options, and retraining on a stored release."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,7 +80,11 @@ KINDS = {
     "groups of a number": Slicing(encoding="binned", groups="300"),
     "paper": Slicing(loss="kl", directions="gaussian", num_slices=20),
     "network": Slicing(loss="js", steps=5),
+    "sampled": Slicing(loss="kl", rate=0.25, steps=5),
+    "sampled, gaussian": Slicing(loss="kl", directions="gaussian", num_slices=20, rate=0.25, steps=5),
     "wasserstein": SliceWasserstein(steps=5),
+    "paid one-ways": Slicing(loss="kl", oneway_share=0.3, steps=5),
+    "paid one-ways, gaussian": Slicing(loss="kl", directions="gaussian", num_slices=20, oneway_share=0.3, steps=5),
 }
 
 
@@ -87,8 +93,10 @@ KINDS = {
 def test_the_whole_budget_is_spent_and_no_more(kind, relation):
     """More than 99 % of epsilon under every relation, or a refusal by name where the row count is private."""
     generator = KINDS[kind]
-    if relation is Relation.ADD_REMOVE and kind in ("records", "paper"):
-        with pytest.raises(UsageError, match="public row count"):
+    refused = {Relation.ADD_REMOVE: ("records", "paper", "sampled", "sampled, gaussian", "paid one-ways, gaussian"),
+               Relation.REPLACE_ONE: ("sampled", "sampled, gaussian")}  # fmt: skip
+    if kind in refused.get(relation, ()):
+        with pytest.raises(UsageError, match=r"public row count|no proof under replace_one"):
             measured(generator, relation=relation)
         return
     curator = measured(generator, relation=relation)[2]
@@ -105,13 +113,15 @@ def test_moments_find_the_relation_of_two_columns(kind, least):
     assert np.median(gaps) > least
 
 
-@pytest.mark.parametrize(("kind", "rows"), [("records", ROWS), ("groups", ROWS), ("gaussian", 10 * ROWS)])
+@pytest.mark.parametrize(("kind", "rows"), [("records", ROWS), ("groups", ROWS), ("gaussian", 10 * ROWS),
+                                            ("sampled", 3 * ROWS)])  # fmt: skip
 def test_single_columns_are_read_off_the_slices(kind, rows):
     """Mean of x among its values and its missing share, median of three, from records and groups, whole and few
     directions (these stop at the noise, on the side of even shares, and want more rows)."""
     kinds = {"records": Slicing(groups="records", encoding="scaled"),
              "groups": Slicing(loss="kl", groups="2000", steps=0),
-             "gaussian": Slicing(loss="kl", directions="gaussian", num_slices=40, steps=0)}  # fmt: skip
+             "gaussian": Slicing(loss="kl", directions="gaussian", num_slices=40, steps=0),
+             "sampled": Slicing(loss="kl", rate=0.5, steps=0)}  # fmt: skip
     places = positions(rows)
     held = places["x"] < 200
     means, missing = [], []
@@ -163,6 +173,37 @@ def test_the_learning_rate_is_heard(kind):
     assert np.abs(still - moved).max() > 0.01
 
 
+@pytest.mark.parametrize("kind", ["sampled", "sampled, gaussian"])
+def test_sampled_rows_need_less_noise_and_stand_as_zero_rows(kind):
+    """A rate of .25 lowers the noise as Lemma 1's amplification says; the release keeps a row for each record."""
+    (release,), setting, _ = measured(KINDS[kind], rows=2000)
+    (plain,), _, _ = measured(replace(KINDS[kind], rate=1.0), rows=2000)
+    assert len(release.values) == 2000
+    assert 0.7 < release.question.sigma / plain.question.sigma < 0.85
+    assert release.question.rate == 0.25
+    with pytest.raises(UsageError, match=r"not of a sample|full rotation"):
+        drawn(Slicing(), [release], setting)
+    assert len(drawn(KINDS[kind], [release], setting, rows=50)["t"]) == 50
+
+
+def test_paid_one_ways_lead_single_columns():
+    """The share of missing cells is that of the counts, an error of .004; from slices alone it is .1 +- .05."""
+    releases, setting, _ = measured(Slicing(loss="kl", oneway_share=0.3, steps=1))
+    model = Slicing(loss="kl", steps=1).fit(releases, setting, rng=np.random.default_rng(0), device="cpu",
+                                            progress=quiet)  # fmt: skip
+    assert model.probability({"x": np.array([200])}) == pytest.approx((positions()["x"] == 200).mean(), abs=0.02)
+
+
+def test_epochs_are_passes_over_the_rows_that_were_sampled():
+    """2,000 records, a quarter of them sampled: three epochs of 500 rows in batches of 100 are 15 steps."""
+    counted = []
+    generator = Slicing(loss="kl", directions="gaussian", num_slices=20, rate=0.25, epochs=3, batch=100, steps=7)
+    releases, setting, _ = measured(generator, rows=2000)
+    generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=counted.append)
+    assert generator._steps(releases[0]) == 15
+    assert replace(generator, epochs=0)._steps(releases[0]) == 7
+
+
 def test_signed_coordinates_only_where_they_cost_nothing():
     """Corners of a simplex are used where a signed vector is as cheap as another, not under replace_one."""
     for relation, signed in ((Relation.ZERO_OUT, True), (Relation.REPLACE_ONE, False)):
@@ -191,7 +232,9 @@ def test_simplex_corners_are_equally_far_apart(corners):
 @pytest.mark.parametrize(
     "options",
     [{"loss": "l2"}, {"groups": "many"}, {"groups": "0"}, {"k": 4}, {"directions": "up"}, {"encoding": "x"},
-     {"ridge": 0.0}, {"learning_rate": 0.0}, {"learning_rate": 2.0}, {"encoding": "merged", "groups": "records"}],
+     {"ridge": 0.0}, {"learning_rate": 0.0}, {"learning_rate": 2.0}, {"encoding": "merged", "groups": "records"},
+     {"oneway_share": 0.3}, {"oneway_share": 0.3, "loss": "kl", "rate": 0.5},
+     {"rate": 0.5}, {"rate": 0.0, "loss": "kl"}, {"epochs": -1}],
 )  # fmt: skip
 def test_wrong_options_are_refused_before_anything_is_asked(options):
     with pytest.raises(UsageError, match="option"):

@@ -1,0 +1,93 @@
+"""`dp_sinkhorn`: a generator that follows noisy gradients of an optimal transport cost with respect to its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from synth.generators.base import Ask, Progress
+from synth.generators.gradients import common
+from synth.generators.gradients.trained import Descending, mean_gradient
+from synth.generators.mlp import Adam
+from synth.generators.mlp import network as generator_of
+from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
+from synth.questions import CountsRelease, Descent, DescentRelease
+from synth.questions.gradients import TRANSPORT
+from synth.schema.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+
+PURPOSE = "transport"
+WIDTHS = (128, 128)
+AVERAGED = 0.98  # of the running mean of the generator's weights
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DPSinkhorn(Descending):
+    """A generator whose rows are moved to where a blurred transport plan takes the table's rows.
+
+    ``steps``: each over a Poisson sample of ``rate`` of the rows; what each row pulls at generated rows and at their
+    prices is clipped to ``clip``. ``rows``: generated, alike in number at every step. ``blur``: of the plan, in half
+    squared distances of one-hot rows. ``oneway_share``: part of mu**2 for one-way counts, which give the row count,
+    groups (at most about ``groups`` a column) and starting point; with 0 groups are even. ``generator_rate``: of Adam;
+    ``price_rate``: of the prices, in parts of the blur.
+    **Guarantee**: asks within the run's budget; ``fit`` sees releases only.
+    **Source**: Cao et al., arXiv 2111.01177; semi-dual: Genevay et al., arXiv 1605.08527.
+    """
+
+    name: str = "dp_sinkhorn"
+    barrier: str = "between the loss and the generator, in the gradients on generated rows"
+    summary: str = "generator moved by noisy gradients of an optimal transport cost on its own rows"
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
+    steps: int = 400
+    rate: float = 0.03
+    clip: float = 1.0
+    rows: int = 64
+    blur: float = 0.3
+    oneway_share: float = 0.3
+    groups: int = 12
+    generator_rate: float = 2e-3
+    price_rate: float = 0.5
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "rows": Between(1, 4096),
+        "blur": Between(1e-3, 1e3), "oneway_share": NONE_OR_SHARE, "groups": Between(2, 1000),
+        "generator_rate": RATE, "price_rate": Between(0, 10),
+    }  # fmt: skip
+
+    network = TRANSPORT
+    purpose = PURPOSE
+
+    def shape(self, ground: common.Ground) -> dict[str, Any]:  # noqa: ARG002
+        """Weights are the generated rows and their prices."""
+        return {"hidden": self.rows, "latent": 0, "scale": self.blur}
+
+    def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
+        """Weights of the generator, averaged over the last steps. Randomness here is public (``PUBLIC_SEED``).
+
+        The hidden draws stay the same, so that prices belong to rows that move little from step to step.
+        """
+        rng = np.random.default_rng(common.PUBLIC_SEED)
+        made = generator_of(ground.sizes, rng=rng, start=ground.shares, widths=WIDTHS)
+        maker, mean = Adam(made.parameters), common.Average(made.parameters, keep=AVERAGED)
+        target: Any = networks.of(plan)
+        z, even = made.hidden(self.rows), 1 / self.rows
+        for number in range(plan.steps):
+            progress(number / plan.steps)
+            soft = made.forward(z)
+            with torch.no_grad():
+                target.rows.copy_(soft)
+            pull, owed = mean_gradient(ask, plan, number, target, rows=ground.rows)
+            maker.move(torch.autograd.grad(soft, maker.parameters, grad_outputs=pull), rate=self.generator_rate)
+            with torch.no_grad():  # a price falls where more than its part of the table comes: owed is less the mass
+                target.prices.add_(owed + even, alpha=self.price_rate * self.blur / even)
+            mean.note()
+        return mean.arrays()

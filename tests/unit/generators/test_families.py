@@ -1,0 +1,154 @@
+"""The survey's families: what they learn, what they spend without one-ways, and what a refit of them draws."""
+
+import numpy as np
+import pytest
+
+import synth
+from synth.errors import UsageError
+from synth.generators import GENERATORS
+from synth.generators.gradients.dp_diffusion import drawn
+from synth.generators.gradients.private_set import apart
+from synth.generators.options import with_options
+from synth.pipeline import budget
+from synth.privacy.accounting.composition import calibrate
+from synth.privacy.curator import Grant
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Counts, CountsRelease, Nearest, NearestRelease
+from synth.questions.numeric import networks
+from synth.questions.numeric.row_models import Denoiser, Flow, Transport
+from synth.release import folder
+from tests.conformance.measuring import QUICK
+from tests.conftest import SMALL, small_frame
+
+SCHEMA = synth.parse({"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex", "region", "ill")}})
+DESCENDING = ["dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"]
+LEARNING = {
+    "private_evolution": ({"rounds": 3}, 6),
+    "dp_flow": ({"steps": 40, "rate": 0.1, "hidden": 16, "groups": 6, "learning_rate": 0.02}, 6),
+    "dp_diffusion": ({"steps": 40, "rate": 0.1, "hidden": 16, "groups": 6, "learning_rate": 0.02}, 4),
+    "dp_sinkhorn": ({"steps": 40, "rate": 0.1, "rows": 32, "groups": 6, "generator_rate": 0.01}, 4),
+    "private_set": ({"steps": 40, "rate": 0.1, "rows": 40, "groups": 6}, 4),
+}
+
+
+def made(name, *, epsilon=2.0, rows=400, options=None, **more):
+    return synth.run(small_frame(rows), schema=SCHEMA, epsilon=epsilon, delta=1e-5, method=name, dataset="d",
+                     options={**QUICK[name], **(options or {})}, seed=1, **more)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_a_family_learns_what_belongs_together(name):
+    """At a generous epsilon the ill are older, by 20 years in the table; drawn alone they would differ by chance only.
+
+    2,000 rows of either sort differ by 1 year by chance; the least gap asked for is four times that.
+    """
+    options, least = LEARNING[name]
+    table = made(name, epsilon=10.0, rows=4000, options=options, num_rows=4000).frame
+    ages = table.assign(age=table["age"].astype(float)).groupby("ill")["age"].mean()
+    assert ages["yes"] - ages["no"] > least
+
+
+@pytest.mark.parametrize("name", ["private_evolution", "dp_sinkhorn"])
+@pytest.mark.parametrize("relation", ["add_remove", "zero_out"])
+def test_without_one_ways_the_row_count_alone_is_asked_for(name, relation, tmp_path):
+    """And not even that where it is public; the budget goes to the rest, and is spent whole."""
+    result = made(name, options={"oneway_share": 0}, relation=relation, num_rows=20, out=tmp_path / "r")
+    asked = [r for r in folder.load_release(tmp_path / "r").releases if isinstance(r, CountsRelease)]
+    assert [m.cells for r in asked for m in r.question.marginals] == ([1] if relation == "add_remove" else [])
+    assert 2.0 - 1e-4 < result.epsilon_derived <= 2.0
+    assert set(result.frame["sex"]) <= {"f", "m"}
+
+
+@pytest.mark.parametrize("name", DESCENDING[1:2])
+def test_a_refit_is_free_and_draws_from_the_same_training(name, tmp_path):
+    first = made(name, out=tmp_path / "r", options={"oneway_share": 0}, num_rows=50)
+    again = synth.refit(tmp_path / "r", seed=1, num_rows=50)
+    assert again.epsilon_spent == 0.0
+    assert again.frame.equals(first.frame)
+    with pytest.raises(UsageError, match="the method that asked"):
+        synth.refit(tmp_path / "r", method="private_set")
+
+
+@pytest.mark.parametrize("name", ["dp_vae", *DESCENDING, "private_evolution"])
+def test_a_share_too_small_to_count_by_is_refused(name):
+    assert with_options(GENERATORS[name], {"oneway_share": 0}).oneway_share == 0
+    with pytest.raises(UsageError, match=r"--option oneway_share=0\.001.*0 asks for no single columns"):
+        with_options(GENERATORS[name], {"oneway_share": 0.001})
+
+
+def test_what_evolves_depends_on_the_votes_told_alone():
+    """The same answers, by hand: the same questions, whatever the rows behind them; other answers, others."""
+    grant = Grant(epsilon=2.0, delta=1e-5, adjacency=Adjacency(relation=Relation.ADD_REMOVE), mu=calibrate(2.0, 1e-5))
+    setting = budget.setting(SCHEMA, grant, public_rows=None)
+
+    def asked(seed):
+        rng, seen = np.random.default_rng(seed), []
+
+        def ask(question):
+            if isinstance(question, Counts):
+                values = tuple(np.full(m.shape, 100, dtype=np.int64) for m in question.marginals)
+                return CountsRelease(question=question, values=values)
+            assert isinstance(question, Nearest)
+            seen.append(question.candidates)
+            return NearestRelease(question=question, values=rng.integers(0, 100, len(question.candidates)))
+
+        GENERATORS["private_evolution"].measure(ask, setting, progress=lambda _: None)
+        return seen
+
+    one, same, other = asked(0), asked(0), asked(1)
+    assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
+    assert np.array_equal(one[0], other[0])
+    assert not all(np.array_equal(a, b) for a, b in zip(one[1:], other[1:], strict=True))
+
+
+def test_a_flow_of_zeros_is_the_table_of_independent_columns():
+    """Drawn at normal draws, groups have the shares that it was told (20,000 draws, 5 deviations)."""
+    shares = np.array([0.5, 0.3, 0.2, 0.9, 0.1])
+    flow = networks.zeroed(Flow([3, 2], hidden=4, knots=3, shares=shares))
+    import torch
+
+    codes = flow.codes(torch.from_numpy(np.random.default_rng(0).standard_normal((20_000, 2)).astype(np.float32)))
+    found = np.concatenate([np.bincount(c, minlength=s) for c, s in zip(codes.T, (3, 2), strict=True)]) / 20_000
+    assert np.abs(found - shares).max() < 5 * 0.5 / np.sqrt(20_000)
+
+
+def test_a_denoisers_loss_is_the_mean_of_its_copies():
+    """Of one copy each, blanked alike: so that its gradient is averaged before it is clipped."""
+    import torch
+
+    made_, rng = networks.zeroed(Denoiser([3, 2], hidden=4, copies=2)), np.random.default_rng(0)
+    networks.start(made_, rng=rng)
+    alone = Denoiser([3, 2], hidden=4, copies=1)
+    networks.load(alone, networks.arrays(made_))
+    rows = networks.one_hot(np.array([[0, 1], [2, 0]]), [3, 2])
+    draws = torch.from_numpy(rng.standard_normal((2, 6)).astype(np.float32))
+    one, two = alone.losses(rows, draws[:, :3]), alone.losses(rows, draws[:, 3:])
+    assert torch.allclose(made_.losses(rows, draws), (one + two) / 2)
+
+
+def test_a_transports_gradient_by_the_prices_is_its_plan():
+    """Each row's plan sums to one, and goes to the rows that are near; by the rows it is the plan's pull."""
+    import torch
+
+    made_ = networks.zeroed(Transport(4, count=3, blur=0.1))
+    networks.load(made_, [np.eye(4, dtype=np.float32)[:3], np.zeros(3, dtype=np.float32)])
+    row = torch.eye(4)[1:2]
+    pull, plan = torch.autograd.grad(made_(row, row).sum(), list(made_.parameters()))
+    assert -plan.sum().item() == pytest.approx(1.0, abs=1e-6)
+    assert -plan[1].item() > 0.99
+    assert torch.allclose(pull, -plan[:, None] * (made_.rows - row), atol=1e-6)
+
+
+def test_gradients_that_point_alike_are_not_apart():
+    import torch
+
+    one = (torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.zeros(2))
+    assert apart(one, [3 * one[0], torch.ones(2)]).item() == pytest.approx(0.0, abs=1e-6)
+    assert apart(one, [-one[0], torch.ones(2)]).item() == pytest.approx(4.0, abs=1e-6)
+
+
+def test_drawn_groups_follow_their_chances():
+    chances = np.tile([0.2, 0.0, 0.8], (20_000, 1))
+    found = np.bincount(drawn(chances, np.random.default_rng(0)), minlength=3) / 20_000
+    assert found[1] == 0
+    assert abs(found[0] - 0.2) < 5 * 0.4 / np.sqrt(20_000)
