@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from synth.jobs import roles
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond, combine
     from synth.pipeline.count_intervals import count_intervals
+    from synth.pipeline.kept import kept
+    from synth.pipeline.kept import warning as kept_warning
     from synth.pipeline.methods import methods
     from synth.pipeline.multiple import multiple
     from synth.pipeline.plan import plan
@@ -106,6 +108,8 @@ _HOME = {
     "groups": "schema.coarsening:offered",
     "is_folder_of_tables": "sources.tables_to_draft",
     "jobs": "jobs:",
+    "kept": "pipeline.kept",
+    "kept_warning": "pipeline.kept:warning",
     "learn_schema": "pipeline.run",
     "ledger_composition": "privacy.accounting.compare_runs",
     "listed": "schema.coarsening:listed_plain",

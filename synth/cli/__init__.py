@@ -187,6 +187,8 @@ def methods(as_json: JsonOpt = False) -> None:
             print(f"{g['name']:14s} {g['summary']}\n{'':14s} relations: {', '.join(g['relations'])}")
             named = ", ".join(f"{n}={v}" for n, v in g["options"].items())
             print(f"{'':14s} options: {named or 'none'}")
+            held = "; ".join(f"at epsilon {e}: {words}" for e, words in g["keeps"].items())
+            print(f"{'':14s} keeps: {held or 'not measured'}")
 
 
 @app.command("app")
