@@ -105,6 +105,8 @@ def sample(
     if related_folder.is_related(model):
         if source is not None or out_table is not None or (num_rows is not None and num_roots is not None):
             raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
+        if multiple is not None:
+            raise UsageError("--multiple is for a release of a single table; leave it out for related tables")
         told, text = sample_tables(model, num_roots=num_roots or num_rows, where=wanted, out=out, seed=seed,
                                    raw_text=raw_text)  # fmt: skip
         say(told) if as_json else print(text)
