@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from synth.jobs import roles
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond, combine
     from synth.pipeline.count_intervals import count_intervals
+    from synth.pipeline.encoded_rows import encode
+    from synth.pipeline.kept import kept
+    from synth.pipeline.kept import warning as kept_warning
     from synth.pipeline.methods import methods
     from synth.pipeline.multiple import multiple
     from synth.pipeline.plan import plan
@@ -99,6 +102,7 @@ _HOME = {
     "dataset_of": "schema.naming",
     "draft": "sources.draft_schema",
     "examine": "report.steward.write",
+    "encode": "pipeline.encoded_rows",
     "expected": "pipeline.reached",
     "expected_advice": "pipeline.reached:advice",
     "expected_from": "pipeline.reached:constants",
@@ -106,6 +110,8 @@ _HOME = {
     "groups": "schema.coarsening:offered",
     "is_folder_of_tables": "sources.tables_to_draft",
     "jobs": "jobs:",
+    "kept": "pipeline.kept",
+    "kept_warning": "pipeline.kept:warning",
     "learn_schema": "pipeline.run",
     "ledger_composition": "privacy.accounting.compare_runs",
     "listed": "schema.coarsening:listed_plain",

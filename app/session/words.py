@@ -61,7 +61,7 @@ REASON = (
 METHODS = {
     "mixture": "counts single columns and pairs, and fits a blend of simple tables to them",
     "independent": "counts each column alone; relations between columns are lost",
-    "slicing": "asks for random blends of all columns; keeps how numbers go together",
+    "slicing": "asks for random blends of all columns, and fits a blend of simple tables to them",
     "slice_wasserstein": "asks for random blends of all columns, and trains a neural network on them",
     "dp_kernel": "asks once for a long list of averages that describe columns and pairs, and trains on it",
     "dp_merf": "asks once for averages of random waves over the rows, and trains on them",
@@ -107,6 +107,7 @@ STAGES = {
     "predict": "Training models that predict",
     "detect": "Training a model that tells the tables apart",
     "copies": "Looking for copies",
+    "attack": "Trying attacks",
 }
 ASKS = {
     "one-way": "single columns",

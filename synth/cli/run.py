@@ -1,5 +1,6 @@
 """`synth run`: one run inside a job folder, with progress on stderr and the answer on stdout."""
 
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -91,6 +92,7 @@ def run(
     else:
         table = _place(table, source, source_table)
         _required({"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
+        _warn(method or "mixture", epsilon)
         result, folder = job_folder.run(_request(
             table=table, source=source, schema=schema, epsilon=epsilon, delta=delta, method=method or "mixture",
             relation=relation, target=target, unit=unit, max_rows=max_rows, learn_share=learn_share,
@@ -102,6 +104,15 @@ def run(
         plain, card = result.plain(), result.card
     plain |= {"job": str(folder)}
     say(plain) if as_json else _summary(plain, card)
+
+
+def _warn(method: str, epsilon: float | None) -> None:
+    """Says on stderr, before anything is spent, that a method keeps nothing between columns, where it was measured."""
+    from synth.pipeline.kept import warning
+
+    told = warning(method, epsilon=epsilon or 0.0)
+    if told:
+        print(f"note: {told}", file=sys.stderr)
 
 
 def _place(table: Path | None, source: str | None, source_table: str | None) -> Path | None:

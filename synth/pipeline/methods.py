@@ -7,6 +7,7 @@ from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Generator, Questions
 from synth.generators.options import options_of, with_options
+from synth.pipeline import kept
 from synth.privacy.accounting import composition
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
@@ -16,13 +17,14 @@ from synth.schema.table import Schema
 
 def methods() -> list[dict[str, Any]]:
     """The generators: name, one-line summary, barrier, relations with a guarantee, options and what each may be,
-    releases read.
+    releases read, and what each keeps at the epsilons at which it was measured (kept.py).
 
     Privacy: public only.
     """
     return [
         {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations),
-         "options": options_of(g), "ranges": {n: str(r) for n, r in g.ranges.items()}, "reads": kinds_of(g.reads)}
+         "options": options_of(g), "ranges": {n: str(r) for n, r in g.ranges.items()}, "reads": kinds_of(g.reads),
+         "keeps": kept.everywhere(g.name)}
         for g in GENERATORS.values()
     ]  # fmt: skip
 

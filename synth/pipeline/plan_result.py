@@ -2,6 +2,8 @@
 
 from dataclasses import asdict, dataclass
 
+from synth.pipeline.kept import kept
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -50,5 +52,7 @@ class Plan:
         two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
         lines.append(f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
                      "(total variation, from noise alone)")  # fmt: skip
+        held = kept(self.method, epsilon=self.epsilon, rows=self.rows)
+        lines.append(f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}")
         lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
         return "\n".join(lines)

@@ -1,0 +1,120 @@
+"""What a method keeps of a table, as measured on public tables: single columns, pairs of columns, the target.
+
+The figures stand in kept.json, which ``benchmarks/kept.py`` writes; the rule that makes words of them is here. A method
+is said to keep a thing where it did on every table on which it was measured.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).with_name("kept.json")
+MOST_COLUMNS = 0.05  # single columns are kept where at most this share of rows is in the wrong place
+MOST_PAIRS = 0.9  # pairs: where their error is at most this part of `independent`'s at the same epsilon
+LEAST_TARGET = 0.5  # the target: where a model learns at least this part of what it learns of real rows, above chance
+FLOOR = "independent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What a method kept at ``epsilon``, or None for a thing that was not measured; ``rows`` of each table.
+
+    Privacy: public only: measured on public tables.
+    """
+
+    method: str
+    epsilon: float
+    rows: tuple[int, ...]
+    columns: bool
+    pairs: bool
+    target: bool
+
+    @property
+    def relations(self) -> bool:
+        """Whether it kept anything between columns."""
+        return self.pairs or self.target
+
+    @property
+    def in_words(self) -> str:
+        """The things kept, one after another.
+
+        >>> Kept(method="m", epsilon=1.0, rows=(9,), columns=True, pairs=True, target=False).in_words
+        'single columns, pairs'
+        """
+        named = {"single columns": self.columns, "pairs": self.pairs, "target": self.target}
+        return ", ".join(n for n, held in named.items() if held) or "none"
+
+
+@cache
+def figures() -> dict[str, Any]:
+    """kept.json.
+
+    Privacy: public only.
+    """
+    return json.loads(DATA.read_text())
+
+
+def kept(method: str, *, epsilon: float, rows: int | None = None) -> Kept | None:
+    """What ``method`` keeps at this epsilon; None where it was not measured.
+
+    Of each table the figures of the largest epsilon measured that is not above the asked one count, or the smallest;
+    with ``rows``, a public or said number, epsilon times rows is compared, since noise goes with that.
+
+    Privacy: public only.
+
+    >>> kept("independent", epsilon=1.0).in_words
+    'single columns'
+    """
+    found = [near for table in figures()["tables"] if (near := _nearest(method, table, epsilon, rows))]
+    if not found:
+        return None
+    return Kept(
+        method=method, epsilon=max(f["epsilon"] for f in found),
+        rows=tuple(figures()["tables"][f["table"]]["rows"] for f in found),
+        columns=all(1 - min(f["tv"], f["ks"]) <= MOST_COLUMNS for f in found),
+        pairs=all(f["pair_tv_err"] <= MOST_PAIRS * _floor(f) for f in found),
+        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (figures()["tables"][f["table"]]["auc"] - 0.5) for f in found),
+    )  # fmt: skip
+
+
+def everywhere(method: str) -> dict[str, str]:
+    """What a method keeps at each epsilon measured, in words; empty where it was not measured.
+
+    Privacy: public only.
+    """
+    steps = sorted({f["epsilon"] for f in figures()["figures"] if f["method"] == method})
+    return {f"{e:g}": found.in_words for e in steps if (found := kept(method, epsilon=e))}
+
+
+def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
+    """One sentence for whoever is about to spend on a method that keeps nothing between columns; else nothing.
+
+    Privacy: public only.
+
+    >>> warning("mixture", epsilon=1.0)
+    ''
+    """
+    found = kept(method, epsilon=epsilon, rows=rows)
+    if found is None or found.relations:
+        return ""
+    sizes = " and ".join(f"{n:,}" for n in found.rows)
+    return (f"{method} at epsilon {epsilon:g} keeps no relations between columns: measured, with its default options, "
+            f"on public tables of {sizes} rows at epsilon {found.epsilon:g}, it kept {found.in_words}"
+            + ("" if found.columns else " of single columns, pairs and target"))  # fmt: skip
+
+
+def _nearest(method: str, table: str, epsilon: float, rows: int | None) -> dict[str, Any] | None:
+    """A method's figures on one table that stand for this epsilon and number of rows."""
+    mine = sorted((f for f in figures()["figures"] if (f["method"], f["table"]) == (method, table)),
+                  key=lambda f: f["epsilon"])  # fmt: skip
+    scale = rows / figures()["tables"][table]["rows"] if rows else 1.0
+    below = [f for f in mine if f["epsilon"] <= epsilon * scale * (1 + 1e-9)]
+    return below[-1] if below else mine[0] if mine else None
+
+
+def _floor(figure: dict[str, Any]) -> float:
+    """The error of pairs of independent columns on the same table at the same epsilon."""
+    same = (FLOOR, figure["table"], figure["epsilon"])
+    return next(f["pair_tv_err"] for f in figures()["figures"] if (f["method"], f["table"], f["epsilon"]) == same)

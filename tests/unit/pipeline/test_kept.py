@@ -1,0 +1,73 @@
+"""What a method is said to keep is what the benchmarks' files hold, and is said before the spend."""
+
+import importlib
+import json
+import sys
+
+import pytest
+
+import synth
+from synth.generators import GENERATORS
+from synth.pipeline import kept
+from tests.conftest import ROOT
+
+UNMEASURED = {"mwem", "small_db"}  # refuse tables so wide
+
+
+@pytest.fixture(scope="module")
+def bench():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        yield importlib.import_module("kept")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+def test_the_figures_are_those_of_the_benchmarks_results(bench):
+    assert kept.figures() == json.loads(json.dumps(bench.gathered()))
+
+
+@pytest.mark.parametrize("method", [m for m in GENERATORS if m not in UNMEASURED])
+def test_words_are_the_figures(method):
+    """The rule said once more, from the file, at every epsilon measured; the words of `methods` are no others."""
+    data = json.loads(kept.DATA.read_text())
+    told = next(m for m in synth.methods() if m["name"] == method)["keeps"]
+    lines = [f for f in data["figures"] if f["method"] == method]
+    assert set(told) == {f"{f['epsilon']:g}" for f in lines}
+    for epsilon, words in told.items():
+        tables = {t: [f for f in lines if f["table"] == t and f["epsilon"] <= float(epsilon)] or
+                  [f for f in lines if f["table"] == t] for t in data["tables"]}  # fmt: skip
+        cells = [max(held, key=lambda f: f["epsilon"]) if held[0]["epsilon"] <= float(epsilon) else held[0]
+                 for held in tables.values() if held]  # fmt: skip
+        floors = {(f["table"], f["epsilon"]): f["pair_tv_err"] for f in data["figures"] if f["method"] == "independent"}
+        assert ("single columns" in words) == all(f["tv"] >= 0.95 and f["ks"] >= 0.95 for f in cells)
+        assert ("pairs" in words) == all(f["pair_tv_err"] / floors[f["table"], f["epsilon"]] <= 0.9 for f in cells)
+        learnt = [(f["tstr_auc"] - 0.5) / (data["tables"][f["table"]]["auc"] - 0.5) for f in cells]
+        assert ("target" in words) == (min(learnt) >= 0.5)
+
+
+def test_what_is_known_of_some_methods():
+    """Independent columns keep no relation at any epsilon; slicing at epsilon 1 none, mixture pairs and target."""
+    assert set(kept.everywhere("independent").values()) == {"single columns"}
+    assert not synth.kept("slicing", epsilon=1.0).relations
+    assert synth.kept("mixture", epsilon=1.0).in_words == "single columns, pairs, target"
+    assert synth.kept("mwem", epsilon=1.0) is None
+    assert synth.kept_warning("mwem", epsilon=1.0) == ""
+
+
+def test_fewer_rows_count_as_a_smaller_epsilon():
+    """Slicing keeps relations at epsilon 5.1; on a tenth of the rows that is what 0.5 was."""
+    assert synth.kept("slicing", epsilon=5.1).relations
+    assert not synth.kept("slicing", epsilon=5.1, rows=2_500).relations
+    assert synth.kept("slicing", epsilon=0.51, rows=330_000).relations
+
+
+def test_a_run_says_so_before_it_spends(command, tmp_path):
+    """The note comes although the run is then refused: the table is not there, and no ledger is made."""
+    (tmp_path / "s.json").write_text(json.dumps({"columns": {"a": {"type": "boolean", "categories": ["n", "y"]}}}))
+    for method, said in (("independent", True), ("mixture", False)):
+        code, _, error = command("run", tmp_path / "none.csv", "--schema", tmp_path / "s.json", "--epsilon", 1,
+                                 "--method", method, "--ledger", tmp_path / "l.sqlite")  # fmt: skip
+        assert code == 2
+        assert ("keeps no relations between columns" in error) == said
+    assert not (tmp_path / "l.sqlite").exists()
