@@ -26,6 +26,7 @@ import docs_figures_speed as speed
 import families
 import high_order
 import k_marginal
+import risks
 from markdown_tables import figure, means, scores, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -242,6 +243,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "small": small,
     "related": related,
     "inference": intervals.inference,
+    "risks": lambda: risks.markdown(kept("risks")),
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", {"seconds": 1}),

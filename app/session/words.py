@@ -104,6 +104,7 @@ STAGES = {
     "predict": "Training models that predict",
     "detect": "Training a model that tells the tables apart",
     "copies": "Looking for copies",
+    "attack": "Trying attacks",
 }
 ASKS = {
     "one-way": "single columns",

@@ -11,6 +11,7 @@ from synth.cli.audit import audit_app
 from synth.cli.bundle import bundle
 from synth.cli.card import card_app
 from synth.cli.composition import ledger_composition
+from synth.cli.encode import encode
 from synth.cli.fetch import fetch
 from synth.cli.guide import guided
 from synth.cli.ledger import ledger_app
@@ -46,6 +47,7 @@ app.command()(report)
 app.command()(statistics)
 app.command()(bundle)
 app.command()(fetch)
+app.command()(encode)
 ledger_app.command("composition")(ledger_composition)
 ledger_app.command("backup")(ledger_backup)
 ledger_app.command("restore")(ledger_restore)
