@@ -1,12 +1,13 @@
 """The published comparison of slicing (arXiv 2410.19941, Tables 1 and 3) on its tasks, at the same epsilon.
 
     python benchmarks/table1.py [--epsilons 5.1,8.1] [--seeds 1] [--methods ...] [--tasks ACSIncome,...] [--steps]
-                                [--relation zero_out] [--fresh] [--json FILE]
+                                [--relation zero_out] [--fresh] [--json FILE] [--from FOLDER]
 
-With `folktables` and a connection: the five ACS 2018 California tasks. Without: the Colorado extract of ACSIncome in
-../shared/data; the first line says which. A method that this build lacks is named and skipped. Runs that the JSON file
-(benchmarks/results/table1.json, steps.json with --steps) holds already are passed over, so that a run that was stopped
-goes on; --fresh begins anew. Prints Markdown. Needs score.py in ../shared/tools.
+With `folktables` and a connection, or with the Census Bureau's files in --from FOLDER (docs/fetch.md): the five ACS
+2018 California tasks. Without: the Colorado extract of ACSIncome in ../shared/data; the first line says which. A
+method that this build lacks is named and skipped. Runs that the JSON file (benchmarks/results/table1.json, steps.json
+with --steps) holds already are passed over, so that a run that was stopped goes on; --fresh begins anew. Prints
+Markdown. Needs score.py in ../shared/tools.
 
 --steps: what each step away from the published algorithm buys, epsilon and relation being the same. The first step is
 the published bound's noise: a run at the smaller epsilon to which that noise really amounts.
@@ -99,6 +100,13 @@ def californian(task: str) -> Callable[[Path], list[str]]:
     return write
 
 
+def by_hand(folder: Path) -> None:
+    """The Bureau's files of California, put where folktables looks."""
+    from synth.schema.census_files import bring
+
+    bring(folder, DOWNLOADS, state="CA", code="06", year=2018)
+
+
 def tables(wanted: list[str]) -> dict[str, Callable[[Path], list[str]]]:
     """Which tables can be had here; says so."""
     try:
@@ -171,6 +179,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--steps", action="store_true")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--json", default="")
+    parser.add_argument("--from", dest="folder", type=Path, help="folder of the Census Bureau's files")
     return parser.parse_args()
 
 
@@ -202,6 +211,8 @@ def main() -> None:
     given = arguments()
     if not flagship.SHARED.exists():
         sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    if given.folder:
+        by_hand(given.folder)
     out = Path(given.json or RESULTS / ("steps.json" if given.steps else "table1.json"))
     out.parent.mkdir(parents=True, exist_ok=True)
     rows: list[dict] = json.loads(out.read_text()) if out.exists() and not given.fresh else []

@@ -20,6 +20,9 @@ def fetch(
     cache: Annotated[
         Path | None, typer.Option("--cache", help="Where the publisher's files are kept [default: OUT/cache].")
     ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--from", help="Folder of the Census Bureau's files; nothing is downloaded.")
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Fetch a public census table (folktables' tasks) and write it with the publisher's facts; free."""
@@ -29,7 +32,7 @@ def fetch(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out {out}: {error.strerror}; name a folder that can be written") from None
-    found = census.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache")
+    found = census.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache", folder=folder)
     name = f"{task}-{state.lower()}-{year}"
     table, schema = out / f"{name}.csv", out / f"{name}.schema.json"
     write_text(table, found.table.to_csv(index=False, lineterminator="\n"))

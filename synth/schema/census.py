@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import InputError, UsageError, need
+from synth.schema import census_files
 from synth.schema.table import Column, Schema
 
 TASKS = {
@@ -36,9 +37,10 @@ class Fetched:
     schema: Schema
 
 
-def fetch(task: str, *, state: str, year: int, cache: str | Path) -> Fetched:
+def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | Path | None = None) -> Fetched:
     """One task's rows of one state and year, and their schema. ``cache``: where the publisher's files are kept.
 
+    ``folder``: of the publisher's files, downloaded by hand; then nothing is fetched (census_files.py says which).
     The target is 0 or 1, as folktables defines it. Errors: UsageError for an unknown task, state or year, or without
     the extra [fetch]; InputError when a file is neither in the cache nor to be had.
     """
@@ -49,6 +51,10 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path) -> Fetched:
         raise UsageError(f"--state {state}: must be a state's two letters, such as CA, or PR")
     if year < FIRST_YEAR:
         raise UsageError(f"--year {year}: code books that programs can read begin with {FIRST_YEAR}")
+    if folder is not None:
+        from folktables.load_acs import _STATE_CODES
+
+        census_files.bring(folder, cache, state=state, code=_STATE_CODES[state], year=year)
     source = folktables.ACSDataSource(survey_year=year, horizon="1-Year", survey="person", root_dir=str(cache))
     rows = _file(lambda: source.get_data(states=[state], download=True), f"the {year} person file of {state}", cache)
     book = _file(lambda: source.get_definitions(download=True), f"the {year} code book", cache)

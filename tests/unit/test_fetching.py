@@ -5,6 +5,7 @@ folktables itself runs. The files are small ones in the publisher's layout, wher
 
 import json
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -137,6 +138,52 @@ def test_without_network_one_line_says_what_is_needed(command, tmp_path, monkeyp
     assert len(error.strip().splitlines()) == 1
     assert "census.gov" in error
     assert "Traceback" not in error
+
+
+@pytest.fixture(scope="module")
+def bureau(cache, tmp_path_factory):
+    """The same files under the names under which the Bureau publishes them, in one flat folder."""
+    folder, kept = tmp_path_factory.mktemp("bureau"), cache / "2018" / "1-Year"
+    with zipfile.ZipFile(folder / "csv_pco.zip", "w") as archive:
+        archive.write(kept / "psam_p08.csv", "psam_p08.csv")
+        archive.writestr("ACS2018_PUMS_README.pdf", "nothing")
+    (folder / "PUMS_Data_Dictionary_2018.csv").write_bytes((kept / "definition.csv").read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_bureaus_files_in_a_folder_are_enough(task, bureau, cache, tmp_path, monkeypatch):
+    """Every task, with no way out: the table and schema are those of folktables' own cache."""
+    monkeypatch.setattr("requests.get", lambda *_a, **_k: pytest.fail("something was fetched"))
+    found = fetch(task, state="CO", year=2018, cache=tmp_path / "cache", folder=bureau)
+    known = fetch(task, state="CO", year=2018, cache=cache)
+    assert found.table.equals(known.table)
+    assert found.schema == known.schema
+
+
+def test_the_command_takes_a_folder(command, bureau, tmp_path):
+    code, told, _ = command("fetch", "acs-income", "--state", "CO", "--from", bureau, "--out", tmp_path, "--json")
+    assert code == 0
+    assert json.loads(told)["rows"] > 20
+
+
+def test_what_a_folder_lacks_is_named(bureau, tmp_path):
+    """No folder, no persons, no code book, the persons of another year, an archive that is none."""
+    more = {"state": "CO", "year": 2018, "cache": tmp_path / "cache"}
+    with pytest.raises(UsageError, match="is no folder"):
+        fetch("acs-income", folder=tmp_path / "none", **more)
+    (folder := tmp_path / "few").mkdir()
+    with pytest.raises(InputError, match=r"neither csv_pco\.zip nor psam_p08\.csv"):
+        fetch("acs-income", folder=folder, **more)
+    (folder / "csv_pco.zip").write_bytes(b"none")
+    with pytest.raises(InputError, match="BadZipFile"):
+        fetch("acs-income", folder=folder, **more)
+    (folder / "csv_pco.zip").write_bytes((bureau / "csv_pco.zip").read_bytes())
+    with pytest.raises(InputError, match="PUMS_Data_Dictionary_2018"):
+        fetch("acs-income", folder=folder, **more)
+    (folder / "PUMS_Data_Dictionary_2017.csv").write_text("NAME,AGEP")
+    with pytest.raises(InputError, match="not of 2017"):
+        fetch("acs-income", folder=folder, **(more | {"year": 2017}))
 
 
 @pytest.mark.parametrize(

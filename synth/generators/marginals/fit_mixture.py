@@ -11,7 +11,8 @@ import numpy as np
 
 from synth.generators.base import Progress, Share, part
 from synth.generators.marginals.adam import Adam
-from synth.generators.micro_batches import Pieces, enough
+from synth.generators.marginals.surface import Surface
+from synth.generators.micro_batches import enough
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ else:
 JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
 FEWEST = 100  # steps, however large
-HELD = 2**23  # most cells of an ensemble's tables held at a time
+CHANCE = 1.0  # of the rows' own chance that a descent begins with
 CHECK = 10  # steps between looks at the stopping rule
 
 
@@ -121,14 +122,16 @@ def fit(
     times the rows times the sum over columns of h log(1 + I/h), I being the mutual information of a component and the
     column (against the estimated one-way) and h ``half``: among models that explain the tables the one in which columns
     depend least, for noise looks like weak dependence everywhere. In the second part this term falls to nothing: where
-    dependence is strong and noise little, nothing keeps the model from it. Where the
-    mixtures are too poor for that, as the misfit left tells, they are joined to fewer and richer ones: four mixtures
-    of 64 components are one of 256, at the same cost a step, that is a good start for a further descent.
+    dependence is strong and noise little, nothing keeps the model from it. Rows are themselves draws from a law: where
+    noise is less than their chance, cells are weighed by both at first, else the tables are followed to their last
+    digit while those that nobody counted keep what the start drew. Where the mixtures are too poor for the tables, as
+    the misfit left tells, they are joined to fewer and richer ones: four mixtures of 64 components are one of 256, at
+    the same cost a step, that is a good start for a further descent.
     Errors: UsageError where the device's memory does not hold a single mixture's step.
     **Source**: discrepancy principle (Morozov 1966) for the end of the fit; maximum entropy under noise (Dudik,
     Phillips and Schapire 2007) and concave penalties, which leave strong effects alone (Fan and Li 2001).
     """
-    surface = _Surface(problem, device, pull=options.pull * problem.total, half=options.half)
+    surface = Surface(problem, device, pull=options.pull * problem.total, half=options.half)
     components = options.components * (2 if problem.cells > options.cells else 1)
     shape = (options.ensembles, len(problem.column), components)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
@@ -137,13 +140,14 @@ def fit(
     if problem.blocks:
         steps = min(options.steps, max(FEWEST, int(WORK / (problem.work * shape[0] * shape[2]))))
         longer = options.steps / max(steps, 1)
-        first = _Descent(rate=options.rate * longer, steps=steps, goal=problem.goal(options.stop, components=shape[2]))
+        goal = problem.goal(options.stop, components=shape[2])
+        first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=CHANCE)
         loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
         many = gcd(options.ensembles, JOINED)
         if loss > problem.goal(JOIN, components=shape[2]) and many > 1:
             logits, weights = _joined(logits, weights, many=many)
             goal = problem.goal(options.second_stop, components=shape[2])
-            then = _Descent(rate=options.second_rate * longer, steps=steps, goal=goal, falling=True)
+            then = _Descent(rate=options.second_rate * longer, steps=steps, goal=goal, chance=CHANCE, falling=True)
             then.run(surface, logits, weights, options.last_rate, part(progress, 0.5, 1.0))
     share, probs = surface.probabilities(logits, weights)
     flat = probs.transpose(1, 2).reshape(-1, shape[1])
@@ -154,35 +158,39 @@ def fit(
 class _Descent:
     """Adam for at most ``steps``, ``rate`` falling along a cosine to a last one, until the loss is below ``goal``.
 
-    ``falling``: the pull to independence falls to nothing with the rate, so that what it hides is found in the end.
+    ``chance``: how much of the rows' own chance is taken for noise on the way (``Surface.soften``); the goal is one of
+    the noise alone. ``falling``: that and the pull to independence fall to nothing with the rate, so that what they
+    hide is found in the end.
     """
 
     rate: float
     steps: int
     goal: float
     falling: bool = False
+    chance: float = 0.0
 
     def run(
-        self, surface: _Surface, logits: torch.Tensor, weights: torch.Tensor, last_rate: float, progress: Progress
+        self, surface: Surface, logits: torch.Tensor, weights: torch.Tensor, last_rate: float, progress: Progress
     ) -> float:
-        """Moves both in place; the loss when last looked at."""
+        """Moves both in place; the loss in the end, of noise alone."""
         adam = [Adam(logits), Adam(weights)]
-        seen = 0.0
         whole = surface.pull
         for step in range(self.steps):
+            fall = 0.5 * (1 + cos(pi * step / self.steps))
             if self.falling:
-                surface.pull = whole * 0.5 * (1 + cos(pi * step / self.steps))
+                surface.pull = whole * fall
+            if step % CHECK == 0:
+                surface.soften(self.chance * (fall if self.falling else 1.0))
             loss, *gradients = surface.gradient(logits, weights)
             if step % CHECK == 0:
                 seen = float(loss)
                 progress(Share(step / self.steps, loss=seen))
-                if seen < self.goal:
+                if seen < self.goal and surface.plain_loss(logits, weights) < self.goal:
                     break
-            fall = 0.5 * (1 + cos(pi * step / self.steps))
             rate = last_rate + (self.rate - last_rate) * fall
             for variable, gradient in zip(adam, gradients, strict=True):
                 variable.move(gradient, step=step + 1, rate=rate)
-        return seen
+        return surface.plain_loss(logits, weights)
 
 
 def _joined(logits: torch.Tensor, weights: torch.Tensor, *, many: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -194,106 +202,3 @@ def _joined(logits: torch.Tensor, weights: torch.Tensor, *, many: int) -> tuple[
         grouped.reshape(ensembles // many, groups, many * size).contiguous(),
         shares.reshape(ensembles // many, many * size).contiguous(),
     )
-
-
-class _Surface:
-    """The loss of a problem on a device. Logits are (E, G, B): ensembles, groups, components.
-
-    ``pieces``: how many mixtures of the ensemble the device's memory holds at a time.
-    """
-
-    def __init__(self, problem: Problem, device: str, *, pull: float = 0.0, half: float = 1.0):
-        self.pieces, self.pull, self.half = Pieces(), pull, half
-
-        def index(x: np.ndarray) -> torch.Tensor:
-            return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.int64, device=device)
-
-        def real(x: np.ndarray) -> torch.Tensor:
-            return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.float32, device=device)
-
-        self.column, self.columns = index(problem.column), int(problem.column.max()) + 1
-        self.source, self.view = index(problem.member)
-        self.views = int(problem.member[1].max(initial=-1)) + 1
-        self.left, self.right = index(problem.joint)
-        self.mass, self.precision = real(problem.mass)[:, None], real(problem.precision)[:, None]
-        self.log_mass = torch.log(self.mass.clamp_min(1e-6))
-        self.blocks = [(index(b.rows), index(b.cols), real(b.y), real(b.precision), b.mirrored) for b in problem.blocks]
-
-    def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Component weights (E, B) and group probabilities (E, G, B), which sum to one over a column."""
-        grown = torch.exp(logits.clamp(-40, 40))
-        return torch.softmax(weights, -1), grown / self._column_sums(grown)
-
-    def gradient(self, logits: torch.Tensor, weights: torch.Tensor):
-        """The mean loss of the ensemble's tables, and each mixture's own gradient by logits and weights."""
-
-        def some(part: slice) -> tuple[torch.Tensor, ...]:
-            loss, *own = self._gradient(logits[part], weights[part])
-            return loss * (len(own[1]) / len(logits)), *own
-
-        done = list(self.pieces.run(len(logits), some))
-        if len(done) == 1:
-            return done[0]
-        losses, by_logits, by_weights = zip(*done, strict=True)
-        return sum(losses), torch.cat(by_logits), torch.cat(by_weights)
-
-    def _gradient(self, logits: torch.Tensor, weights: torch.Tensor):
-        share, probs = self.probabilities(logits, weights)
-        w = share[:, None, :]
-        off = ((probs * w).sum(-1, keepdim=True) - self.mass) * self.precision
-        by_probs, by_share = w * off, (probs * off).sum(1)
-        views = self._views(probs)
-        loss, by_views, more = self._tables(views, share)
-        by_probs.index_add_(1, self.source, self._back(views, by_views).index_select(1, self.view))
-        by_share += more
-        if self.pull > 0:
-            apart = torch.log(probs.clamp_min(1e-30)) - self.log_mass
-            told = (self._column_sums(probs * apart) * w).sum(-1, keepdim=True)
-            force = self.pull / (1 + told / self.half)
-            by_probs += force * w * apart
-            by_share += (force * probs * apart).sum(1)
-        by_logits = probs * (by_probs - self._column_sums(probs * by_probs))
-        return loss, by_logits, share * (by_share - (share * by_share).sum(-1, keepdim=True))
-
-    def _tables(self, views: torch.Tensor, share: torch.Tensor):
-        """Loss of all blocks, its gradient by the views (E, V, B) and by the component weights (E, B)."""
-        w = share[:, None, :]
-        by_views, by_share = torch.zeros_like(views), torch.zeros_like(share)
-        loss = views.new_zeros(())
-        for rows, cols, y, precision, mirrored in self.blocks:
-            some = max(HELD // y.numel(), 1)
-            for at in range(0, len(views), some):
-                part = slice(at, at + some)
-                a = views[part].index_select(1, rows)
-                b = a if mirrored else views[part].index_select(1, cols)
-                weighted = a * w[part]
-                residual = (weighted @ b.transpose(1, 2)).sub_(y)
-                force = residual * precision
-                loss += torch.linalg.vecdot(force.flatten(), residual.flatten()) / len(views)
-                pull = force @ b
-                by_share[part] += (a * pull).sum(1)
-                by_views[part].index_add_(1, rows, w[part] * pull, alpha=2 if mirrored else 1)
-                if not mirrored:
-                    by_views[part].index_add_(1, cols, force.transpose(1, 2) @ weighted)
-        return loss, by_views, by_share
-
-    def _views(self, probs: torch.Tensor) -> torch.Tensor:
-        plain = probs.new_zeros((len(probs), self.views, probs.shape[2]))
-        plain.index_add_(1, self.view, probs.index_select(1, self.source))
-        if len(self.left) == 0:
-            return plain
-        return torch.cat([plain, plain.index_select(1, self.left) * plain.index_select(1, self.right)], 1)
-
-    def _back(self, views: torch.Tensor, by_views: torch.Tensor) -> torch.Tensor:
-        """Gradient by the plain views: that of joint views passed on to their two factors."""
-        plain = by_views[:, : self.views]
-        if len(self.left):
-            joint = by_views[:, self.views :]
-            plain = plain.index_add(1, self.left, joint * views.index_select(1, self.right))
-            plain.index_add_(1, self.right, joint * views.index_select(1, self.left))
-        return plain
-
-    def _column_sums(self, x: torch.Tensor) -> torch.Tensor:
-        """Sums over the groups of each column, spread back over its groups, (E, G, B)."""
-        sums = x.new_zeros((len(x), self.columns, x.shape[2])).index_add_(1, self.column, x)
-        return sums.index_select(1, self.column)

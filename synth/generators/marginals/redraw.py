@@ -17,6 +17,7 @@ from synth.generators.marginals.denoise import project
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.mixture import axis, rake
 from synth.generators.marginals.pair_queries import PURPOSE
+from synth.generators.marginals.surface import Surface
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease
 from synth.schema.lazy import Lazy
@@ -91,7 +92,7 @@ def carried_on(
     """
     logits = torch.as_tensor(np.log(np.maximum(probs, 1e-9)).T[None], dtype=torch.float32)
     shares = torch.as_tensor(np.log(np.maximum(weights, 1e-12))[None], dtype=torch.float32)
-    surface = fitting._Surface(problem, "cpu")
+    surface = Surface(problem, "cpu")
     if problem.blocks:
         fewer = int(np.clip(WORK * steps / STEPS / (problem.work * len(weights)), LEAST_STEPS, steps))
         descent = fitting._Descent(rate=rate * steps / fewer, steps=fewer, goal=0.0)

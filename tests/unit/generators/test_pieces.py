@@ -13,6 +13,7 @@ from synth.generators.embeddings.loss import FourierLoss
 from synth.generators.embeddings.pearl import Game
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals import fit_mixture as mixture_fit
+from synth.generators.marginals.surface import Surface
 from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.slices import training
 from synth.generators.slices.divergence import divergence, wasserstein
@@ -130,7 +131,7 @@ def test_a_single_mixture_that_does_not_fit_is_told(monkeypatch):
         refused.append(len(logits))
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(mixture_fit._Surface, "_gradient", full)
+    monkeypatch.setattr(Surface, "_gradient", full)
     with pytest.raises(UsageError, match=r"fit of a mixture.*--device cpu"):
         fitted_mixture(10**9)
     assert refused == [8, 4, 2, 1]
