@@ -12,7 +12,7 @@ from synth.schema.lazy import Lazy
 stats = Lazy("scipy.stats")
 
 DEGREES = (1, 2, 3)
-POINTS, FAR = 1601, 30.0  # of the grid, and how far it goes on either side, in scales of the noise
+POINTS, FAR = 801, 30.0  # of the grid, and how far it goes on either side, in scales of the noise
 
 
 def polynomial_renyi(noise: str, scale: float, order: float, degree: int) -> float:
