@@ -13,6 +13,7 @@ from synth.schema.lazy import Lazy
 special = Lazy("scipy.special")
 
 WIDE, TALL, LEFT, LOW = 340.0, 230.0, 46.0, 1e-3
+APART = 11.0  # of the names of curves
 Point = tuple[float, float]
 
 
@@ -97,10 +98,12 @@ def drawn(found: Curves) -> str:
         svg.label(place(a, 0)[0], TALL + 6, f"{a:g}", anchor="middle", kind="dim") for a in (low, 2, 3, 4, 5, high)
     ]
     shapes += [svg.label(LEFT - 5, place(low, v)[1] + 4, f"{v:.2f}", kind="dim") for v in (0.0, top / 2, top)]
-    for name, values in found.values.items():
+    lowest = -APART
+    for name, values in sorted(found.values.items(), key=lambda v: -v[1][-1]):
         kind = "whisker" if name.startswith("unrestricted") else "line"
         points = [place(a, v) for a, v in zip(found.orders, values, strict=True)]
-        shapes += [svg.curve(points, kind), svg.label(WIDE - 4, points[-1][1] + 4, name, anchor="start")]
+        lowest = max(points[-1][1], lowest + APART)
+        shapes += [svg.curve(points, kind), svg.label(WIDE - 4, lowest + 4, name, anchor="start")]
     shapes.append(svg.label((LEFT + WIDE) / 2, TALL + 24, "order", anchor="middle"))
     words = f"Renyi divergence by order for {', '.join(found.values)}"
     return svg.draw(shapes, wide=right, tall=TALL + 30, words=words)

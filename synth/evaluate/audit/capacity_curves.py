@@ -51,7 +51,7 @@ def noise_curves(noise: str, *, epsilon: float, delta: float = 1e-5) -> Curves:
     scale = 1 / epsilon if noise == "laplace" else 1 / calibrate(epsilon, delta)
     found = {NAMES[d]: tuple(polynomial_renyi(noise, scale, a, d) for a in ORDERS) for d in DEGREES}
     if noise == "laplace":
-        found["published lower bound"] = tuple(max(closed.laplace_renyi_at_least(epsilon, a), 0.0) for a in ORDERS)
+        found["lower bound"] = tuple(max(closed.laplace_renyi_at_least(epsilon, a), 0.0) for a in ORDERS)
         found["unrestricted"] = tuple(closed.laplace_renyi(epsilon, a) for a in ORDERS)
     else:
         found["unrestricted"] = tuple(closed.gaussian_renyi(scale, a) for a in ORDERS)
