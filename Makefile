@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean
+.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-sdnist
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -86,6 +86,12 @@ bench-quick: setup  ## six methods on one table in minutes; needs the public tab
 
 bench-peers: setup  ## docs/benchmarks.md, every method beside its rivals; goes on where it was stopped
 	$(BIN)/python benchmarks/peers.py
+
+bench-risks: setup  ## docs/evidence.md: attacks on releases and leaks, beside anonymeter in an environment of its own
+	$(BIN)/python benchmarks/risks.py
+
+bench-sdnist: setup  ## docs/high-order.md: k-marginal scores by NIST's own package, in an environment of its own
+	$(BIN)/python benchmarks/k_marginal.py
 
 bench-scaling: setup  ## cost in rows, columns and categories; goes on where it was stopped
 	$(BIN)/python benchmarks/scaling.py

@@ -1,7 +1,10 @@
 """What stands between a result and the world: how it was chosen, who approves, and the bundle itself."""
 
+import contextlib
 import json
+import threading
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from app.table import work
 from synth import jobs
 from synth.jobs import looks
 
+_ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
 FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
 
 
@@ -79,6 +83,20 @@ def _ask(job: jobs.Job) -> None:
         st.rerun()
 
 
+def begin(job: jobs.Job) -> None:
+    """Packs a result in the background, so that the page Release opens at once; who comes sooner waits for this."""
+    if releasing.barrier(job):
+        return
+    place = runs.release(job)
+    threading.Thread(target=_quietly, args=(job, place), daemon=True).start()
+
+
+def _quietly(job: jobs.Job, place: Path) -> None:
+    """A fault here is told where the bundle is asked for: it is packed again there."""
+    with contextlib.suppress(synth.SynthError, OSError):
+        _pack(job, place)
+
+
 def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
     """The zip file of everything that may be released, checked and packed once for each way of choosing.
 
@@ -90,6 +108,20 @@ def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
 
 def _pack(job: jobs.Job, place: Path) -> Path:
     """The zip file, whose card counts what the choice rests on: that is looked up anew after each charge."""
+    with _packing(job):
+        return _packed_once(job, place)
+
+
+@contextlib.contextmanager
+def _packing(job: jobs.Job) -> Iterator[None]:
+    """One at a time for each run, in this server."""
+    with _ALL:
+        lock = _LOCKS.setdefault(str(job.path), threading.Lock())
+    with lock:
+        yield
+
+
+def _packed_once(job: jobs.Job, place: Path) -> Path:
     how = looks.how(job)
     out = job.path / f"bundle-{how or 'unstated'}.zip"
     newest = max(p.stat().st_mtime for p in place.iterdir())

@@ -75,6 +75,9 @@ METHODS = {
     "dp_diffusion": "trains a neural network to fill in blanked columns, with noise in every step; wants many rows",
     "dp_sinkhorn": "moves invented rows to where the real ones lie, with noise in every step; wants many rows",
     "private_set": "makes a small set of rows that teaches to predict the target; little else is kept",
+    "gs_wgan": "trains a neural network on which way teachers with parts of the rows would move its rows, under noise",
+    "datalens": "trains a neural network on noisy signs of where teachers with parts of the rows would move its rows",
+    "g_pate": "trains a neural network on noisy ballots of where teachers with parts of the rows would move its rows",
     "private_evolution": "lets invented rows evolve by noisy votes of the real rows that are most like them",
     "aim": "counts groups of columns one after another, where the result is worst so far",
     "mst": "counts the pairs of columns that depend most on each other",
@@ -104,6 +107,7 @@ STAGES = {
     "predict": "Training models that predict",
     "detect": "Training a model that tells the tables apart",
     "copies": "Looking for copies",
+    "attack": "Trying attacks",
 }
 ASKS = {
     "one-way": "single columns",

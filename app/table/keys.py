@@ -107,8 +107,9 @@ def _parents(w: Wizard) -> None:
                        icon=":material/account_tree:")  # fmt: skip
             named = {f"{k['parent']} ({', '.join(k['columns'])})": k for k in found}
             kept = st.radio(
-                f"Rows of {child} belong to",
+                f"Rows of {frame.escape(child)} belong to",
                 list(named),
+                format_func=frame.escape,
                 horizontal=True,
                 key=f"parent_{w.edition}_{child}",
                 help="Each row then is a part of its parent's unit.",
@@ -133,12 +134,12 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
     left.markdown(f"**{frame.escape(child)}** of one **{frame.escape(parent)}** (by "
                   f"{frame.escape(', '.join(key['columns']))})")  # fmt: skip
     most = middle.number_input(
-        f"Rows of {child} kept", 1, MOST, key.get("most_children"), key=f"most_{w.edition}_{i}",
-        placeholder="1 to 50", help=f"The most rows of one row of {parent} that count.",
+        f"Rows of {frame.escape(child)} kept", 1, MOST, key.get("most_children"), key=f"most_{w.edition}_{i}",
+        placeholder="1 to 50", help=f"The most rows of one row of {frame.escape(parent)} that count.",
     )  # fmt: skip
     columns = effective(w)["tables"].get(child, {"columns": {}})["columns"]
     names = [None, *(n for n, c in columns.items() if c["type"] in ORDERED and n not in key["columns"])]
-    order = right.selectbox(f"Order of {child}", names, key=f"order_{w.edition}_{i}",
+    order = right.selectbox(f"Order of {frame.escape(child)}", names, key=f"order_{w.edition}_{i}",
                             index=names.index(key.get("order")) if key.get("order") in names else 0,
                             format_func=lambda n: n or "none", help="A column by which the rows of one parent follow "
                             "each other in time, where they are events.")  # fmt: skip

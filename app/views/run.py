@@ -5,15 +5,17 @@ from typing import Any
 import streamlit as st
 
 import synth
+from app.result import export
 from app.run import caps, expected, recent, runs, same, written
 from app.run.follow import now
-from app.run.forecast import budget, forecast, short_by, timed
+from app.run.forecast import budget, forecast, short_by, timed, working
 from app.session import access, charts, frame, words
 from app.session.aside import planner, runner
 from app.session.state import dataset, lacks, ready, several, view, wizard
 from synth import jobs
 
 POLL = 1.0
+LOOK = 0.2  # seconds between looks at a forecast: a click is heard at each
 
 
 def page() -> None:
@@ -35,23 +37,35 @@ def page() -> None:
             frame.needs("run", *lacks(w))
         recent.table()
         return
-    _confirm()
+    waits = _confirm()
     recent.table()
+    if waits:
+        _await()
 
 
-def _confirm() -> None:
+def _await() -> None:
+    """Draws the page again once the forecast is there. It all stands by then, and a click ends the waiting."""
+    while working(wizard(), drawn=False, patience=LOOK):
+        pass
+    st.rerun()
+
+
+def _confirm() -> bool:
+    """What will be charged, and the button; returns whether its forecast is still being worked out."""
     w = wizard()
     try:
-        plan = expected.forecast(w) if several(w) else forecast(w)
+        waits = not several(w) and working(w, drawn=False, patience=0.0)
+        plan = None if waits else expected.forecast(w) if several(w) else forecast(w)
     except synth.SynthError as error:
         frame.tell(error)
         st.caption("Nothing was read or spent. Change it on the pages Budget and Method.")
-        return
+        return False
     total = budget(w)
     name = frame.escape(dataset(w))
     takes = "not known beforehand" if plan is None or several(w) else words.about_seconds(plan.seconds)
     timely = plan is None or several(w) or timed(w.method)
     takes = takes if timely else f"more than {takes.removeprefix('about ')}: it is trained"
+    takes = "being worked out; go on meanwhile" if waits else takes
     method = f"{frame.escape(w.method)}{_options(w.options)}" if not several(w) else "mixture, of all tables together"
     with st.container(border=True):
         st.markdown(
@@ -74,7 +88,7 @@ def _confirm() -> None:
     if not several(w):
         written.choice(w)
     if same.choice(w):
-        return
+        return waits
     if reason := short_by(w) or _barred() or _uncapped():
         st.error(frame.escape(reason), icon=":material/block:")
     elif st.button(_label(), key="spend", type="primary" if w.job is None else "secondary",
@@ -84,6 +98,7 @@ def _confirm() -> None:
             planner.rest()
             runner.rest()
         st.rerun()
+    return waits
 
 
 def _label() -> str:
@@ -182,6 +197,7 @@ def _ended(job: jobs.Job) -> None:
     w, status = wizard(), job.status()
     if status.state == "done":
         st.success("The synthetic table is ready.", icon=":material/check_circle:")
+        export.begin(job)
         if st.button("Next: Review", type="primary", key="to_result", icon=":material/arrow_forward:"):
             st.switch_page(view("review"))
         st.divider()

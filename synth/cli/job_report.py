@@ -26,10 +26,13 @@ def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
     from synth.report.steward import write as steward
 
     if related_folder.is_related(request.release):
-        with told(job, {}, {"open": 0.1, "write": 0.9}) as (report, folder), _ended_when_asked(folder, report):
-            chosen_release.look(request.release)
+        with told(job, {}, {"open": 0.9, "write": 0.1}) as (report, folder):
+            with _ended_when_asked(folder, report):
+                report.stage("open")
+                chosen_release.look(request.release)
+                pages = related.examine(request.release, request.out, real=request.table)
             report.stage("write")
-            paths = related.write(request.release, request.out, real=request.table)
+            paths = related.put(pages)
         return {"epsilon_spent": 0.0, "paths": paths}
     with told(job, {}, {**STAGES, "write": 0.05}) as (report, folder):
         with _ended_when_asked(folder, report):

@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from synth.evaluate.features import boosted, for_trees
+from synth.evaluate.features import boosted, coordinates, for_trees
 from synth.evaluate.read_sample import Sample
 
 FOLDS = 5
@@ -116,7 +116,7 @@ def _keys(sample: Sample) -> np.ndarray:
 
 def _nearest(asked: Sample, among: Sample, *, base: Sample) -> np.ndarray:
     """Distance (asked.used,) of each row to the nearest of the others."""
-    sides = [_coordinates(s, base) for s in (asked, among)]
+    sides = [coordinates(s, base) for s in (asked, among)]
     out = np.empty(asked.used)
     for start in range(0, asked.used, CHUNK):
         part = slice(start, start + CHUNK)
@@ -127,18 +127,4 @@ def _nearest(asked: Sample, among: Sample, *, base: Sample) -> np.ndarray:
             else:
                 total += ours[part, None] != theirs[None, :]
         out[part] = total.min(axis=1) / len(base.columns)
-    return out
-
-
-def _coordinates(sample: Sample, base: Sample) -> list[np.ndarray]:
-    """Categories as codes; numbers as ranks in ``base`` from 0 to 1, a missing one far from all but its like."""
-    out = []
-    for name, column in base.columns.items():
-        if not column.is_numeric:
-            out.append(sample.positions[name])
-            continue
-        known = np.sort(base.positions[name][base.positions[name] < column.size])
-        rank = np.searchsorted(known, sample.positions[name], side="left") / max(len(known), 1)
-        missing = sample.positions[name] >= column.size
-        out.append(np.where(missing, 10.0 + sample.positions[name] - column.size, rank).astype(np.float32))
     return out

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,10 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.evaluate import plugin_scores
+from synth.evaluate import risks as attack
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
 from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
+from synth.evaluate.figure import Figure
 from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.similarity import Similarity, similarity
 from synth.evaluate.subgroups import Subgroup, subgroups
@@ -21,61 +22,31 @@ from synth.schema.table import Schema
 
 MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
 MOST_DIVIDERS = 12  # columns by which groups are formed, unless named
-NEAR = 1.1  # a figure within this factor of an expectation counts as met
-STAGES = {"open": 0.1, "compare": 0.35, "predict": 0.2, "detect": 0.2, "copies": 0.15}  # with shares of the time
+STAGES = {"open": 0.1, "compare": 0.3, "predict": 0.15, "detect": 0.15, "copies": 0.1, "attack": 0.2}  # shares of time
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Most rows used of each table; above it a sample is drawn with ``seed``, and the report says so."""
+    """Most rows used of each table; above it a sample is drawn with ``seed``, and the report says so.
+
+    ``attacks``: of each kind on each table; 0 for none.
+    """
 
     rows: int = 50_000
     quality: int = 5_000
     models: int = 25_000
     classifier: int = 10_000
     nearest: int = 10_000
+    attacked: int = 10_000
+    attacks: int = attack.ATTACKS
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("rows", "quality", "models", "classifier", "nearest"):
+        for name in ("rows", "quality", "models", "classifier", "nearest", "attacked"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} {getattr(self, name)}: at least 1 row is needed")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One number about the synthetic table.
-
-    ``floor``: the same for a bootstrap sample of the real rows, which no generator beats but by luck. ``forecast``: the
-    error that privacy noise alone was expected to bring, as told before the run; for distances only.
-    """
-
-    name: str
-    label: str
-    higher_is_better: bool
-    value: float | None
-    floor: float | None
-    forecast: float | None = None
-
-    @property
-    def parts(self) -> tuple[float, float, float] | None:
-        """A distance as sampling, noise and the rest (bias); errors of unlike origin add in squares."""
-        if self.value is None or self.floor is None or self.forecast is None or self.higher_is_better:
-            return None
-        sampling = min(self.value, self.floor)
-        expected = min(self.value, max(sampling, sqrt(self.floor**2 + self.forecast**2)))
-        return sampling, expected - sampling, self.value - expected
-
-    @property
-    def reading(self) -> str:
-        """What the figure is made of, in words; empty where there is no forecast to tell by."""
-        if self.parts is None or self.floor is None or self.forecast is None or self.value is None:
-            return ""
-        if self.value <= NEAR * self.floor:
-            return "as close as another sample of the real table would be"
-        if self.value <= NEAR * sqrt(self.floor**2 + self.forecast**2):
-            return "sampling and privacy noise explain it"
-        return "more than sampling and noise: the rest is bias of the model"
+        if self.attacks < 0:
+            raise UsageError(f"attacks {self.attacks}: choose 0 for none, or more")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,6 +63,7 @@ class Examination:
     limits: Limits
     test_rows: int | None = field(repr=False)
     own_scores: tuple[plugin_scores.PluginScore, ...] = field(repr=False, default=())
+    risks: attack.Risks | None = field(repr=False, default=None)
     marking: str = STEWARD_ONLY
 
     @property
@@ -171,18 +143,16 @@ def examine(
     stage("detect")
     told = two_sample(ours, theirs, rows=limits.classifier, rng=rng)
     stage("copies")
+    near = nearness(ours, theirs, test=held, rows=limits.nearest, rng=rng)
+    scored = plugin_scores.measure(ours, theirs, schema)
+    stage("attack")
     return Examination(
-        comparison=found,
-        similarity=alike,
-        figures=tuple(_figures(found, base, alike, used, told, forecast or {})),
-        subgroups=tuple(subgroups(found, _dividers(ours, groups))),
-        utility=used,
-        two_sample=told,
-        nearness=nearness(ours, theirs, test=held, rows=limits.nearest, rng=rng),
-        limits=limits,
-        own_scores=plugin_scores.measure(ours, theirs, schema),
-        test_rows=None if held is None else held.rows,
-    )
+        comparison=found, similarity=alike, figures=tuple(_figures(found, base, alike, used, told, forecast or {})),
+        subgroups=tuple(subgroups(found, _dividers(ours, groups))), utility=used, two_sample=told, nearness=near,
+        limits=limits, own_scores=scored, test_rows=None if held is None else held.rows,
+        risks=attack.measure(ours, theirs, test=held, known=_dividers(ours, groups), rng=rng, attacks=limits.attacks,
+                             rows=limits.attacked),
+    )  # fmt: skip
 
 
 def _trained(
@@ -280,6 +250,7 @@ def plain(found: Examination) -> dict[str, Any]:
                    {**vars(found.utility), "scores": [vars(s) for s in found.utility.scores]},
         "two_sample": vars(found.two_sample),
         "nearness": vars(found.nearness),
+        "risks": None if found.risks is None else found.risks.plain(),
         "own_scores": [{**vars(s), "values": dict(s.values)} for s in found.own_scores],
         "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
     }  # fmt: skip

@@ -81,3 +81,17 @@ def _one_hot(train: Sample, test: Sample, name: str) -> list[Any]:
         ones = np.ones(len(rows))
         out.append(sparse.csr_matrix((ones, (rows, codes[rows])), shape=(sample.used, len(levels))))
     return out
+
+
+def coordinates(sample: Sample, base: Sample) -> list[np.ndarray]:
+    """Categories as codes; numbers as ranks in ``base`` from 0 to 1, a missing one far from all but its like."""
+    out = []
+    for name, column in base.columns.items():
+        if not column.is_numeric:
+            out.append(sample.positions[name])
+            continue
+        known = np.sort(base.positions[name][base.positions[name] < column.size])
+        rank = np.searchsorted(known, sample.positions[name], side="left") / max(len(known), 1)
+        missing = sample.positions[name] >= column.size
+        out.append(np.where(missing, 10.0 + sample.positions[name] - column.size, rank).astype(np.float32))
+    return out

@@ -99,6 +99,9 @@ class RelatedRun(ChargedRun):
         )
         return {
             **about,
+            "relation_in_words": self.plan.grant.adjacency.words(
+                self.schema.unit_in_words, f"rows of {self.schema.root}"
+            ),
             "meaning": meaning(self.plan.grant.epsilon, about=self.schema.unit_in_words),
             "engine": self.plan.engine,
             "unit_in_words": self.schema.unit_in_words,

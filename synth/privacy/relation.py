@@ -73,11 +73,18 @@ class Adjacency:
     @property
     def in_words(self) -> str:
         """The relation for a reader of a card."""
-        one, what = ("row", "rows") if self.by_row else ("person", "persons")
+        return self.words("one row", "rows") if self.by_row else self.words("one person", "persons")
+
+    def words(self, one: str, several: str) -> str:
+        """The relation of units that are called so.
+
+        >>> Adjacency(relation=Relation.REPLACE_ONE).words("one row of orders", "rows of orders")
+        'one row of orders replaced by any other; the number of rows of orders is public'
+        """
         return {
-            Relation.ADD_REMOVE: f"one {one} more or less; the number of {what} is itself protected",
-            Relation.REPLACE_ONE: f"one {one} replaced by any other; the number of {what} is public",
-            Relation.ZERO_OUT: f"one {one} blanked out; the number of {what} is public",
+            Relation.ADD_REMOVE: f"{one} more or less; the number of {several} is itself protected",
+            Relation.REPLACE_ONE: f"{one} replaced by any other; the number of {several} is public",
+            Relation.ZERO_OUT: f"{one} blanked out; the number of {several} is public",
         }[self.relation]
 
 

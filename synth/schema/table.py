@@ -198,6 +198,13 @@ def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return out
 
 
+WEIGHT = ("weight", "weights", "role")
+WEIGHTED = (
+    "no column can be the weight of its row: rows are counted, each once; remove this, and state the weight as an "
+    "integer or float with public min and max, so that synthetic rows have weights too"
+)
+
+
 def _first(error: ValidationError) -> str:
     """The first fault of a validation, as column, fact and rule."""
     fault = error.errors(include_url=False)[0]
@@ -205,6 +212,8 @@ def _first(error: ValidationError) -> str:
     in_column = where[:1] == ["columns"] and len(where) > 1
     place = f"column {where[1]}: {' '.join(where[2:])}" if in_column else ".".join(where)
     rule = "is no fact of a schema; remove it" if fault["type"] == "extra_forbidden" else fault["msg"]
+    if fault["type"] == "extra_forbidden" and where[-1] in WEIGHT:
+        rule = WEIGHTED
     return f"{place}: {rule}" if place else f"{rule}"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import synth
 from app.run import expected
@@ -169,6 +170,28 @@ def test_what_waits_is_said_and_nothing_stored_is_lost(start, clinic):
     assert any("stays" in e.value for e in wrong.error)
     assert all(str(Path.home()) not in e.value for e in wrong.error)
     assert len(stored.tables()) == 2, "the refused upload is gone"
+
+
+def test_names_of_tables_are_no_markdown(start, clinic):
+    at = loaded(start(), clinic)
+    w = at.session_state["wizard"]
+    keys_now = [{**k, "child": "*a*_b"} for k in w.plain["keys"]]
+    tables = {("*a*_b" if n == "stays" else n): t for n, t in w.plain["tables"].items()}
+
+    def page(plain):
+        import streamlit as st
+
+        from app.table import keys
+
+        st.session_state["wizard"].plain = plain
+        keys._keys(st.session_state["wizard"])
+
+    other = AppTest.from_function(page, kwargs={"plain": {**w.plain, "keys": keys_now, "tables": tables}})
+    other.session_state["wizard"] = w
+    other.run(timeout=60)
+    assert not other.exception
+    labels = [e.label for e in (*other.number_input, *other.selectbox)]
+    assert labels == [r"Rows of \*a\*\_b kept", r"Order of \*a\*\_b"]
 
 
 def test_a_forecast_of_several_tables_says_what_noise_covers(start, clinic):

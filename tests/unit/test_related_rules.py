@@ -80,6 +80,7 @@ def test_what_cannot_hold_is_told():
     )
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_a_release_keeps_its_rules_and_the_card_tells(command, tmp_path):
     folder = tmp_path / "bank"
     folder.mkdir()

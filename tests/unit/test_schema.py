@@ -76,6 +76,14 @@ def test_a_target_must_be_a_measured_column(target):
         )
 
 
+@pytest.mark.parametrize("stated", [{"weight": "w"}, {"weights": ["w"]}, {"role": "weight"}])
+def test_a_weight_is_refused_with_the_way_out(stated):
+    """Counted each once: a schema that asks for weighted counts must not be taken for one that gets them."""
+    plain = {"columns": {"w": {"type": "float", "min": 0, "max": 9}}}
+    with pytest.raises(InputError, match=r"rows are counted, each once.* integer or float with public min and max"):
+        parse({**plain, **stated} if "role" not in stated else {"columns": {"w": {**plain["columns"]["w"], **stated}}})
+
+
 def test_a_deeply_nested_schema_is_refused(tmp_path):
     file = tmp_path / "deep.json"
     file.write_text("[" * 100_000)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from synth.generators.nested_mixture.known import Known
@@ -146,18 +147,47 @@ class Below(Level):
         """Columns of first events, (G,)."""
         return self.mass.sum(1) @ (self.theirs + self.state @ self.ours)
 
-    def paired(self, fold: torch.Tensor | None = None) -> torch.Tensor:
-        """A column of one row and one of the next, or of a sibling, (G, G); (F, F) of joined bins, ``fold`` (G, F)."""
+    def paired(self, fold: torch.Tensor | None = None, *, counted: bool = False) -> torch.Tensor:
+        """A column of one row and one of the next, or of a sibling, (G, G); (F, F) of joined bins, ``fold`` (G, F).
+
+        ``counted``: each pair weighs as much as its parent.
+        """
         ours, theirs = (self.ours, self.theirs) if fold is None else (self.ours @ fold, self.theirs @ fold)
         mass = self.mass[:, 1:]  # a parent with a single child has no pair
-        first = theirs + self.state @ ours
+        many = _counted(mass)
+        given = [theirs + one @ ours for one in self.places]
         if self.later is None:
-            return (mass.sum(1)[:, None] * first).T @ first
-        given = [first, *(theirs + one @ ours for one in self.later)]
-        ahead = _ranked(mass / _counted(mass), len(given))
+            whole = (mass * many * (many + 1) if counted else mass).sum(1)
+            return (whole[:, None] * given[0]).T @ given[0]
+        ahead = _ranked(mass if counted else mass / many, len(given))
         steps = zip(ahead, given, [*given[1:], given[-1]], strict=True)
         near, far = zip(*((part[:, None] * one, other) for part, one, other in steps), strict=True)
         return torch.cat(near).T @ torch.cat(far)
+
+    @property
+    def places(self) -> list[torch.Tensor]:
+        """Chances of components (C_parent, C) of the first event, the second, ..., the last for all after it."""
+        return [self.state, *([] if self.later is None else self.later)]
+
+    @property
+    def ranked(self) -> list[torch.Tensor]:
+        """Columns of the first, the second, ... row of each of the parent's components, (C_parent, G)."""
+        return [self.theirs + one @ self.ours for one in self.places]
+
+    def paired_numbers(self, *, far: bool) -> torch.Tensor:
+        """Columns of rows with a next one (``far``: of the next ones) by the number of siblings, (G, most + 1)."""
+        given, mass = self.ranked, self.mass[:, 1:]
+        many, last = _counted(mass), len(self.ranked) - 1
+        each, out = mass / many, torch.zeros_like(mass.T @ given[0])
+        for rank in range(int(far), mass.shape[1] + int(far)):
+            there = each * (many > rank - int(far))
+            out = out + there.T @ given[min(rank, last)]
+        return torch.cat([torch.zeros_like(out[:1])] * 2 + [out]).T
+
+    @cached_property
+    def as_counted(self) -> Below:
+        """The same rows, each weighing as much as its parent."""
+        return replace(self, **_weighed(self.mass * _counted(self.mass), self.places))
 
 
 def _ranked(each: torch.Tensor, ranks: int) -> list[torch.Tensor]:
@@ -213,21 +243,26 @@ def child(
     state = given.state.softmax(1)
     later = None if given.later is None else given.later.softmax(2)
     mass = above[:, None] * number[:, 1:]
-    if later is None:
-        by_number, joint = mass.T @ state, mass.sum(1)[:, None] * state
+    parts = [(given.lean[i].sigmoid() * (n not in fixed), s) for i, (n, s) in enumerate(columns.slices.items())]
+    lean = torch.cat([part.expand(s.stop - s.start) for part, s in parts])
+    places = [state, *([] if later is None else later)]
+    return Below(probs=probs, state=state, later=later, direct=_parted(given.direct, columns), lean=lean,
+                 **_weighed(mass, places))  # fmt: skip
+
+
+def _weighed(mass: torch.Tensor, states: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What follows from the weights of a child's rows, ``mass`` (C_parent, most): by both components, by number."""
+    if len(states) == 1:
+        by_number, joint = mass.T @ states[0], mass.sum(1)[:, None] * states[0]
     else:
-        each, states = mass / _counted(mass), [state, *later]
-        joint = torch.stack([p[:, None] * one for p, one in zip(_ranked(each, len(states)), states, strict=True)]).sum(
-            0
-        )
+        each = mass / _counted(mass)
+        parts = zip(_ranked(each, len(states)), states, strict=True)
+        joint = torch.stack([p[:, None] * one for p, one in parts]).sum(0)
         many = _counted(mass)
         by_number = (each * (many >= len(states)) * (many - len(states) + 1)).T @ states[-1] + torch.stack(
             [(each * (many > r)).T @ one for r, one in enumerate(states[:-1])]
         ).sum(0)
-    parts = [(given.lean[i].sigmoid() * (n not in fixed), s) for i, (n, s) in enumerate(columns.slices.items())]
-    lean = torch.cat([part.expand(s.stop - s.start) for part, s in parts])
-    return Below(probs=probs, weights=joint.sum(0), state=state, later=later, direct=_parted(given.direct, columns),
-                 lean=lean, mass=mass, joint=joint, by_number=by_number)  # fmt: skip
+    return {"mass": mass, "joint": joint, "weights": joint.sum(0), "by_number": by_number}
 
 
 def across(
@@ -236,12 +271,15 @@ def across(
     found: Mapping[str, Level],
     table: str,
     above: str,
+    *,
+    counted: bool = False,
 ) -> torch.Tensor:
-    """A row's columns by those of its ancestor, (G, G_above)."""
+    """A row's columns by those of its ancestor, (G, G_above); ``counted``: each row weighs as much as its parent."""
     level, *higher = (found[t] for t in schema.upwards(table))
     way = schema.upwards(table)
     branch = way[way.index(above) - 1]  # the ancestor's child on the way down
     assert isinstance(level, Below)
+    level = level.as_counted if counted else level
     whole, numbers = level.given, level.numbers
     for mid in higher[: way.index(branch)]:
         assert isinstance(mid, Below)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import cos, pi
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.generators.base import Progress, Share
 from synth.generators.marginals.adam import Adam
 from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, across, levels
+from synth.generators.nested_mixture.counted import ByNumber
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
 from synth.generators.nested_mixture.simplicity import dependence
 from synth.questions import LinkedRelease, Marginal
-from synth.questions.linked import placed
+from synth.questions.linked import View, placed
 from synth.schema.lazy import Lazy
 from synth.schema.related import Related
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
+BY_NUMBER = ("steps by number", "next by number")  # views: rows with a next one, and these next ones
 CHECK = 20  # steps between words of progress
 FEWEST = 16  # components, however few roots there are
 FEW_STEPS = 300  # in which these are found
@@ -43,17 +45,17 @@ class Options:
     tables of the root alone count, on which all others rest, until they are met within their noise.
     """
 
-    roots: int = 384
-    children: int = 384
+    roots: int = 128
+    children: int = 128
     each: float = 4.0
     ranks: int = 4
-    steps: int = 800
+    steps: int = 2000
     rate: float = 0.3
     last_rate: float = 0.03
     spread: float = 1.0
     mixing: float = 3.0
     stop: float = 0.9
-    pull: float = 0.1
+    pull: float = 0.05
     half: float = 1.0
     root: float = 4.0
 
@@ -64,7 +66,7 @@ class Block:
 
     ``view``: as of a question, or ``one-way`` with a single line. ``above``: the ancestor whose columns are the
     matrix' columns, the table itself where it is of one table. ``fold`` (G, F): bins into the fewer ones of a table
-    that was asked coarser, or None.
+    that was asked coarser, or None. ``counted``: rows weigh as much as their parent (``counted.py``).
     """
 
     table: str
@@ -73,6 +75,10 @@ class Block:
     y: torch.Tensor
     precision: torch.Tensor
     fold: torch.Tensor | None = None
+    counted: bool = False
+
+
+_Place = tuple[str, str, str, bool, bool]  # of a block: table, view, above, whether folded, whether counted
 
 
 def blocks(
@@ -85,39 +91,46 @@ def blocks(
     """All that was measured, one matrix for each view of each pair of tables."""
     total = known[schema.root].total
     folds = {t: Fold.of(releases, t, known[t], columns[t]) for t in schema.downwards}
-    found: dict[tuple[str, str, str, bool], tuple[np.ndarray, np.ndarray]] = {}
+    found: dict[_Place, tuple[np.ndarray, np.ndarray]] = {}
 
-    def lay(
-        key: tuple[str, str, str, bool], rows: slice, cols: slice, values: np.ndarray, sigma: float
-    ) -> None:  # fmt: skip
-        table, view, above, folded = key
+    def lay(key: _Place, rows: slice, cols: slice, values: np.ndarray, sigma: Any, *, part: float = 1.0) -> None:
+        table, view, above, folded, _ = key
         size = folds[table].columns.size if folded else columns[table].size
         shape = (1 if view in ("one-way", "first") else size, size if folded else columns[above].size)
+        shape = (size, cols.stop) if view in BY_NUMBER else shape
         y, precision = found.setdefault(key, (np.zeros(shape), np.zeros(shape)))
         y[rows, cols] = values / total
-        precision[rows, cols] = (total / sigma) ** 2
+        precision[rows, cols] = part * (total / sigma) ** 2
 
-    single = slice(0, 1)
+    single, numbers = slice(0, 1), ByNumber(schema, releases, PURPOSE)
     for table in schema.downwards:
         for name, where in columns[table].slices.items():
             histogram = known[table].histograms[name]
             mass = np.bincount(known[table].groups[name], weights=histogram.mass)
-            lay((table, "one-way", table, False), single, where, mass, max(histogram.sigma, 1.0))
+            lay((table, "one-way", table, False, False), single, where, mass, max(histogram.sigma, 1.0))
     for view, marginal, values in _tables(releases):
-        (table, first, _), *rest = [placed(b.column) for b in marginal.bins]
+        (table, first, other), *rest = places = [placed(b.column) for b in marginal.bins]
         if not rest:
-            lay((table, view, table, False), single, columns[table].slices[first], values, marginal.sigma)
+            lay((table, view, table, False, False), single, columns[table].slices[first], values, marginal.sigma)
             continue
         above, second, _ = rest[0]
-        folded = coarsely(view, first, second)
+        if view == "steps" and above != table:  # by the number of siblings
+            key = (table, BY_NUMBER[other], above, False, False)
+            lay(key, columns[table].slices[first], slice(0, values.shape[1]), values, marginal.sigma)
+            continue
+        folded = coarsely(view, *places)
         low, high = (folds[table].columns,) * 2 if folded else (columns[table], columns[above])
-        lay((table, view, above, folded), low.slices[first], high.slices[second], values, marginal.sigma)
+        at, plain = (low.slices[first], high.slices[second]), numbers.counted(view, marginal, values)
+        part = 1.0 if plain is None else 0.5
+        lay((table, view, above, folded, False), *at, values, marginal.sigma, part=part)
+        if plain is not None:
+            lay((table, view, above, folded, True), *at, plain.values, plain.sigma, part=part)
     real = lambda x: torch.as_tensor(x, dtype=torch.float32, device=device)  # noqa: E731
-    return [Block(table=t, view=v, above=a, y=real(y), precision=real(p), fold=real(folds[t].matrix) if f else None)
-            for (t, v, a, f), (y, p) in found.items()]  # fmt: skip
+    return [Block(table=t, view=v, above=a, y=real(y), precision=real(p), fold=real(folds[t].matrix) if f else None,
+                  counted=c) for (t, v, a, f, c), (y, p) in found.items()]  # fmt: skip
 
 
-def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[str, Marginal, np.ndarray]]:
+def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[View, Marginal, np.ndarray]]:
     """(view, table, answer) of all that was asked beyond one-ways."""
     for release in releases:
         if release.question.purpose == PURPOSE:
@@ -138,7 +151,7 @@ class Fold:
         groups = dict(known.groups)
         for view, marginal, _ in _tables(releases):
             names = [placed(b.column) for b in marginal.bins]
-            if names[0][0] == table and len(names) == 2 and coarsely(view, names[0][1], names[1][1]):
+            if names[0][0] == table and len(names) == 2 and coarsely(view, *names):
                 groups |= {n: b.groups for (_, n, _), b in zip(names, marginal.bins, strict=True)}
         coarse = Columns.of(Known(total=known.total, histograms=known.histograms, groups=groups))
         matrix = np.zeros((columns.size, coarse.size))
@@ -199,16 +212,27 @@ def loss_of(
     """Sum of squared residuals of each block, in units of their noise, (len(measured),)."""
     parts = []
     for block in measured:
-        level = found[block.table]
-        if block.above != block.table:
-            model = across(schema, columns, found, block.table, block.above)
-        elif block.view in ("rows", "one-way"):
-            model = level.own if block.view == "rows" else level.one_way[None]
-        else:
-            assert isinstance(level, Below)
-            model = level.first[None] if block.view == "first" else level.paired(block.fold)
+        model = _of_model(schema, columns, found, block)
         parts.append((block.precision * (model - block.y) ** 2).sum())
     return torch.stack(parts)
+
+
+def _of_model(
+    schema: Related, columns: Mapping[str, Columns], found: Mapping[str, Level], block: Block
+) -> torch.Tensor:
+    """What the model says of a block."""
+    level = found[block.table]
+    if block.view in BY_NUMBER:
+        assert isinstance(level, Below)
+        return level.paired_numbers(far=block.view == BY_NUMBER[1])
+    if block.above != block.table:
+        return across(schema, columns, found, block.table, block.above, counted=block.counted)
+    if block.view == "one-way":
+        return level.one_way[None]
+    if block.view == "rows":
+        return level.as_counted.own if isinstance(level, Below) and block.counted else level.own
+    assert isinstance(level, Below)
+    return level.first[None] if block.view == "first" else level.paired(block.fold, counted=block.counted)
 
 
 def _fitting(options: Options, measured: Sequence[Block], total: float) -> Options:

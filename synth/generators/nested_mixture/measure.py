@@ -8,6 +8,7 @@ import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import oneway_queries
+from synth.generators.nested_mixture.counted import pairs_by_number
 from synth.generators.nested_mixture.known import Grain, Known, known, of_table
 from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal
 from synth.questions.linked import View
@@ -34,6 +35,7 @@ class Plan:
     across: float = 3.0
     siblings: float = 1.5
     steps: float = 1.5
+    steps_number: float = 1.5
     first: float = 1.0
     number: float = 3.0
     grain: Grain = field(default_factory=Grain)
@@ -106,19 +108,19 @@ def wanted(schema: Related, found: Mapping[str, Known], plan: Plan) -> list[Want
     out: list[Wanted] = []
     for table in schema.downwards:
         for view, weight, columns in _listed(schema, found, plan, table):
-            coarse = len(columns) == 2 and coarsely(view, columns[0][1], columns[1][1])
+            coarse = len(columns) == 2 and coarsely(view, *columns)
             bins = tuple(found[t].bins(t, c, other=o, coarse=coarse) for t, c, o in columns)
             counted = plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
             out.append(Wanted(table=table, view=view, bins=bins, weight=weight * counted))
     return out
 
 
-def coarsely(view: str, first: str, second: str) -> bool:
+def coarsely(view: str, first: Column, second: Column) -> bool:
     """Whether a table of two columns is asked on fewer bins: of two rows of one parent, in different columns.
 
     Those say little in many cells, most of it below their noise; one column with itself says much.
     """
-    return view in ("steps", "siblings") and first != second
+    return view in ("steps", "siblings") and first[0] == second[0] and first[1] != second[1]
 
 
 def _listed(
@@ -140,6 +142,9 @@ def _listed(
         yield from (("first", plan.first, (one,)) for one in own)
     if key.most_children > 1 and key.order is not None:
         yield from (("steps", plan.steps, pair) for pair in product(own, other))
+        yield from (
+            ("steps", plan.steps_number, pair) for pair in pairs_by_number(schema, table, [n for _, n, _ in own])
+        )
     elif key.most_children > 1:
         yield from (("siblings", plan.siblings, (a, b)) for i, a in enumerate(own) for b in other[i:])
 

@@ -168,7 +168,7 @@ class _Draw:
         schema, tables, rng = self.model.schema, self.model.tables, self.rng
         root, out = schema.root, {}
         components: dict[str, np.ndarray] = {}
-        component, codes, views = tables[root].codes(num_roots, rng=rng, where=self.where, evened=self.evened)
+        component, codes, views = tables[root].codes(num_roots, rng=rng, where=self.where)
         order = rng.permutation(num_roots)
         components[root] = component[order]
         positions = self._placed(root, components[root], codes[order], views, self.where)

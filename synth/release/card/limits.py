@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import exp
 from typing import Any
 
-from synth.release.card.card import odds
+from synth.release.card.card import odds, whose
 
 MADE_UP = (
     "no row was copied from the private table: each was drawn from a model of noisy answers, and where one "
@@ -28,11 +28,11 @@ def guesses(card: Mapping[str, Any]) -> list[tuple[str, float, float]]:
     [('whether', 0.73, 1e-06), ('which', 0.88, 3.7e-06)]
     """
     epsilon, delta = float(card["epsilon"]), float(card["delta"])
-    unit = "row" if card["unit"] == "row" else "person"
-    of_two = f"which of two things the private table says of one {unit}"
+    unit = "one " + whose(card).removeprefix("one ")
+    of_two = f"which of two things the private table says of {unit}"
     if card["relation"] == "replace_one":
         return [(of_two, odds(epsilon), delta)]
-    whether = f"whether one {unit} was used at all"
+    whether = f"whether {unit} was used at all"
     return [(whether, odds(epsilon), delta), (of_two, odds(2 * epsilon), min(1.0, (1 + exp(epsilon)) * delta))]
 
 

@@ -89,7 +89,8 @@ def dcat(f: Facts) -> dict[str, Any]:
     health = str(f.own.get("sector", "")).strip().lower() in ("health", "healthcare", "gesundheit")
     context = {"dcat": "http://www.w3.org/ns/dcat#", "dct": "http://purl.org/dc/terms/",
                "foaf": "http://xmlns.com/foaf/0.1/", "xsd": "http://www.w3.org/2001/XMLSchema#",
-               "spdx": "http://spdx.org/rdf/terms#", "vcard": "http://www.w3.org/2006/vcard/ns#",
+               "spdx": "http://spdx.org/rdf/terms#", "skos": "http://www.w3.org/2004/02/skos/core#",
+               "vcard": "http://www.w3.org/2006/vcard/ns#",
                "dpv": "https://w3id.org/dpv#", "healthdcatap": "http://healthdataportal.eu/ns/health#"}  # fmt: skip
     files = [_distribution(n, size, digest) for n, (size, digest) in sorted(f.files.items())
              if n.rpartition(".")[2] in ("csv", "parquet")]  # fmt: skip
@@ -111,7 +112,9 @@ def dcat(f: Facts) -> dict[str, Any]:
     if health:
         theme = "http://publications.europa.eu/resource/authority/data-theme/HEAL"
         rows = {"@value": str(f.card["rows"]["synthetic"]), "@type": "xsd:nonNegativeInteger"}
-        out |= {"dcat:theme": {"@id": theme}, "healthdcatap:numberOfRecords": rows,
+        named = {"@value": "Health", "@language": "en"}
+        out |= {"dcat:theme": {"@id": theme, "@type": "skos:Concept", "skos:prefLabel": named},
+                "healthdcatap:numberOfRecords": rows,
                 "healthdcatap:populationCoverage": {"@value": "Synthetic rows, drawn from noisy answers.",
                                                     "@language": "en"}}  # fmt: skip
     return out
@@ -160,9 +163,11 @@ def _distribution(name: str, size: int, digest: str) -> dict[str, Any]:
     return {"@type": "dcat:Distribution", "@id": f"#{name}", "dct:title": name, "dcat:accessURL": {"@id": name},
             "dcat:byteSize": {"@value": str(size), "@type": "xsd:nonNegativeInteger"},
             "dcat:mediaType": {"@id": "https://www.iana.org/assignments/media-types/"
-                               + MEDIA[name.rpartition(".")[2]]},
-            "spdx:checksum": {"@type": "spdx:Checksum", "spdx:checksumValue": digest,
-                              "spdx:algorithm": {"@id": "spdx:checksumAlgorithm_sha256"}}}  # fmt: skip
+                               + MEDIA[name.rpartition(".")[2]], "@type": "dct:MediaType"},
+            "spdx:checksum": {"@type": "spdx:Checksum",
+                              "spdx:checksumValue": {"@value": digest, "@type": "xsd:hexBinary"},
+                              "spdx:algorithm": {"@id": "spdx:checksumAlgorithm_sha256",
+                                                 "@type": "spdx:ChecksumAlgorithm"}}}  # fmt: skip
 
 
 def _column(name: str, column: Column) -> dict[str, Any]:

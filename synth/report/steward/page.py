@@ -8,7 +8,7 @@ from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
 from synth.report import html, svg_charts
 from synth.report.html import figure, percent
-from synth.report.steward import pairs, subgroups, verdict
+from synth.report.steward import pairs, risks, subgroups, verdict
 
 MARK = "For the steward only, not for release"
 SMALL_MARK = "steward only, not for release"
@@ -40,7 +40,7 @@ def render(found: Examination, *, about: dict[str, Any]) -> str:
         stacks=_stacks(found), columns=columns, verdict=verdict.data(found, anchors=anchors),
         more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]], pairs=together,
         correlations=pairs.correlations(found), associations=pairs.associations(found), scores=_scores(found),
-        own_scores=_own_scores(found), shapes=_shapes(found), **subgroups.data(found),
+        own_scores=_own_scores(found), shapes=_shapes(found), **subgroups.data(found), **risks.data(found, about),
     )  # fmt: skip
 
 

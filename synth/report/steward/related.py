@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,38 @@ from synth.schema.related import Related
 from synth.sources.related_tables import places
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pages:
+    """What is to be written: by what it is, ``paths`` and ``words``. As private as the real rows."""
+
+    paths: dict[str, Path]
+    words: dict[str, str] = field(repr=False)
+
+
 def write(
     release: str | Path, out: str | Path, *, real: str | Path, target: str | None = None, limits: Limits | None = None
 ) -> dict[str, str]:
-    """Writes the page across tables, a page for each table, and JSON, all marked and readable by their owner alone.
+    """As ``examine``, and ``put`` at once. Errors: as theirs.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    return put(examine(release, out, real=real, target=target, limits=limits))
+
+
+def put(pages: Pages) -> dict[str, str]:
+    """Writes the pages; their paths. Errors: UsageError.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    for name, path in pages.paths.items():
+        private_text(path, pages.words[name])
+    return {n: str(p) for n, p in pages.paths.items()}
+
+
+def examine(
+    release: str | Path, out: str | Path, *, real: str | Path, target: str | None = None, limits: Limits | None = None
+) -> Pages:
+    """The page across tables, a page for each table, and JSON, all marked and for their owner alone; nothing written.
 
     ``real``: the folder of real tables. ``target``: TABLE.COLUMN to be predicted within its table. Errors: InputError,
     UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
@@ -40,16 +69,21 @@ def write(
     schema = stored.schema
     _check_target(schema, target)
     found = compare_related(forest(real, schema), forest(folder, schema), schema)
-    paths: dict[str, str] = {}
+    paths: dict[str, Path] = {"report": page, "report_json": page.with_suffix(".json")}
+    words: dict[str, str] = {"report_json": json.dumps(told_plainly(found), indent=1, ensure_ascii=False) + "\n"}
+    pages = []
     for table, place in places(real, schema).items():
         own = target.partition(".")[2] if target is not None and target.partition(".")[0] == table else None
-        if (path := _alone(place, table, page, folder, stored, own, limits)) is not None:
-            paths[f"report of {table}"] = str(path)
-    words = render(found, schema, about=stored.card, pages=[(n.removeprefix("report of "), Path(p).name)
-                                                            for n, p in paths.items()])  # fmt: skip
-    private_text(page, words)
-    private_text(page.with_suffix(".json"), json.dumps(told_plainly(found), indent=1, ensure_ascii=False) + "\n")
-    return {"report": str(page), "report_json": str(page.with_suffix(".json")), **paths}
+        if (alone := _alone(place, table, folder, stored, own, limits)) is not None:
+            name, at = f"report of {table}", _page_of(page, table)
+            paths[name], words[name] = at, alone
+            pages.append((table, at.name))
+    words["report"] = render(found, schema, about=stored.card, pages=pages)
+    return Pages(paths=paths, words=words)
+
+
+def _page_of(page: Path, table: str) -> Path:
+    return page.with_name(f"{page.stem.removesuffix('.' + steward.IN_NAME)}.{table}.{steward.IN_NAME}.html")
 
 
 def _check_target(schema: Related, target: str | None) -> None:
@@ -59,18 +93,16 @@ def _check_target(schema: Related, target: str | None) -> None:
 
 
 def _alone(
-    place: Any, table: str, page: Path, folder: Path, stored: related_folder.StoredRelease, target: str | None,
+    place: Any, table: str, folder: Path, stored: related_folder.StoredRelease, target: str | None,
     limits: Limits | None,
-) -> Path | None:  # fmt: skip
+) -> str | None:  # fmt: skip
     """A table's own report, None where one side has no row: all rows of the real file, as a run on it alone."""
-    at = page.with_name(f"{page.stem.removesuffix('.' + steward.IN_NAME)}.{table}.{steward.IN_NAME}.html")
     try:
         found = examination.examine(place.path, folder / f"{table}.csv", stored.schema.tables[table], target=target,
                                     limits=limits)  # fmt: skip
     except EmptyTableError:
         return None
-    private_text(at, steward.render(found, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"}))
-    return at
+    return steward.render(found, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"})
 
 
 def render(found: Across, schema: Related, *, about: dict[str, Any], pages: Sequence[tuple[str, str]]) -> str:

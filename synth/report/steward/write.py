@@ -76,10 +76,15 @@ def write(found: Examination, release: str | Path, out: str | Path) -> dict[str,
 
 
 def private_text(path: Path, words: str) -> None:
-    """Writes a file that its owner alone may read. Errors: UsageError."""
+    """Writes a file that its owner alone may read, whole or not at all. Errors: UsageError."""
+    begun = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(words)
+        try:
+            handle = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(words)
+            begun.replace(path)
+        finally:
+            begun.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; choose another --out") from None

@@ -81,7 +81,8 @@ def test_they_stand_in_the_stewards_report(tmp_path):
     for name in ("real.csv", "made.csv"):
         (tmp_path / name).write_text(rows)
     found = examination.examine(tmp_path / "real.csv", tmp_path / "made.csv", SCHEMA)
-    about = {"epsilon": 1.0, "delta": 1e-5, "method": "independent", "dataset": "d"}
+    about = {"epsilon": 1.0, "delta": 1e-5, "method": "independent", "dataset": "d", "unit": "row",
+             "relation": "add_remove"}  # fmt: skip
     told = page.render(found, about=about)
     assert "Scores of this installation" in told
     assert "share: same columns" in told

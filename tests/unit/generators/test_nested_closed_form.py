@@ -71,6 +71,8 @@ def test_tables_of_children_are_sums_over_all_trees(order):
     below = found["c"].probs.numpy()[:, columns["c"].slices["number of g"]]
     rows, pairs, first = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros(5)
     upper, lower, deep = np.zeros((5, 6)), np.zeros((2, 5)), np.zeros((2, 6))
+    plain_rows, plain_pairs, plain_upper = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros((5, 6))
+    near, far = np.zeros((5, MOST + 1)), np.zeros((5, MOST + 1))
     for z, weight in enumerate(found["p"].weights.numpy()):
         for many in range(1, MOST + 1):
             alone = np.concatenate([p[z, :2], np.eye(MOST + 1)[many]])  # the root's columns, given its children
@@ -81,6 +83,8 @@ def test_tables_of_children_are_sums_over_all_trees(order):
                 for s in states:
                     rows += mass / many * np.outer(c[s], c[s])
                     upper += mass / many * np.outer(c[s], alone)
+                    plain_rows += mass * np.outer(c[s], c[s])
+                    plain_upper += mass * np.outer(c[s], alone)
                     for m in (1, 2):
                         for v, share in enumerate(found["g"].state.numpy()[s]):
                             part = mass / many * below[s, m] * share
@@ -91,9 +95,13 @@ def test_tables_of_children_are_sums_over_all_trees(order):
                 if order:
                     for t in ordered:
                         pairs += mass / (many - 1) * np.outer(c[states[t]], c[states[t + 1]])
+                        plain_pairs += mass * np.outer(c[states[t]], c[states[t + 1]])
+                        near[:, many] += mass / (many - 1) * c[states[t]]
+                        far[:, many] += mass / (many - 1) * c[states[t + 1]]
                 elif many > 1:
                     for a, b in product(range(many), repeat=2):
                         pairs += mass / (many * (many - 1)) * np.outer(c[states[a]], c[states[b]]) * (a != b)
+                        plain_pairs += mass * np.outer(c[states[a]], c[states[b]]) * (a != b)
     close = {"rtol": 0, "atol": 1e-12}
     np.testing.assert_allclose(found["c"].own.numpy(), rows, **close)
     np.testing.assert_allclose(found["c"].paired().numpy(), pairs, **close)
@@ -101,6 +109,12 @@ def test_tables_of_children_are_sums_over_all_trees(order):
     np.testing.assert_allclose(across(facts, columns, found, "g", "c").numpy(), lower, **close)
     np.testing.assert_allclose(across(facts, columns, found, "g", "p").numpy(), deep, **close)
     np.testing.assert_allclose(found["c"].first.numpy(), first, **close)
+    np.testing.assert_allclose(found["c"].as_counted.own.numpy(), plain_rows, **close)
+    np.testing.assert_allclose(found["c"].paired(counted=True).numpy(), plain_pairs, **close)
+    np.testing.assert_allclose(across(facts, columns, found, "c", "p", counted=True).numpy(), plain_upper, **close)
+    if order:
+        np.testing.assert_allclose(found["c"].paired_numbers(far=False).numpy(), near, **close)
+        np.testing.assert_allclose(found["c"].paired_numbers(far=True).numpy(), far, **close)
     np.testing.assert_allclose(found["c"].one_way.numpy(), rows[:2].sum(0), **close)
     fold = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1], [0, 1]], dtype=torch.float64)
     joined = fold.numpy().T @ pairs @ fold.numpy()

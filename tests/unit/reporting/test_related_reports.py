@@ -3,6 +3,7 @@
 import json
 import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from synth.errors import InputError
 from synth.evaluate.related_fidelity import compare_related, forest
 from synth.release.card import verify
 from synth.report import related_bundle, related_publish
+from synth.report.steward import related as related_steward
+from synth.report.steward.write import private_text
 
 KEY = {"type": "identifier"}
 PLAIN = {
@@ -50,6 +53,21 @@ def made(tmp_path_factory):
         table.to_csv(real / f"{name}.csv", index=False)
     synth.run(real, schema=SCHEMA, epsilon=20.0, delta=1e-5, out=home / "release", ledger=home / "ledger.sqlite")
     return home / "release", real, home / "ledger.sqlite"
+
+
+def test_what_a_report_examines_is_written_at_its_end_whole_or_not_at_all(made, tmp_path):
+    release, real, _ = made
+    page = tmp_path / "report.html"
+    pages = related_steward.examine(release, page, real=real)
+    assert list(tmp_path.iterdir()) == [], "whoever cancels until now leaves nothing"
+    paths = related_steward.put(pages)
+    assert {Path(p) for p in paths.values()} == set(tmp_path.iterdir())
+    assert all(Path(p).stat().st_mode & 0o777 == 0o600 for p in paths.values())
+    before = Path(paths["report"]).read_bytes()
+    with pytest.raises(UnicodeEncodeError):
+        private_text(Path(paths["report"]), "half a page \ud800")
+    assert Path(paths["report"]).read_bytes() == before
+    assert {Path(p) for p in paths.values()} == set(tmp_path.iterdir()), "and no part of one"
 
 
 def test_a_comparison_with_itself_finds_no_distance_and_one_with_independence_the_relation(made):

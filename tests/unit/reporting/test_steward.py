@@ -92,7 +92,17 @@ def test_texts_of_the_table_are_escaped(tmp_path):
         ]
         (tmp_path / f"{table}.csv").write_text('"<b>""x""</b>",y\n' + "\n".join(rows) + "\n")
     found = examination.examine(tmp_path / "real.csv", tmp_path / "synthetic.csv", schema, limits=SMALL)
-    text = steward.render(found, about={"dataset": "<i>d</i>", "method": "m", "epsilon": 1.0, "delta": 1e-5})
+    text = steward.render(
+        found,
+        about={
+            "dataset": "<i>d</i>",
+            "method": "m",
+            "epsilon": 1.0,
+            "delta": 1e-5,
+            "unit": "row",
+            "relation": "add_remove",
+        },
+    )
     check(text)
     assert "<i>d</i>" not in text
     assert not re.search(r"<b>", text)
