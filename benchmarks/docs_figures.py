@@ -136,7 +136,8 @@ def related() -> str:
     def told(name: str, what: str) -> list[str]:
         columns = [r["columns"] for r in rows[name] if "columns" in r]
         sides = ([r["scores"][what]["model"] for r in rows[name]], [c[what]["model"] for c in columns],
-                 [r["scores"][what]["error"] for r in rivals[name]])  # fmt: skip
+                 [r["scores"][what]["error"] for r in rivals[name]],
+                 [r["population"][what] for r in rows[name] if "population" in r])  # fmt: skip
         whole = 1.0 if what == "number by parent" else rows[name][0]["scores"][what]["independent"]
         return [mean([e / whole for e in side], 4 if whole == 1.0 else 2) for side in sides]
 
@@ -145,23 +146,23 @@ def related() -> str:
 
     def beside(name: str, place: int) -> list[str]:
         pairs = [list(r["alone"].values())[place] for r in rows[name]]
-        return [" and ".join(mean([p[k] for p in pairs], 4) for k in ("related", "mixture")), "-", "-"]
+        return [" and ".join(mean([p[k] for p in pairs], 4) for k in ("related", "mixture")), "-", "-", "-"]
 
     def quality(name: str) -> list[str]:
-        return [
-            mean([r["sdmetrics"] for r in found if r.get("sdmetrics")], 3) for found in (rows[name], [], rivals[name])
-        ]
+        ours = [[r[k] for r in rows[name] if r.get(k)] for k in ("sdmetrics", "columns sdmetrics")]
+        return [*(mean(v, 3) for v in (*ours, [r["sdmetrics"] for r in rivals[name] if r.get("sdmetrics")])), "-"]
+
+    def runs(name: str) -> list[str]:
+        return [str(k) for k in (len(rows[name]), sum("columns" in r for r in rows[name]), len(rivals[name]))] + ["-"]
 
     lines = [[label, *(cell for n in names for cell in told(n, what))] for label, what in RELATED.items()]
     for place, which in enumerate(("root's table", "child's")):
         what = f"pairs of the {which} alone: made together, and by `mixture` with half the budget"
         lines.append([what, *(cell for n in names for cell in beside(n, place))])
     lines.append(["SDMetrics' multi-table quality, 1 the best", *(cell for n in names for cell in quality(n))])
-    lines.append(
-        ["runs", *(str(k) for n in names for k in (len(rows[n]), sum("columns" in r for r in rows[n]), len(rivals[n])))]
-    )
-    return table(("what", *(h for n in ("patients and stays", "accounts and orders")
-                            for h in (n, "single columns, same budget", "dpsynth"))), lines)  # fmt: skip
+    lines.append(["runs", *(cell for n in names for cell in runs(n))])
+    sides = ("single columns, same budget", "dpsynth", "the population")
+    return table(("what", "patients and stays", *sides, "accounts and orders", *sides), lines)
 
 
 def digits(method: str) -> str:
@@ -251,6 +252,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
+    "families": lambda: families.markdown(kept("families")),
     **{f"families-{m}": partial(of_family, m) for m in families.METHODS},
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from synth.jobs import roles
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond, combine
     from synth.pipeline.count_intervals import count_intervals
+    from synth.pipeline.encoded_rows import encode
     from synth.pipeline.kept import kept
     from synth.pipeline.kept import warning as kept_warning
     from synth.pipeline.methods import methods
@@ -101,6 +102,7 @@ _HOME = {
     "dataset_of": "schema.naming",
     "draft": "sources.draft_schema",
     "examine": "report.steward.write",
+    "encode": "pipeline.encoded_rows",
     "expected": "pipeline.reached",
     "expected_advice": "pipeline.reached:advice",
     "expected_from": "pipeline.reached:constants",

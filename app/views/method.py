@@ -9,8 +9,9 @@ from app.run import expected, reach
 from app.run.forecast import curve, forecast, methods, pairs_alike, timed, working
 from app.run.options import ask
 from app.session import charts, frame, words
-from app.session.state import Wizard, lacks, several, wizard
+from app.session.state import Wizard, lacks, schema, several, wizard
 
+MOST = 2000  # categories of a column that is shown one-hot
 LOOK = 0.2  # seconds between looks at a forecast: a click is heard at each
 
 
@@ -62,6 +63,7 @@ def _choice(w: Wizard) -> bool:
     if found["options"]:
         with st.expander("Options of the method"):
             w.options = ask(found["options"], w.options, key=f"option_{w.method}")
+    _encoded(w)
     return True
 
 
@@ -75,6 +77,26 @@ def _keeps(w: Wizard) -> None:
                    help="Measured with its default options. Pairs: nearer than independent columns by a tenth at "
                         "least. Target: a model trained on the synthetic rows learns at least half of what it learns "
                         "of real ones.")  # fmt: skip
+
+
+def _encoded(w: Wizard) -> None:
+    """Rows as vectors: bounds of norm and the sensitivity, on rows made up from the schema."""
+    facts, _ = schema(w)
+    if facts is None or not facts.measured():
+        return
+    with st.expander("How a row becomes a vector of bounded length"):
+        wide = any(c.cells > MOST for c in facts.measured().values() if not c.is_numeric)
+        told = synth.encode(facts, relation=w.relation, form="binned" if wide else "scaled")
+        st.caption("Made-up rows: your table is not looked at. Methods that add rows up as vectors bound their length "
+                   "by 1, so that one person moves a sum by no more than the sensitivity.")  # fmt: skip
+        with st.container(horizontal=True):
+            for label, value in (("Coordinates", f"{told.vectors.shape[1]:,}"), ("Length, at most", f"{told.norm:.3f}"),
+                                 ("Sensitivity", f"{told.sensitivity:.3f}")):  # fmt: skip
+                st.metric(label, value, border=True, width=175)
+        made = [t or "(missing)" for t in told.texts[0]]
+        st.dataframe([{"column": c.name, "encoded as": c.form, "coordinates": c.width, "length, at most": c.norm,
+                       "a made-up value": m} for c, m in zip(told.columns, made, strict=True)],
+                     hide_index=True, key="encoded")  # fmt: skip
 
 
 def _expected(w: Wizard) -> str:

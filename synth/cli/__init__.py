@@ -11,6 +11,7 @@ from synth.cli.audit import audit_app
 from synth.cli.bundle import bundle
 from synth.cli.card import card_app
 from synth.cli.composition import ledger_composition
+from synth.cli.encode import encode
 from synth.cli.fetch import fetch
 from synth.cli.guide import guided
 from synth.cli.ledger import ledger_app
@@ -46,6 +47,7 @@ app.command()(report)
 app.command()(statistics)
 app.command()(bundle)
 app.command()(fetch)
+app.command()(encode)
 ledger_app.command("composition")(ledger_composition)
 ledger_app.command("backup")(ledger_backup)
 ledger_app.command("restore")(ledger_restore)
@@ -186,7 +188,8 @@ def methods(as_json: JsonOpt = False) -> None:
         say(found)
     else:
         for g in found:
-            print(f"{g['name']:14s} {g['summary']}\n{'':14s} relations: {', '.join(g['relations'])}")
+            print(f"{g['name']:14s} {g['summary']}\n{'':14s} noise: {g['barrier']}")
+            print(f"{'':14s} relations: {', '.join(g['relations'])}")
             named = ", ".join(f"{n}={v}" for n, v in g["options"].items())
             print(f"{'':14s} options: {named or 'none'}")
             held = "; ".join(f"at epsilon {e}: {words}" for e, words in g["keeps"].items())

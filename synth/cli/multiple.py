@@ -10,6 +10,7 @@ def multiple_tables(
     """Draws the tables into a folder; what is to be said of it, as data and as text. Errors: as of ``multiple``."""
     from synth.pipeline.multiple import multiple_to
 
+    release = release.parent if release.name == "model.json" else release  # as for a single sample
     place = out or Path("tables")
     paths = multiple_to(release, place, count=count, num_rows=num_rows, seed=seed, raw_text=raw_text, dialect=dialect)
     told = {"tables": len(paths), "epsilon_spent": 0.0, "paths": {"tables": paths}}

@@ -75,7 +75,7 @@ QUESTIONS = {
     "rows": ("c", "rows", [(Y,), (Y, X), (Y, N), (Y, X, N)], MOST),
     "siblings": ("c", "siblings", [(Y, OTHER)], MOST * (MOST - 1)),
     "first": ("c", "first", [(Y,), (Y, X)], 1),
-    "steps": ("c", "steps", [(Y, OTHER)], MOST - 1),
+    "steps": ("c", "steps", [(Y, OTHER), (Y, N), (OTHER, N)], MOST - 1),
 }
 
 

@@ -58,8 +58,8 @@ def test_the_same_seed_gives_the_same_tables_and_files(releases, tmp_path, comma
     first, again = ([*synth.multiple(releases / "20", count=2, num_rows=50, seed=5)] for _ in range(2))
     assert all(a.equals(b) for a, b in zip(first, again, strict=True))
     assert not first[0].equals(first[1])
-    code, out, _ = command("sample", releases / "20", "--multiple", 2, "--num-rows", 50, "--seed", 5, "--out",
-                           tmp_path / "t", "--json")  # fmt: skip
+    code, out, _ = command("sample", releases / "20" / "model.json", "--multiple", 2, "--num-rows", 50, "--seed", 5,
+                           "--out", tmp_path / "t", "--json")  # fmt: skip
     assert code == 0
     paths = json.loads(out)["paths"]["tables"]
     assert [p.rpartition("/")[2] for p in paths] == ["1.csv", "2.csv"]

@@ -1,0 +1,88 @@
+"""Rows as vectors: bounds that hold for every row, the mechanism's own sensitivity, and no look at a table."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+import synth
+from synth.errors import UsageError
+from synth.generators.slices.encoding import scaled
+from synth.mechanisms import slices
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Slices
+
+PLAIN = {
+    "columns": {
+        "sex": {"type": "categorical", "categories": ["f", "m"]},
+        "age": {"type": "integer", "min": 0, "max": 3, "nullable": True},
+        "town": {"type": "categorical", "categories": ["a", "b", "c"]},
+    }
+}
+SCHEMA = synth.parse(PLAIN)
+
+
+@pytest.mark.parametrize("form", ["scaled", "binned"])
+@pytest.mark.parametrize("relation", [r.value for r in Relation])
+def test_bounds_hold_for_every_row_and_are_reached(form, relation):
+    """Hundreds of made-up rows are all 30 of the schema: their longest is the bound, and two differ by no more than
+    the sensitivity of a replaced row."""
+    told = synth.encode(SCHEMA, relation=relation, form=form, rows=600)
+    assert len(set(told.texts)) == 2 * 5 * 3
+    assert told.norms().max() == pytest.approx(told.norm, abs=1e-12)
+    assert told.norm <= 1
+    for column in told.columns:
+        part = told.vectors[:, column.first : column.first + column.width]
+        assert np.linalg.norm(part, axis=1).max() == pytest.approx(column.norm, abs=1e-12)
+    distinct = np.unique(told.vectors, axis=0)
+    apart = max(np.linalg.norm(a - b) for a, b in product(distinct, distinct))
+    moved = apart if relation == "replace_one" else told.norms().max()
+    assert 0.95 * told.sensitivity < moved <= told.sensitivity
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_the_sensitivity_is_the_mechanisms(relation):
+    question = Slices(purpose="x", encoding=scaled(SCHEMA), sigma=1.0, groups=1)
+    told = synth.encode(SCHEMA, relation=relation.value)
+    assert told.sensitivity == slices.sensitivity(question, Adjacency(relation=relation))
+
+
+def test_a_column_of_very_many_categories_is_not_shown_one_hot():
+    """It would take their square of memory."""
+    many = synth.parse({"columns": {"code": {"type": "categorical", "categories": [f"c{i}" for i in range(2500)]}}})
+    with pytest.raises(UsageError, match="--form binned"):
+        synth.encode(many)
+    assert synth.encode(many, form="binned").vectors.shape == (3, 24)
+
+
+def test_a_person_of_three_rows_moves_a_sum_three_times_as_far():
+    columns = PLAIN["columns"] | {"who": {"type": "identifier"}}
+    person = {"columns": columns, "unit": "who", "max_rows": 3, "unit_source": "declared"}
+    told = synth.encode(synth.parse(person))
+    assert (told.max_rows, told.sensitivity) == (3, 3.0)
+
+
+def test_the_command_does_not_open_the_table(command, tmp_path):
+    """A table that could not be read changes nothing in the answer, whatever it holds or whether it is there."""
+    (tmp_path / "s.json").write_text(json.dumps(PLAIN))
+    (tmp_path / "t.csv").write_bytes(b"\xff\xfe\x00 no table")
+    answers = []
+    for table in ([tmp_path / "t.csv"], [tmp_path / "gone.csv"], []):
+        code, told, _ = command("encode", *table, "--schema", tmp_path / "s.json", "--json")
+        assert code == 0
+        answers.append(told)
+    assert len(set(answers)) == 1
+    plain = json.loads(answers[0])
+    assert plain["table_opened"] is False
+    assert plain["norm"] <= 1
+    code, told, _ = command("encode", tmp_path / "gone.csv", "--schema", tmp_path / "s.json")
+    assert "sensitivity under add_remove: 1.0000" in told
+    assert "gone.csv was not opened" in told
+
+
+@pytest.mark.parametrize(("given", "said"), [({"form": "raw"}, "one of scaled"), ({"rows": 0}, "1 to 1000"),
+                                             ({"relation": "any"}, "unknown")])  # fmt: skip
+def test_what_cannot_be_shown_is_refused(given, said):
+    with pytest.raises(UsageError, match=said):
+        synth.encode(SCHEMA, **given)
