@@ -30,7 +30,9 @@ FEW = {
     "dp_ctgan": ((5.1, 100, 0),),
     "dp_vae": ((5.1, 100, 0),),
     "pate_gan": ((5.1, 100, 0),),
-    **dict.fromkeys(("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"), ((5.1, 100, 0),)),
+    **dict.fromkeys(
+        ("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set", "gs_wgan", "datalens", "g_pate"), ((5.1, 100, 0),)
+    ),
     "mwem": ((5.1, 200, 80),),
     "aim": ((5.1, 60, 0),),
     "mst": ((5.1, 60, 0),),
@@ -47,6 +49,9 @@ QUICK: dict[str, dict[str, Any]] = {
     "dp_sinkhorn": {"steps": 4, "rows": 8},
     "private_set": {"steps": 4, "hidden": 8, "rows": 8},
     "private_evolution": {"rounds": 2, "candidates": 50},
+    "gs_wgan": {"rounds": 2, "features": 16},
+    "datalens": {"rounds": 2, "features": 16},
+    "g_pate": {"rounds": 2, "features": 16},
     "pate_gan": {"rounds": 2, "features": 16, "hidden": 8, "asked": 8},
     "aim": {"rounds": 2, "bins": 4},
     "mst": {"bins": 4},

@@ -252,6 +252,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
+    "families": lambda: families.markdown(kept("families")),
     **{f"families-{m}": partial(of_family, m) for m in families.METHODS},
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),

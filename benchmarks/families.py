@@ -17,7 +17,9 @@ from pathlib import Path
 from flagship import ROOT, SCORES, SHARED, TABLES, call, one
 from markdown_tables import means
 
-METHODS = ("private_evolution", "dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set")
+METHODS = (
+    "private_evolution", "dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set", "gs_wgan", "datalens", "g_pate",
+)  # fmt: skip
 RESULTS = ROOT / "benchmarks" / "results" / "families.json"
 KEY = ("table", "epsilon", "method", "oneways", "seed")
 

@@ -4,9 +4,10 @@
     python benchmarks/kept.py --run METHOD[,METHOD] [--epsilons 0.2,1,5.1] [--tables acs,adult] [--seeds 1]
 
 Gathers the scores that benchmarks hold of methods with their default options on ACSIncome (Colorado) and Adult, the
-yardstick being the same in all: benchmarks/results/flagship.json, peers.json, embeddings.json, gradients.json, and
-kept.json, to which ``--run`` adds runs (it passes over what is there). ``synth methods``, ``synth plan``, ``synth run``
-and the application read the file that is written; synth/pipeline/kept.py has the rule by which a figure becomes a word.
+yardstick being the same in all: benchmarks/results/flagship.json, peers.json, embeddings.json, gradients.json,
+families.json, and kept.json, to which ``--run`` adds runs (it passes over what is there). ``synth methods``, ``synth
+plan``, ``synth run`` and the application read the file that is written; synth/pipeline/kept.py has the rule by which
+a figure becomes a word.
 ``--run`` needs the public tables and score.py in ../shared.
 """
 
@@ -22,7 +23,7 @@ import flagship
 RESULTS = flagship.ROOT / "benchmarks" / "results"
 OUT = flagship.ROOT / "synth" / "pipeline" / "kept.json"
 OWN = "kept"
-FILES = ("flagship", "peers", "embeddings", "gradients", OWN)
+FILES = ("flagship", "peers", "embeddings", "gradients", "families", OWN)
 TABLES = {"acs": ("ACSIncome, Colorado 2018", 25_044), "adult": ("Adult", 32_561)}
 EPSILONS = (0.2, 1.0, 5.1)
 SCORES = ("tv", "ks", "pair_tv_err", "tstr_auc")
@@ -33,7 +34,11 @@ def held(name: str) -> list[dict]:
     """A file's runs with default options."""
     path = RESULTS / f"{name}.json"
     rows = json.loads(path.read_text()) if path.exists() else []
-    return [r for r in rows if r.get("table") in TABLES and "tv" in r and not r.get("options")]
+    return [
+        r
+        for r in rows
+        if r.get("table") in TABLES and "tv" in r and not r.get("options") and r.get("oneways") != "none"
+    ]
 
 
 def gathered() -> dict:

@@ -188,7 +188,8 @@ def methods(as_json: JsonOpt = False) -> None:
         say(found)
     else:
         for g in found:
-            print(f"{g['name']:14s} {g['summary']}\n{'':14s} relations: {', '.join(g['relations'])}")
+            print(f"{g['name']:14s} {g['summary']}\n{'':14s} noise: {g['barrier']}")
+            print(f"{'':14s} relations: {', '.join(g['relations'])}")
             named = ", ".join(f"{n}={v}" for n, v in g["options"].items())
             print(f"{'':14s} options: {named or 'none'}")
             held = "; ".join(f"at epsilon {e}: {words}" for e, words in g["keeps"].items())

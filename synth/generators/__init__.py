@@ -10,11 +10,14 @@ from synth.generators.embeddings.dp_kernel import DPKernel
 from synth.generators.embeddings.dp_merf import DPMerf
 from synth.generators.embeddings.dp_ntk import DPNTK
 from synth.generators.embeddings.pearl import Pearl
+from synth.generators.gradients.datalens import DataLens
 from synth.generators.gradients.dp_ctgan import DPCtgan
 from synth.generators.gradients.dp_diffusion import DPDiffusion
 from synth.generators.gradients.dp_flow import DPFlow
 from synth.generators.gradients.dp_sinkhorn import DPSinkhorn
 from synth.generators.gradients.dp_vae import DPVae
+from synth.generators.gradients.g_pate import GPate
+from synth.generators.gradients.gs_wgan import GSWgan
 from synth.generators.gradients.pate_gan import PateGan
 from synth.generators.gradients.private_set import PrivateSet
 from synth.generators.marginals.independent import Independent
@@ -29,7 +32,8 @@ from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing
 
 ALL = (Mixture, Independent, Slicing, SliceWasserstein, DPKernel, DPMerf, DPHP, Pearl, DPNTK, DPCtgan, PateGan, DPVae,
-       DPFlow, DPDiffusion, DPSinkhorn, PrivateSet, PrivateEvolution, Aim, Mst, Mwem, SmallDb)  # fmt: skip
+       DPFlow, DPDiffusion, DPSinkhorn, PrivateSet, GSWgan, DataLens, GPate, PrivateEvolution,
+       Aim, Mst, Mwem, SmallDb)  # fmt: skip
 GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL)}
 
 

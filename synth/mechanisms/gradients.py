@@ -12,7 +12,7 @@ from synth.errors import BudgetError, UsageError
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Descent, Step, StepRelease
+from synth.questions import Descent, Pulls, Step, StepRelease
 from synth.questions.features import codes
 from synth.questions.gradients import FLOW, RATES, TRANSPORT
 from synth.schema.lazy import Lazy
@@ -175,7 +175,7 @@ class Gradients:
         return torch.cat([found[n].reshape(CHUNK, -1) for n in held], dim=1)
 
 
-def on_lattice(gradients: torch.Tensor, plan: Descent) -> np.ndarray:
+def on_lattice(gradients: torch.Tensor, plan: Descent | Pulls) -> np.ndarray:
     """Each row's gradient clipped and brought to the lattice, whole numbers as float64 (n, weights).
 
     **Guarantee**: a row's squared length is at most (clip / lattice)^2, as whole numbers; a row that is not finite, or

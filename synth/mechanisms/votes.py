@@ -13,6 +13,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
 from synth.questions.features import codes
+from synth.questions.votes import MEANS
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -46,18 +47,28 @@ class Classes:
     """
 
     def __init__(self) -> None:
-        self._open: dict[int, _Class] = {}
+        self._open: dict[int, Taught] = {}
 
     def events(self, question: Votes, adjacency: Adjacency) -> list[Event]:
         """One Gaussian count for each row asked about. Errors: BudgetError where teachers would not fit in memory."""
         plan = question.teachers
-        if plan.teachers * plan.most_rows * plan.table.shape[1] > HELD:
-            raise BudgetError(SCATTERED.format(plan.teachers, plan.most_rows, plan.table.shape[1]))
+        self.check_size(plan)
         return [
             GaussianDpEvent(
                 name=plan.purpose, sensitivity=sensitivity(adjacency), sigma=plan.sigma, count=len(question.asked)
             )
         ]
+
+    def check_size(self, plan: Teachers) -> None:
+        """Errors: BudgetError where teachers would not fit in memory."""
+        if plan.teachers * plan.most_rows * plan.table.shape[1] > HELD:
+            raise BudgetError(SCATTERED.format(plan.teachers, plan.most_rows, plan.table.shape[1]))
+
+    def taught(self, plan: Teachers, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> Taught:
+        """The teachers of a plan, as they stand."""
+        if id(plan) not in self._open:
+            self._open[id(plan)] = Taught(plan, rows, noise)
+        return self._open[id(plan)]
 
     def changed_cells(self, question: Votes, adjacency: Adjacency) -> int:  # noqa: ARG002
         """In how many counts of one generated row's votes neighbouring tables can differ."""
@@ -71,16 +82,17 @@ class Classes:
         """
         plan = question.teachers
         with networks.one_thread():
-            if id(plan) not in self._open:
-                self._open[id(plan)] = _Class(plan, rows, noise)
-            found = self._open[id(plan)]
+            found = self.taught(plan, rows, noise)
             found.learn(question.lessons, question.moves)
             votes = found.votes(question.asked)
         return VotesRelease(question=question, values=votes + noise.gaussian_counts(votes.shape, sigma=plan.sigma))
 
 
-class _Class:
-    """Teachers, side by side in arrays of public shapes: the arithmetic of one does not depend on another's rows."""
+class Taught:
+    """Teachers, side by side in arrays of public shapes: the arithmetic of one does not depend on another's rows.
+
+    Privacy: reads rows, exact: they stay with the curator.
+    """
 
     def __init__(self, plan: Teachers, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> None:
         self.plan = plan
@@ -96,9 +108,12 @@ class _Class:
         self.bias = torch.zeros(plan.teachers)
 
     def learn(self, lessons: np.ndarray, moves: int) -> None:
-        """Steps down each teacher's logistic loss, its real rows together weighing as much as all lessons."""
+        """Steps down each teacher's logistic loss, its real rows together weighing as much as all lessons; or means."""
         made = features(self.plan, lessons)
         share = self.there / self.there.sum(1, keepdim=True).clamp_min(1.0)
+        if self.plan.critic == MEANS:
+            self.weights = torch.bmm(share[:, None, :], self.real)[:, 0] - made.mean(0)
+            return
         for _ in range(moves):
             real = torch.bmm(self.real, self.weights[:, :, None])[:, :, 0] + self.bias[:, None]
             pull = share * torch.sigmoid(-real)

@@ -9,6 +9,7 @@ from synth.mechanisms import counts, embeddings, external, linked, nearest, sear
 from synth.mechanisms.functional import Functional
 from synth.mechanisms.gradients import Descents
 from synth.mechanisms.gradients import rate as unit_rate
+from synth.mechanisms.pulls import Pulling
 from synth.mechanisms.votes import Classes
 from synth.privacy.accounting.composition import (
     EPSILON_SLACK,
@@ -28,6 +29,7 @@ from synth.questions import (
     FunctionalQuery,
     Linked,
     Nearest,
+    Pulls,
     Search,
     Slices,
     Step,
@@ -41,7 +43,7 @@ def mechanisms() -> dict[type, Any]:
     """By kind of question the mechanism that answers it; new for each run, since some keep what they answered."""
     return {Counts: counts, Linked: linked, Values: values, Slices: slices, Embedding: embeddings, External: external,
             FunctionalQuery: Functional(), Choice: selection, Search: search, Step: Descents(),
-            Votes: Classes(), Nearest: nearest}  # fmt: skip
+            Votes: Classes(), Nearest: nearest, Pulls: Pulling()}  # fmt: skip
 
 
 def setting(schema: Schema, grant: Grant, *, public_rows: int | None) -> Setting:

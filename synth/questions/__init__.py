@@ -8,6 +8,7 @@ from synth.questions.functional import FunctionalQuery, FunctionalRelease, Gauss
 from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
 from synth.questions.linked import Linked, LinkedRelease
 from synth.questions.nearest import Nearest, NearestRelease
+from synth.questions.pulls import Pulls, PullsRelease
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
@@ -28,6 +29,7 @@ Question = (
     | Step
     | Votes
     | Nearest
+    | Pulls
 )
 Release = (
     CountsRelease
@@ -44,6 +46,7 @@ Release = (
     | VotesRelease
     | TaughtRelease
     | NearestRelease
+    | PullsRelease
 )
 
 __all__ = [
@@ -71,6 +74,8 @@ __all__ = [
     "Nearest",
     "NearestRelease",
     "ProductKernel",
+    "Pulls",
+    "PullsRelease",
     "Question",
     "Release",
     "Search",

@@ -7,6 +7,8 @@ import numpy as np
 
 from synth.questions.tables import Bins
 
+LOGISTIC, MEANS = "logistic", "means"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Teachers:
@@ -15,6 +17,8 @@ class Teachers:
     Every row is given to one of ``teachers`` at random; a teacher keeps at most ``most_rows`` of its rows. A teacher is
     a logistic regression on public random features of the groups of ``bins``: row ``g`` of a table (groups of all
     columns, features) for each group, summed over columns, rectified. ``sigma``: of the noise on a count of votes.
+    With the critic ``means`` it scores by the features' mean over its rows less that over the lessons, afresh each
+    time: of all linear scores of bounded weights the one that sets them apart most, as a Wasserstein critic does.
 
     Errors: ValueError for features, numbers or noise out of range.
     Privacy: public only.
@@ -26,11 +30,14 @@ class Teachers:
     teachers: int
     most_rows: int
     sigma: float
+    critic: str = LOGISTIC
 
     def __post_init__(self) -> None:
         table = np.ascontiguousarray(self.table, dtype=np.float32)
         if not self.bins or table.ndim != 2 or len(table) != sum(self.sizes) or not np.isfinite(table).all():
             raise ValueError("a finite row of features for each group of each column is needed")
+        if self.critic not in (LOGISTIC, MEANS):
+            raise ValueError(f"critics are {LOGISTIC}, {MEANS}")
         if self.teachers < 2 or self.most_rows < 1:
             raise ValueError("at least two teachers of at least one row are needed")
         if not (isfinite(self.sigma) and self.sigma > 0):

@@ -30,6 +30,9 @@ QUICK = {
     "dp_diffusion": {"steps": 3, "hidden": 8, "copies": 2},
     "dp_sinkhorn": {"steps": 3, "rows": 16},
     "private_set": {"steps": 3, "hidden": 8, "rows": 20},
+    "gs_wgan": {"rounds": 3, "features": 16},
+    "datalens": {"rounds": 3, "features": 16},
+    "g_pate": {"rounds": 3, "features": 16},
     "mwem": {"rounds": 3},
     "private_evolution": {"rounds": 3, "candidates": 300},
 }

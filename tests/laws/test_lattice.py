@@ -26,7 +26,9 @@ from synth.questions import (
     FunctionalQuery,
     Linked,
     Marginal,
+    Nearest,
     ProductKernel,
+    Pulls,
     Search,
     Slices,
     Step,
@@ -117,6 +119,21 @@ QUESTIONS = {
     "embedding, tables": Embedding(purpose="t", features=TABLES, sigma=3.3),
     "embedding, waves": Embedding(purpose="t", features=WAVES, sigma=0.7),
     "votes": Votes(teachers=TEACHERS, lessons=GENERATED, asked=GENERATED, moves=2),
+    **{
+        f"pulls, {form}": Pulls(teachers=TEACHERS, lessons=GENERATED, asked=GENERATED, moves=2, form=form, **more)
+        for form, more in (
+            ("clipped", {"unit": 0.05}),
+            ("signs", {"kept": 3}),
+            ("ballots", {"kept": 3, "projection": np.eye(43)[:, :4]}),
+        )
+    },
+    "nearest": Nearest(
+        purpose="t",
+        bins=(A, B),
+        candidates=GENERATED,
+        sigma=9.0,
+        distances=tuple(1 - np.eye(b.size, dtype=np.int64) for b in (A, B)),
+    ),
     "gradients": Step(descent=DESCENT, number=0, weights=start()),
     "path": FunctionalQuery(name="p", purpose="t", kernel=KERNEL, sigma=2.0, nugget=1e-2, points=POINTS),
 }
@@ -138,6 +155,8 @@ def told(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
         return [(v, 1.0) for v in release.values]
     if isinstance(question, Values):
         return [(release.counts, 1.0)]
+    if isinstance(question, Pulls | Nearest):
+        return [(release.values, getattr(question, "lattice", 1.0))]
     if isinstance(question, Votes):
         return [(release.values, 1.0)]
     if isinstance(question, Step):

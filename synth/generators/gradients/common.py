@@ -133,6 +133,12 @@ def product(
     return embedding.model(made, weights, tables)
 
 
+def blurred(made: embedding.Columns, bins: Sequence[Bins], rows: np.ndarray, *, blur: float) -> np.ndarray:
+    """Rows (n, G), one-hot or soft, a part of each column drawn from the single column: so that one-ways can be set."""
+    shares = dict(zip(made.groups, made.mass, strict=True))
+    return (1 - blur) * rows + blur * np.concatenate([shares[b.column] / shares[b.column].sum() for b in bins])
+
+
 def weights_of(made: Network) -> tuple[np.ndarray, ...]:
     """Copies of a network's layers, float32: weight and bias in turn."""
     return tuple(p.detach().cpu().numpy().copy() for p in made.parameters)

@@ -26,6 +26,7 @@ else:
 
 PURPOSE = "denoiser"
 DRAWN = 10_000  # rows that make the final mixture, one column of each left as a distribution
+BLUR = 0.02  # part of a column in them that is drawn from the single column
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,7 +94,8 @@ class DPDiffusion(Fitted):
                 if turn < len(plan.sizes) - 1:
                     chances = np.eye(end - start)[drawn(chances, rng)]
                 rows[at, start:end] = chances
-        return common.product(made, plan.bins, rows.astype(float))
+        probs = common.blurred(made, plan.bins, rows.astype(float), blur=BLUR)
+        return common.product(made, plan.bins, probs)
 
 
 def drawn(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -25,6 +25,7 @@ else:
 
 PURPOSE = "flow"
 DRAWN = 10_000  # rows of the flow that make the final mixture
+BLUR = 0.05  # part of a column in them that is drawn from the single column
 FARTHEST = 4.0  # standard normal draws beyond are cut off
 
 
@@ -83,4 +84,5 @@ class DPFlow(Fitted):
         flow, plan = self.loaded(trained), self.own(trained)
         draws = rng.standard_normal((DRAWN, len(plan.bins))).clip(-FARTHEST, FARTHEST).astype(np.float32)
         codes = flow.codes(torch.from_numpy(draws))
-        return common.product(made, plan.bins, networks.one_hot(codes, plan.sizes).double().numpy())
+        rows = networks.one_hot(codes, plan.sizes).double().numpy()
+        return common.product(made, plan.bins, common.blurred(made, plan.bins, rows, blur=BLUR))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
-from synth.generators.gradients.trained import Trained
-from synth.generators.marginals.mixture import SAFE
-from synth.generators.mlp import Adam, Network, network
+from synth.generators.gradients.taught import LESSONS, Taught, generated
+from synth.generators.mlp import Adam, network
 from synth.generators.ranges import NONE_OR_SHARE, RATE, Between, Range
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
@@ -28,15 +26,13 @@ else:
 
 PURPOSE = "votes"
 BATCH = 500  # generated rows of a generator's step
-LESSONS = 256  # generated rows that teachers learn from, each round
-MOST_TEACHERS = 2000
 WIDTHS = (128, 128)
 AVERAGED = 0.95
 STUDENT_RATE = 2e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class PateGan(Trained):
+class PateGan(Taught):
     """Every row goes to one of many teachers; only noisy counts of their votes about generated rows leave the door.
 
     ``rounds``: of lessons and votes, ``asked`` rows judged in each, every one of them paid for; ``rows_each``: rows of
@@ -68,25 +64,13 @@ class PateGan(Trained):
         "groups": Between(2, 1000), "hidden": Between(1, 4096), "generator_rate": RATE,
     }  # fmt: skip
 
-    outcome = TaughtRelease
+    purpose = PURPOSE
 
     def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
         """Each round asks for votes."""
         rng = np.random.default_rng(common.PUBLIC_SEED)
-        plan = self._plan(ground, setting, rng)
+        plan = self.teachers(ground, setting, rng, asked=self.rounds * self.asked)
         return TaughtRelease(question=plan, weights=self._train(ask, plan, ground, rng, progress))
-
-    def _plan(self, ground: common.Ground, setting: Setting, rng: np.random.Generator) -> Teachers:
-        """Teachers' number from the released row count; the noise that spends the rest on all rounds' rows."""
-        number = int(np.clip(ground.rows / self.rows_each, 2, MOST_TEACHERS))
-        mean = ground.rows / number
-        share = (1 - common.taken(setting, share=self.oneway_share)) * SAFE / (self.rounds * self.asked)
-        rows = setting.sensitivity**2 / setting.signed  # of a unit, under any relation: K K / K, or 2 K K / 2 K
-        sigma = nextafter(rows / (setting.mu * sqrt(share)), inf)
-        columns = len(ground.bins)
-        table = rng.standard_normal((sum(ground.sizes), self.features)) / sqrt(columns * self.features)
-        return Teachers(purpose=PURPOSE, bins=ground.bins, table=table, teachers=number,
-                        most_rows=ceil(mean + 4 * sqrt(mean)), sigma=sigma)  # fmt: skip
 
     def _train(
         self, ask: Ask, plan: Teachers, ground: common.Ground, rng: np.random.Generator, progress: Progress
@@ -98,7 +82,7 @@ class PateGan(Trained):
         mean = common.Average(made.parameters, keep=AVERAGED)
         for number in range(self.rounds):
             progress(number / self.rounds)
-            lessons, asked = _rows(made, LESSONS), _rows(made, self.asked)
+            lessons, asked = generated(made, LESSONS), generated(made, self.asked)
             told = ask(Votes(teachers=plan, lessons=lessons, asked=asked, moves=self.moves))
             student.note(asked, told.values / plan.teachers)
             for _ in range(self.moves):
@@ -132,10 +116,3 @@ class Student:
         part = torch.from_numpy(rng.integers(0, len(rows), min(BATCH, len(rows))))
         loss = torch.nn.functional.binary_cross_entropy_with_logits(self.network(rows[part]), shares[part])
         self.adam.move(torch.autograd.grad(loss, self.adam.parameters), rate=STUDENT_RATE)
-
-
-def _rows(made: Network, count: int) -> np.ndarray:
-    """Groups of freshly generated rows, (count, columns) int64."""
-    with torch.no_grad():
-        drawn = made.drawn(made.hidden(count), hard=True)
-    return torch.stack([part.argmax(1) for part in drawn.split(list(made.sizes), dim=1)], dim=1).numpy()

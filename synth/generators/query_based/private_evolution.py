@@ -90,14 +90,12 @@ class PrivateEvolution(WithOneWays):
             return common.independent(releases, setting)
         told = rounds[-1]
         made = common.again(releases, setting, told.question.bins)
-        shares = dict(zip(made.groups, made.mass, strict=True))
         weights = votes(told)
-        kept, parts = weights > 0, []
-        for bins, codes in zip(told.question.bins, told.question.candidates[kept].T, strict=True):
-            alone = shares[bins.column] / shares[bins.column].sum()
-            parts.append((1 - self.blur) * np.eye(bins.size)[codes] + self.blur * alone)
+        kept, bins = weights > 0, told.question.bins
+        rows = [np.eye(b.size)[codes] for b, codes in zip(bins, told.question.candidates[kept].T, strict=True)]
         progress(1.0)
-        return common.product(made, told.question.bins, np.concatenate(parts, axis=1), weights[kept])
+        probs = common.blurred(made, bins, np.concatenate(rows, axis=1), blur=self.blur)
+        return common.product(made, bins, probs, weights[kept])
 
 
 def votes(told: NearestRelease) -> np.ndarray:

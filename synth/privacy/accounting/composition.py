@@ -19,6 +19,7 @@ from synth.privacy.accounting.events import (
     PoissonSampledDpEvent,
     PoissonSampledReplacedDpEvent,
     SlicesDpEvent,
+    TabledGaussianDpEvent,
     ZCDpEvent,
     event,
 )
@@ -81,7 +82,7 @@ def _chosen(events: list[Event]) -> tuple[str, Callable[[list[Event], float], fl
         return RENYI, _by_renyi
     if kinds & {PoissonSampledDpEvent, PoissonSampledReplacedDpEvent}:
         return COMPOSED, _by_samples
-    if kinds <= {GaussianDpEvent, BoundedRangeDpEvent}:
+    if kinds <= {GaussianDpEvent, TabledGaussianDpEvent, BoundedRangeDpEvent}:
         return ACCOUNTANT, lambda held, delta: derived_epsilon(total_mu(held), delta)
     elsewhere, slices = _parted(events)
     one = slice_pld.as_one(slices)

@@ -79,6 +79,14 @@ class GaussianDpEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TabledGaussianDpEvent(GaussianDpEvent):
+    """A Gaussian whose noise is drawn from the table of noise_table.py; stored as any Gaussian.
+
+    Privacy: public only.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class BoundedRangeDpEvent(GaussianDpEvent):
     """A choice by the exponential mechanism, priced by a Gaussian of that ratio that dominates it (search.md).
 

@@ -6,7 +6,7 @@ Proof note: synth/mechanisms/counts.md.
 from functools import singledispatch
 from math import exp, sqrt
 
-from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, SlicesDpEvent
+from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, SlicesDpEvent, TabledGaussianDpEvent
 from synth.privacy.accounting.float_slack import sampler_cost
 
 TABLED = 2.0**-109  # total variation of a draw from the noise's table
@@ -21,8 +21,9 @@ def imprecision(event: Event, *, cells: int, epsilon: float, delta: float) -> tu
     return sampler_cost(epsilon, delta, sigma=event.sigma / event.pitch, draws=event.count * cells)
 
 
-@imprecision.register
-def _(event: PoissonSampledDpEvent, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG001
+@imprecision.register(PoissonSampledDpEvent)
+@imprecision.register(TabledGaussianDpEvent)
+def _(event: Event, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG001
     """Their noise is drawn from a table, near enough to the ideal for any number of sums."""
     return 0.0, event.count * cells * TABLED * (1 + exp(min(epsilon, 700.0)))
 

@@ -17,9 +17,11 @@ QUICK = {"slice_wasserstein": {"steps": 2, "batch": 32}, "pearl": {"steps": 3, "
          "dp_flow": {"steps": 4, "hidden": 8, "knots": 3}, "dp_diffusion": {"steps": 4, "hidden": 8, "copies": 2},
          "dp_sinkhorn": {"steps": 4, "rows": 8}, "private_set": {"steps": 4, "hidden": 8, "rows": 8},
          "private_evolution": {"rounds": 2, "candidates": 50},
+         **{n: {"rounds": 2, "features": 16} for n in ("gs_wgan", "datalens", "g_pate")},
          "pate_gan": {"rounds": 2, "features": 16, "hidden": 8, "asked": 8},
          "aim": {"rounds": 2, "bins": 4}, "mst": {"bins": 4}, "mwem": {"rounds": 1}}  # fmt: skip
 FEW = {**dict.fromkeys(("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"), (100, 0)),
+       **dict.fromkeys(("gs_wgan", "datalens", "g_pate"), (100, 0)),
        "aim": (60, 0), "mst": (60, 0), "dp_ctgan": (100, 0), "dp_vae": (100, 0), "pate_gan": (100, 0),
        "mwem": (200, 60), "small_db": (400, 60)}  # fmt: skip
 SURE = 1 - 1e-7  # each part of an audit in this file raises a false alarm once in 1e7

@@ -1,0 +1,121 @@
+"""What methods with teachers share: their number and noise, lessons, and a generator that follows their pulls."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from math import ceil, inf, nextafter, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.gradients import common
+from synth.generators.gradients.trained import Trained
+from synth.generators.marginals.mixture import SAFE
+from synth.generators.mlp import Adam, Network, network
+from synth.generators.product_mixture.model import Product
+from synth.generators.ranges import NONE_OR_SHARE, RATE, Between, Range
+from synth.questions import DescentRelease, Pulls, PullsRelease, Release, TaughtRelease, Teachers
+from synth.questions.votes import LOGISTIC, MEANS
+from synth.schema.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+
+LESSONS = 256  # generated rows that teachers learn from, each round
+MOST_TEACHERS = 2000
+WIDTHS = (128, 128)
+AVERAGED = 0.95
+
+
+class Taught(Trained):
+    """Every row goes to one of many teachers, about ``rows_each`` to each, on ``features`` public random features."""
+
+    rows_each: int
+    features: int
+    purpose: ClassVar[str]
+    outcome = TaughtRelease
+
+    def teachers(
+        self, ground: common.Ground, setting: Setting, rng: np.random.Generator, *, asked: int, moved: float = 1.0,
+        critic: str = LOGISTIC,
+    ) -> Teachers:  # fmt: skip
+        """Teachers' number from the released row count; the noise that spends the rest on so many ``asked`` rows.
+
+        ``moved``: how far one teacher that changes its mind moves the answer about one row.
+        """
+        number = int(np.clip(ground.rows / self.rows_each, 2, MOST_TEACHERS))
+        mean = ground.rows / number
+        share = (1 - common.taken(setting, share=self.oneway_share)) * SAFE / asked
+        rows = setting.sensitivity**2 / setting.signed  # of a unit, under any relation: K K / K, or 2 K K / 2 K
+        sigma = nextafter(rows * moved / (setting.mu * sqrt(share)), inf)
+        columns = len(ground.bins)
+        table = rng.standard_normal((sum(ground.sizes), self.features)) / sqrt(columns * self.features)
+        return Teachers(purpose=self.purpose, bins=ground.bins, table=table, teachers=number,
+                        most_rows=ceil(mean + 4 * sqrt(mean)), sigma=sigma, critic=critic)  # fmt: skip
+
+
+class Pulled(Taught):
+    """A generator that follows what teachers' gradients on its rows come to, in one of the forms of ``Pulls``."""
+
+    rounds: int
+    asked: int
+    generator_rate: float
+    usual: ClassVar[Mapping[str, Range]] = {
+        "rounds": Between(1, 100_000), "asked": Between(1, 10_000), "rows_each": Between(1, 100_000),
+        "features": Between(1, 4096), "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000), "generator_rate": RATE,
+    }  # fmt: skip
+
+    @abstractmethod
+    def asking(self, groups: int) -> dict[str, Any]:
+        """The form of the questions, and what belongs to it."""
+
+    @abstractmethod
+    def direction(self, told: PullsRelease) -> np.ndarray:
+        """Which way each row should go, (rows, groups), from what was told."""
+
+    def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
+        """Each round asks which way its rows should go. Randomness here is public (``PUBLIC_SEED``)."""
+        rng = np.random.default_rng(common.PUBLIC_SEED)
+        asking = self.asking(sum(ground.sizes))
+        blank = Teachers(purpose=self.purpose, bins=ground.bins, table=np.zeros((sum(ground.sizes), 1)), teachers=2,
+                         most_rows=1, sigma=1.0)  # fmt: skip
+        none = np.zeros((1, len(ground.bins)), dtype=np.int64)
+        moved = Pulls(teachers=blank, lessons=none, asked=none, moves=1, **asking).moved
+        plan = self.teachers(ground, setting, rng, asked=self.rounds * self.asked, moved=moved, critic=MEANS)
+        made = network(ground.sizes, rng=rng, start=ground.shares, widths=WIDTHS)
+        maker, mean = Adam(made.parameters), common.Average(made.parameters, keep=AVERAGED)
+        for number in range(self.rounds):
+            progress(number / self.rounds)
+            rows = made.drawn(made.hidden(self.asked), hard=True)
+            told = ask(Pulls(teachers=plan, lessons=generated(made, LESSONS), asked=codes(rows, made.sizes),
+                             moves=1, **asking))  # fmt: skip
+            pull = torch.from_numpy(-self.direction(told).astype(np.float32) / plan.teachers)
+            maker.move(torch.autograd.grad(rows, maker.parameters, grad_outputs=pull), rate=self.generator_rate)
+            mean.note()
+        return TaughtRelease(question=plan, weights=mean.arrays())
+
+    def mixture(
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+    ) -> Product:
+        """The generator's distributions at many hidden draws. Errors: UsageError for another method's release."""
+        if trained.question.purpose != self.purpose:
+            raise UsageError("the release is of another training; fit it with the method that asked for it")
+        return super().mixture(trained, made, rng)
+
+
+def generated(made: Network, count: int) -> np.ndarray:
+    """Groups of freshly generated rows, (count, columns) int64."""
+    with torch.no_grad():
+        return codes(made.drawn(made.hidden(count), hard=True), made.sizes)
+
+
+def codes(rows: torch.Tensor, sizes: tuple[int, ...]) -> np.ndarray:
+    """Groups (n, columns) int64 of one-hot rows."""
+    parts = rows.detach().split(list(sizes), dim=1)
+    return torch.stack([part.argmax(1) for part in parts], dim=1).numpy()
