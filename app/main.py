@@ -11,6 +11,7 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
+from app.run import recent  # noqa: E402
 from app.session import access, frame  # noqa: E402
 from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
@@ -19,6 +20,7 @@ from synth.jobs.roles import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
 TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
+HELP_BY_KEY = Path(__file__).with_name("help_by_key.html")
 STYLE = Path(__file__).with_name("style.css")
 OPEN, PASSED, LOCKED = ":material/radio_button_unchecked:", ":material/check_circle:", ":material/lock:"
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
@@ -51,6 +53,7 @@ def _prepare() -> None:
 def _page(who: Visitor) -> None:
     w, open_pages = wizard(), pages(who.role)
     owning.forget_others(w)
+    recent.come_back()
     reached, behind = ready(w), passed(w)
     steps = [
         st.Page(view(s), title=f"{i}. {TITLES[s]}", url_path=s, default=s == "data",
@@ -70,6 +73,7 @@ def _page(who: Visitor) -> None:
         w.page = name
         with st.sidebar:
             st.html(TO_THE_TOP, unsafe_allow_javascript=True)
+            st.html(HELP_BY_KEY, unsafe_allow_javascript=True)
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         if steps:

@@ -1,12 +1,14 @@
 """Runs that outlive the page: offered again after a reload."""
 
 from datetime import datetime
+from urllib.parse import urlsplit
 
 import streamlit as st
 
 import synth
 from app.session import access, frame, words
-from app.session.state import ready, view, wizard
+from app.session.state import STEPS, ready, view, wizard
+from app.table import stored
 from synth import jobs
 
 SHOWN = 10
@@ -54,6 +56,25 @@ def offer() -> None:
             if st.button("Open it", key="open_latest"):
                 wizard().job = access.job("watch", done[0][0].path).path
                 st.switch_page(view("release"))
+
+
+def come_back() -> None:
+    """A page that was reloaded under its own address: goes on with the visitor's last table, and its run where it has.
+
+    The first page of all does not: there one chooses.
+    """
+    w, name = wizard(), urlsplit(st.context.url or "").path.strip("/")
+    if w.page or w.table is not None or w.job is not None or name not in STEPS[1:]:
+        return
+    kept = stored.tables()
+    if not kept:
+        return
+    place, table, told = kept[0]
+    stored.resume(w, place, table, told)
+    last = next((f for f in paid_jobs() if f[1]["table"] == str(table)), None)
+    if name in ("run", "review", "release") and last is not None and (name != "run" or not last[2].final):
+        w.job = access.job("watch", last[0].path).path
+    w.notice = f"Went on with the last table: {frame.escape(w.label)}."
 
 
 def chosen(name: str) -> jobs.Job | None:

@@ -73,3 +73,4 @@ def help_here(name: str) -> None:
         with st.popover("Ten words", icon=":material/menu_book:", type="tertiary", help="What the words mean."):
             for word, said in WORDS.items():
                 st.markdown(f"**{word}.** {said}")
+            st.caption("F1 in a field shows its help.")

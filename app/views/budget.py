@@ -88,8 +88,8 @@ def _meaning() -> None:
     sure = 100 * synth.odds(w.epsilon)
     said = (
         f"**What epsilon {w.epsilon:g} means:** {frame.escape(synth.meaning(w.epsilon))}. In other words: somebody who "
-        f"wonders whether a statement about one person is true, and sees no reason for either side, can be at most "
-        f"{sure:.{0 if sure < 99.5 else 4}f} % sure after seeing the result. {text}"
+        f"wonders whether one row was used at all, and sees no reason for either side, can be at most "
+        f"{sure:.{0 if sure < 99.5 else 4}f} % sure after seeing the result, but for a probability of delta. {text}"
     )
     show = {"none": st.info, "note": st.info, "careful": st.warning, "strong": st.error}[level]
     icons = {"none": "shield", "note": "info", "careful": "warning", "strong": "dangerous"}

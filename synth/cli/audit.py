@@ -97,6 +97,9 @@ def audit_capacity(
     confidence: ConfidenceOpt = 0.999,
     seed: Annotated[int, typer.Option("--seed", help="Of the attackers' training.")] = 0,
     option: OptionOpt = None,
+    curves: Annotated[
+        bool, typer.Option("--curves", help="Of a noise: exact Renyi curves for polynomials of degree 1 to 3.")
+    ] = False,
     out: OutOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
@@ -107,6 +110,10 @@ def audit_capacity(
     _check_out(out)
     if order is not None and not order > 1:
         raise UsageError(f"--order {order:g}: must be above 1; leave it out for KL")
+    if curves:
+        lines = auditing.noise_curves(method, epsilon=epsilon, delta=delta)
+        _answer(lines, audit_page.curves_page(lines), out, as_json)
+        return
     more: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "order": order, "draws": draws,
                             "confidence": confidence, "seed": seed}  # fmt: skip
     if method in auditing.NOISES:

@@ -4,6 +4,7 @@ A seam beside the pipeline: it may use everything that the pipeline uses, and no
 """
 
 from synth.evaluate.audit.capacity import NOISES, Capacity, noise_audit, release_audit
+from synth.evaluate.audit.capacity_curves import Curves, noise_curves
 from synth.evaluate.audit.methods import Audit, audit, claim_of, compared
 from synth.evaluate.audit.neighbours import Pair, worst_pair
 from synth.evaluate.audit.runs import Parts
@@ -16,6 +17,7 @@ __all__ = [
     "Audit",
     "Canary",
     "Capacity",
+    "Curves",
     "Pair",
     "Parts",
     "TreeCanary",
@@ -27,6 +29,7 @@ __all__ = [
     "claim_of",
     "compared",
     "noise_audit",
+    "noise_curves",
     "release_audit",
     "standard",
     "trees",

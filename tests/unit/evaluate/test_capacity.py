@@ -1,5 +1,7 @@
 """Restricted divergences: the paper's table, the properties it proves, and bounds that stay below the truth."""
 
+import itertools
+from functools import cache
 from math import log
 
 import numpy as np
@@ -8,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
 import synth
-from synth.evaluate.audit import noise_audit, release_audit
+from synth.evaluate.audit import noise_audit, noise_curves, release_audit
 from synth.evaluate.audit.bounded_attackers import (
     ATTACKERS,
     certain,
@@ -21,10 +23,12 @@ from synth.evaluate.audit.bounded_attackers import (
     laplace_renyi,
     laplace_renyi_at_least,
     leakage,
+    matrix_kl,
+    polynomial_renyi,
     restricted_kl,
     restricted_renyi,
 )
-from synth.report.audit_page import capacity_page
+from synth.report.audit_page import capacity_page, curves_page
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0]
 RNG = np.random.default_rng(0)
@@ -104,6 +108,58 @@ def test_larger_classes_see_more_up_to_everything():
     seen = [restricted_kl(p, q, np.vander(x, d + 1)[:, :-1]) for d in (1, 2, 3, 7)]
     assert seen == sorted(seen)
     assert seen[-1] == pytest.approx(float(p @ np.log(p / q)), abs=1e-4)
+
+
+@cache
+def curves(noise):
+    return noise_curves(noise, epsilon=1.0)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_polynomial_curves_grow_with_the_degree_below_the_unrestricted_one(noise):
+    """And the linear one is the closed form's."""
+    found = curves(noise).values
+    for low, high in itertools.pairwise([found[n] for n in ("linear", "quadratic", "cubic", "unrestricted")]):
+        assert all(a <= b * (1 + 1e-4) + 1e-9 for a, b in zip(low, high, strict=True))
+    assert max(found["cubic"]) > 1.2 * max(found["linear"])
+
+
+def test_the_linear_curve_is_the_closed_form():
+    """At order 2, where it is ln(1 + 1 / variance) for any noise."""
+    assert polynomial_renyi("laplace", 1.0, 2.0, 1) == pytest.approx(log(1.5), rel=2e-3)
+    assert polynomial_renyi("gaussian", 2.0, 2.0, 1) == pytest.approx(log(1.25), rel=2e-3)
+
+
+def test_several_numbers_leak_the_sum_of_their_shares():
+    """Linear attackers on two numbers at once, by the exact solver on a grid; cells and the total are counted."""
+    points = np.linspace(-14.0, 15.0, 121)
+    one, same = grid(laplace(), 1.0, points), grid(laplace(), 0.0, points)
+    x = np.column_stack([np.repeat(points, len(points)), np.tile(points, len(points))])
+    seen = restricted_kl(np.outer(one, one).ravel(), np.outer(same, same).ravel(), x)
+    strategy = np.array([[1, 0], [0, 1], [1, 1]])  # a count that changes moves its cell and the total
+    told = matrix_kl(strategy, "laplace", 1.0)
+    assert told["linear"] == pytest.approx(seen, rel=0.02)
+    assert told["linear"] < told["unrestricted"] == pytest.approx(2 * laplace_kl(1.0))
+    whole = matrix_kl(strategy, "gaussian", 2.0)
+    assert whole["linear"] == whole["unrestricted"] == pytest.approx(2 * gaussian_kl(2.0))
+
+
+def test_what_is_computed_from_a_strategys_answers_leaks_no_more():
+    """The matrix mechanism: differences and sums of noisy answers, to linear attackers on what was computed."""
+    points = np.linspace(-12.0, 13.0, 61)
+    one, same = grid(laplace(), 1.0, points), grid(laplace(), 0.0, points)
+    x = np.column_stack([np.repeat(points, len(points)), np.tile(points, len(points))])
+    p, q = np.outer(one, one).ravel(), np.outer(same, same).ravel()
+    assert restricted_kl(p, q, x @ np.array([[1.0], [-2.0]])) <= restricted_kl(p, q, x) + 1e-6
+
+
+def test_the_curves_page_draws_every_curve():
+    found = curves("laplace")
+    page = curves_page(found)
+    assert page.count("<path") == len(found.values)
+    assert all(name in page for name in found.values)
+    with pytest.raises(synth.UsageError, match="choose --method laplace or gaussian"):
+        noise_curves("mixture", epsilon=1.0)
 
 
 def test_bounds_rise_with_capacity_for_laplace_and_stay_below_the_truth():

@@ -12,6 +12,7 @@ from synth.evaluate.audit.bounded_attackers.closed_form import (
     laplace_renyi_at_least,
 )
 from synth.evaluate.audit.bounded_attackers.exact import restricted_kl, restricted_renyi
+from synth.evaluate.audit.bounded_attackers.polynomials import matrix_kl, polynomial_renyi
 
 __all__ = [
     "ATTACKERS",
@@ -26,6 +27,8 @@ __all__ = [
     "laplace_renyi",
     "laplace_renyi_at_least",
     "leakage",
+    "matrix_kl",
+    "polynomial_renyi",
     "restricted_kl",
     "restricted_renyi",
 ]
