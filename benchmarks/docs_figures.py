@@ -209,7 +209,7 @@ BEFORE_SEARCH = {
     "peers": "838aad45c850",
     "hard": "31ffc83ed559",
     "small": "e1fbc5f4954f",
-    "table1": "b8fec5084b4f",
+    "table1": "1d3170dc2a04",
     "tables": "f7fe557a3baf",
     "columns": "c1e18e2c4e1b",
     "columns_rows": "a490e3ef5fe8",

@@ -23,7 +23,6 @@ else:
 JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
 FEWEST = 100  # steps, however large
-CHANCE = 1.0  # of the rows' own chance that a descent begins with
 CHECK = 10  # steps between looks at the stopping rule
 
 
@@ -75,6 +74,13 @@ class Problem:
     def work(self) -> int:
         """Multiplications and additions of a step for each component: two products of a mirrored block, else three."""
         return sum((4 if b.mirrored else 6) * b.y.size for b in self.blocks)
+
+    @property
+    def chance(self) -> float:
+        """How much the rows' own chance exceeds the noise, from 0 to 1: 1 less the noise's part, over all cells."""
+        noise = sum(float((1 / b.precision[b.precision > 0]).sum()) / (2 if b.mirrored else 1) for b in self.blocks)
+        rows = sum(float(np.maximum(b.y[b.precision > 0], 0).sum()) for b in self.blocks)
+        return max(0.0, 1 - noise * self.total / rows) if rows > 0 and self.total > 0 else 0.0
 
     def goal(self, share: float, *, components: int) -> float:
         """The loss at which a mixture has followed the noise as far as ``share`` says.
@@ -141,13 +147,15 @@ def fit(
         steps = min(options.steps, max(FEWEST, int(WORK / (problem.work * shape[0] * shape[2]))))
         longer = options.steps / max(steps, 1)
         goal = problem.goal(options.stop, components=shape[2])
-        first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=CHANCE)
+        first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=problem.chance)
         loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
         many = gcd(options.ensembles, JOINED)
         if loss > problem.goal(JOIN, components=shape[2]) and many > 1:
             logits, weights = _joined(logits, weights, many=many)
             goal = problem.goal(options.second_stop, components=shape[2])
-            then = _Descent(rate=options.second_rate * longer, steps=steps, goal=goal, chance=CHANCE, falling=True)
+            then = _Descent(
+                rate=options.second_rate * longer, steps=steps, goal=goal, chance=problem.chance, falling=True
+            )
             then.run(surface, logits, weights, options.last_rate, part(progress, 0.5, 1.0))
     share, probs = surface.probabilities(logits, weights)
     flat = probs.transpose(1, 2).reshape(-1, shape[1])
