@@ -22,6 +22,7 @@ from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.privacy.accounting import composition
 from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal
+from synth.questions import Step as DescentStep
 from synth.release.card.card import meaning
 from synth.schema.table import Schema
 
@@ -30,6 +31,7 @@ SECONDS_START = 1.5
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
 SECONDS_PER_CELL_FITTED = 6e-5
+ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents: benchmarks/results/families.json
 BYTES_START = 450e6
 BYTES_PER_CELL_READ = 60
 
@@ -78,7 +80,7 @@ def plan(
         error_one_way=one or 0.0,
         error_two_way=two,
         cells_two_way=float(np.mean([m.cells for m in marginals if len(m.bins) == 2])) if two is not None else None,
-        seconds=_seconds(marginals, rows, len(facts.measured())),
+        seconds=_seconds(marginals, rows, len(facts.measured())) + _training([q for q, _ in asked], rows),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
     )
 
@@ -117,6 +119,14 @@ def _error(marginals: Sequence[Marginal], rows: int) -> float | None:
         return None
     each = [0.5 * m.cells * min(m.sigma * sqrt(2 / pi), 2 * rows / m.cells) / rows for m in marginals]
     return float(np.mean(np.minimum(each, 1.0)))
+
+
+def _training(asked: Sequence[Any], rows: int) -> float:
+    """Seconds of the descents among the questions: chunks of rows, each dearer the more weights a network has."""
+    plans = {id(q.descent): q.descent for q in asked if isinstance(q, DescentStep)}
+    chunks = [d.steps * (d.rate * rows / ROWS_A_CHUNK + 1) for d in plans.values()]
+    each = [SECONDS_PER_CHUNK + SECONDS_PER_WEIGHT * d.weights for d in plans.values()]
+    return float(np.dot(chunks, each))
 
 
 def _seconds(marginals: Sequence[Marginal], rows: int, columns: int) -> float:

@@ -12,7 +12,7 @@ from synth.evaluate.examination import Figure, Limits
 from synth.evaluate.fidelity import compare_samples
 from synth.evaluate.subgroups import subgroups
 
-SMALL = Limits(rows=800, quality=300, models=800, classifier=400, nearest=300)
+SMALL = Limits(rows=800, quality=300, models=800, classifier=400, nearest=300, attacks=40)
 
 
 @pytest.fixture(scope="module")

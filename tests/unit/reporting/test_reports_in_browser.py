@@ -29,7 +29,7 @@ def browser():
 def pages(release, tmp_path_factory):
     folder, table = release
     place = tmp_path_factory.mktemp("pages")
-    limits = Limits(rows=500, quality=200, models=500, classifier=200, nearest=100)
+    limits = Limits(rows=500, quality=200, models=500, classifier=200, nearest=100, attacks=40)
     found = write.examine(folder, real=table, limits=limits)
     write.write(found, folder, place / "steward.html")
     publish.write(folder, place / "publishable.html")

@@ -12,7 +12,7 @@ from synth.errors import InputError, UsageError
 from synth.evaluate.examination import Limits
 from synth.report.steward import write
 
-SMALL = Limits(rows=600, quality=300, models=600, classifier=300, nearest=200)
+SMALL = Limits(rows=600, quality=300, models=600, classifier=300, nearest=200, attacks=40)
 
 
 @pytest.fixture(scope="module")
