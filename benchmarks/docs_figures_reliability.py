@@ -55,6 +55,6 @@ def attacks(kept: Kept) -> str:
             if not isinstance(found, dict) or (noise != "ours" and not found["names a table"]):
                 continue
             right = found["right then"]
-            lines.append([named, attack, f"{100 * found['names a table']:.2g} %" if right is not None else "never",
-                          "-" if right is None else f"{100 * right:.0f} %", f"{found['delta at least']:.2g}"])  # fmt: skip
+            named_as = ["never", "-"] if right is None else [f"{found['names a table']:.2%}", f"{right:.0%}"]
+            lines.append([named, attack, *named_as, f"{found['delta at least']:.2g}"])
     return table(["noise", "attack", "names a table", "right then", "delta at least"], lines)
