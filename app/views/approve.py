@@ -45,7 +45,7 @@ def _spend(i: int, job: jobs.Job) -> None:
         st.markdown(f"**{frame.escape(request['dataset'])}**: epsilon {request['epsilon']:g}, delta "
                     f"{words.small(request['delta'])}, {frame.escape(request['method'])}; asked by "
                     f"{frame.escape(request.get('owner') or 'nobody')}. Budget: {left}.")  # fmt: skip
-        st.caption(f"It means: {frame.escape(synth.meaning(request['epsilon']))}. "
+        st.caption(f"It means: {frame.escape(synth.meaning(request['epsilon'], relation=request['relation']))}. "
                    f"{words.caution(request['epsilon'])[1]}")  # fmt: skip
         with st.container(horizontal=True):
             if st.button("Approve and run", key=f"approve_{i}", type="primary", icon=":material/check:"):

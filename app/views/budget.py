@@ -86,9 +86,10 @@ def _meaning() -> None:
         return
     level, text = words.caution(w.epsilon)
     sure = 100 * synth.odds(w.epsilon)
+    wonder = "which of two contents one row has" if w.relation == "replace_one" else "whether one row was used at all"
     said = (
-        f"**What epsilon {w.epsilon:g} means:** {frame.escape(synth.meaning(w.epsilon))}. In other words: somebody who "
-        f"wonders whether one row was used at all, and sees no reason for either side, can be at most "
+        f"**What epsilon {w.epsilon:g} means:** {frame.escape(synth.meaning(w.epsilon, relation=w.relation))}. In "
+        f"other words: somebody who wonders {wonder}, and sees no reason for either side, can be at most "
         f"{sure:.{0 if sure < 99.5 else 4}f} % sure after seeing the result, but for a probability of delta. {text}"
     )
     show = {"none": st.info, "note": st.info, "careful": st.warning, "strong": st.error}[level]

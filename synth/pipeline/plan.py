@@ -75,7 +75,7 @@ def plan(
         rows=rows,
         mu=mu,
         sensitivity=size,
-        meaning=meaning(epsilon, about="row" if adjacency.by_row else "person"),
+        meaning=meaning(epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)),
         steps=[_step(q, cells) for q, cells in asked],
         error_one_way=one or 0.0,
         error_two_way=two,

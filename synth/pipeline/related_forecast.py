@@ -114,7 +114,7 @@ def plan_related(
         roots=roots,
         mu=grant.mu,
         sensitivity=linked.sensitivity(adjacency),
-        meaning=meaning(epsilon, about=schema.unit_in_words),
+        meaning=meaning(epsilon, about=schema.unit_in_words, relation=str(adjacency.relation)),
         asked=_asked(releases),
         rehearsed=rehearsed,
     )

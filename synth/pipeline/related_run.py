@@ -102,7 +102,11 @@ class RelatedRun(ChargedRun):
             "relation_in_words": self.plan.grant.adjacency.words(
                 self.schema.unit_in_words, f"rows of {self.schema.root}"
             ),
-            "meaning": meaning(self.plan.grant.epsilon, about=self.schema.unit_in_words),
+            "meaning": meaning(
+                self.plan.grant.epsilon,
+                about=self.schema.unit_in_words,
+                relation=str(self.plan.grant.adjacency.relation),
+            ),
             "engine": self.plan.engine,
             "unit_in_words": self.schema.unit_in_words,
             "keys": [k.model_dump(mode="json", exclude_none=True) for k in self.schema.keys],

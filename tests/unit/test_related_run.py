@@ -118,8 +118,10 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
 
 def same_words(card):
     """A card of before, which said "person", still holds; one whose words name another unit does not."""
-    before = card | {"meaning": synth.meaning(8.0, about="person")}
-    assert not list(problems(before))
+    for former in (f"about {card['unit_in_words']}", "about one person"):
+        words = card["meaning"].replace(f"whether {card['unit_in_words']} was used", former)
+        assert words != card["meaning"]
+        assert not list(problems(card | {"meaning": words}))
     other = {"unit_in_words": "one row of stays", "meaning": synth.meaning(8.0, about="one row of stays")}
     assert list(problems(card | other)) == ["its unit in words is not that of its keys"]
 

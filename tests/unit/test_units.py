@@ -58,7 +58,8 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
     assert first[3]["sensitivity"] == pytest.approx(3 * first[1]["sensitivity"])
     assert first[3]["sigma"] == pytest.approx(3 * first[1]["sigma"])
     assert (made[3]["unit"], made[3]["max_rows_of_a_unit"]) == ("id", 3)
-    assert "person" in made[3]["meaning"]
+    guess = "which of two contents one person has" if relation == "replace_one" else "whether one person was used"
+    assert guess in made[3]["meaning"], "contents are two steps apart where a person comes or goes"
     assert made[3]["rows"]["source_count"] == "private"
     assert "not linked" in made[3]["linkage"]
 

@@ -4,7 +4,7 @@ Each is tried on rows that the run saw and, alike, on held-out rows that it did 
 latter is true of the population. No attack that fails proves anything; the guarantee is the card's.
 
 **Source**: Giomi, Boenisch, Wehmeyer and Tasnadi 2023, A Unified Framework for Quantifying Privacy Risk in Synthetic
-Data, PoPETs 2023(2), written from the paper; Wilson 1927 for intervals.
+Data, PoPETs 2023(2); Wilson 1927 for intervals.
 """
 
 from synth.evaluate.risks.chapter import ATTACKS, Risks, measure

@@ -36,20 +36,40 @@ def odds(epsilon: float) -> float:
     return 1 / (1 + exp(-epsilon))
 
 
-def meaning(epsilon: float, *, about: str = "row") -> str:
+def meaning(epsilon: float, *, about: str = "row", relation: str = "add_remove") -> str:
     """Epsilon in words; ``about``: what the unit is, of related tables ``Related.unit_in_words``.
+
+    ``relation``: where a unit comes and goes, epsilon bounds what is learnt of its being there; two contents of it are
+    two steps apart (limits.py).
 
     Privacy: public only.
 
     >>> meaning(1.0)
-    'a guess of 50:50 about one row can rise to at most 73:27'
-    >>> meaning(1.0, about="one row of patients with everything below it in stays")
-    'a guess of 50:50 about one row of patients with everything below it in stays can rise to at most 73:27'
+    'a guess of 50:50 whether one row was used can rise to at most 73:27'
+    >>> meaning(1.0, about="person", relation="replace_one")
+    'a guess of 50:50 which of two contents one person has can rise to at most 73:27'
     """
-    best, whose = odds(epsilon), "one " + about.removeprefix("one ")
+    whose = "one " + about.removeprefix("one ")
+    what = f"which of two contents {whose} has" if relation == "replace_one" else f"whether {whose} was used"
+    return _guess(what, odds(epsilon))
+
+
+def meanings(about: Mapping[str, Any]) -> set[str]:
+    """What a card of this relation, unit and epsilon may say: today's words, and those of cards made before.
+
+    Those said "about one row" for either guess; of related tables some said "person".
+
+    Privacy: public only.
+    """
+    units = {whose(about), "person"} if "keys" in about else {whose(about)}
+    before = {_guess("about one " + unit.removeprefix("one "), odds(about["epsilon"])) for unit in units}
+    return before | {meaning(about["epsilon"], about=unit, relation=about["relation"]) for unit in units}
+
+
+def _guess(what: str, best: float) -> str:
     if best > 0.9949:
-        return f"a guess of 50:50 about {whose} can rise to at most {100 * best:.6g} in 100"
-    return f"a guess of 50:50 about {whose} can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
+        return f"a guess of 50:50 {what} can rise to at most {100 * best:.6g} in 100"
+    return f"a guess of 50:50 {what} can rise to at most {100 * best:.0f}:{100 * (1 - best):.0f}"
 
 
 def whose(about: Mapping[str, Any]) -> str:
@@ -101,7 +121,7 @@ def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
         "epsilon": epsilon,
         "delta": delta,
         "epsilon_derived": min(epsilon, about["epsilon_derived"] + learnt.epsilon),
-        "meaning": meaning(epsilon, about=whose(about)),
+        "meaning": meaning(epsilon, about=whose(about), relation=about["relation"]),
         "mechanisms": [*mechanisms, *about["mechanisms"]],
         "of_which_schema": {"epsilon": learnt.epsilon, "delta": learnt.delta, "ledger_entry": learnt.ledger_entry},
     }
@@ -136,7 +156,9 @@ def card(
         "epsilon": epsilon,
         "delta": delta,
         "epsilon_derived": epsilon_of(events, delta - failure_delta),
-        "meaning": meaning(epsilon, about="row" if adjacency.by_row else "person"),
+        "meaning": meaning(
+            epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)
+        ),
         "mechanisms": [{"mechanism": _mechanism(e), **e.plain()} for e in _merged(events)],
         "accountant": {
             "name": accountant(events),

@@ -59,7 +59,7 @@ def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), ta
         raise UsageError(
             "the deltas of all candidates add up to 1 or more, which is no guarantee; release none of them"
         )
-    about["meaning"] = meaning(about["epsilon"], about=whose(about))
+    about["meaning"] = meaning(about["epsilon"], about=whose(about), relation=about["relation"])
     return about
 
 
@@ -69,7 +69,7 @@ def own(card: Mapping[str, Any]) -> dict[str, Any]:
     told = about.get("selection") or {}
     if isinstance(before := told.get("of_which_this_run"), dict):
         about |= {name: before[name] for name in TOTALS if name in before}
-        about["meaning"] = meaning(about["epsilon"], about=whose(about))
+        about["meaning"] = meaning(about["epsilon"], about=whose(about), relation=about["relation"])
     if "selection" in about:
         about["selection"] = selection("unstated")
     return about

@@ -17,7 +17,7 @@ from synth.errors import InputError, SynthError, reading
 from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
 from synth.release.card import choice
-from synth.release.card.card import meaning, whose
+from synth.release.card.card import meanings
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema import regular_files
@@ -89,17 +89,12 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     stated = about["epsilon_derived"]
     if abs(stated - derived) > max(TOLERANCE * derived, 1e-9):
         yield f"it states a derived epsilon of {stated:.9g}, but its mechanisms give {derived:.9g}"
-    if about["meaning"] not in {meaning(epsilon, about=unit) for unit in _units(about)}:
+    if about["meaning"] not in meanings(about):
         yield f"its plain-language meaning is not that of epsilon {epsilon:g}"
     if about["exportable"] and "SEEDED" in about["noise_source"].upper():
         yield "its noise was seeded, so it protects nothing, yet it is marked exportable"
     yield from _reserve_problems(about)
     yield from _tables_problems(about)
-
-
-def _units(about: Mapping[str, Any]) -> set[str]:
-    """What the meaning may be about; cards of related tables of before said "person"."""
-    return {whose(about), "person"} if "keys" in about else {whose(about)}
 
 
 def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
