@@ -223,8 +223,11 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
         page.get_by_test_id("stSidebarNavLink").filter(has_text="Ledger").click()
         there(page, "Ledger").get_by_text("epsilon 1 of 3 spent in 1 run").wait_for()
         page.goto(f"{url}/run")
-        there(page, "Run").get_by_role("button", name="Spend epsilon").click(no_wait_after=True)
-        page.close()  # at once: the click is remembered
+        spend = there(page, "Run").get_by_role("button", name="Spend epsilon")
+        page.wait_for_function(IDLE)
+        spend.click()
+        page.wait_for_timeout(300)  # nobody closes a tab sooner, and the browser has sent the click by then
+        page.close()  # the click is remembered
         for _ in range(240):
             if [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == [2]:
                 break
