@@ -20,7 +20,7 @@ OTHERS = ("aim", "mst")  # OpenDP's take seconds a run: one run each here, all l
 
 
 # Their door, steps and accounting are those of dp_vae and pate_gan: what they spend and draw here, all else -m slow.
-ALIKE = ("dp_diffusion", "dp_sinkhorn", "private_set", "gs_wgan", "datalens", "g_pate")
+ALIKE = ("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set", "gs_wgan", "datalens", "g_pate")
 
 
 def listed(name, *more, long=False, slow=False):
