@@ -226,7 +226,8 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
         spend = there(page, "Run").get_by_role("button", name="Spend epsilon")
         page.wait_for_function(IDLE)
         spend.click()
-        page.wait_for_timeout(300)  # nobody closes a tab sooner, and the browser has sent the click by then
+        taken = page.locator("[data-testid=stApp][data-test-script-state=running]")  # the server has the click
+        taken.or_(page.get_by_role("button", name="Cancel the run")).first.wait_for()
         page.close()  # the click is remembered
         for _ in range(240):
             if [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == [2]:
