@@ -1,6 +1,6 @@
 """Sample paths: a sum of kernel functions, noised by one Gaussian process, told at points that may be chosen later."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -11,6 +11,9 @@ import numpy as np
 from synth.questions.encoding import Block
 from synth.questions.features import codes, distinct, looked_up
 from synth.questions.tables import Bins
+from synth.schema.lazy import Lazy
+
+distance = Lazy("scipy.spatial.distance")
 
 MAX_POINTS = 1 << 13  # most numbers told of one path: the price of a path covers so many
 GRAIN = 5  # whitened values are told to 2**-GRAIN of the noise's deviation, to the next power of two
@@ -21,6 +24,9 @@ FLOAT = 2.0**-53
 TRUNCATED = 2.0**-36  # a record's kernel values are truncated towards zero to multiples of this
 INVERSE = 2.0**-40  # the inverse factor's entries are whole multiples of this
 MOST_EXCESS = 1e-3
+MOST_WIDTHS = 8
+
+Seen = Callable[[np.ndarray], np.ndarray]  # records' codes -> what each adds at points fixed before
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,6 +71,16 @@ class ProductKernel:
         return len(self.bins)
 
     @property
+    def rounding(self) -> float:
+        """How far rounding may put an entry of ``gram``."""
+        return self.dim * FLOAT
+
+    @property
+    def smooth(self) -> int:
+        """Number of coordinates that the kernel can be differentiated by: codes have none."""
+        return 0
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns read."""
         return distinct([b.column for b in self.bins])
@@ -80,6 +96,8 @@ class ProductKernel:
         """Rows as points: their bin codes, int64 (n, J)."""
         return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
 
+    coded = points  # rows as ``seen`` takes them
+
     def checked(self, points: np.ndarray, gradients: bool) -> np.ndarray:
         """Points as int64 (m, J). Errors: ValueError where a code is out of range, or gradients are wanted."""
         points = np.ascontiguousarray(points, dtype=np.int64)
@@ -94,6 +112,10 @@ class ProductKernel:
     def gram(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
         """k(x, w), float64 (n, m), for points x (n, J) and w (m, J)."""
         return self.seen(x, w, gradients=gradients)
+
+    def told(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
+        """``seen`` at points w, for many rows."""
+        return lambda x: self.seen(x, w, gradients=gradients)
 
     def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:  # noqa: ARG002
         """What a record x adds to the values at w: k(x, w), (n, m); zero for a record with a code of -1."""
@@ -113,19 +135,39 @@ def _check_table(bins: Bins, table: np.ndarray) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianKernel:
-    """k(x, w) = exp(-|x - w|^2 / 2 lengthscale^2) on vectors, rows' being their blocks' coordinates side by side.
+    """k(x, w): the mean over ``scales`` of exp(-|x - w|^2 / 2 scale^2), times 1[same label] where a ``label`` is named.
 
-    A smooth kernel: values and gradients of a path can be told jointly. Errors: ValueError for a bad lengthscale.
+    Rows are their blocks' coordinates side by side; a row in no bin of a block has zeros there, a row in no bin of the
+    label adds nothing. A point is such a vector, and then the label's code. ``scales``: ``lengthscale``, its half, and
+    so on, ``widths`` in all. A smooth kernel: values and gradients of a path can be told jointly.
 
+    Errors: ValueError for a bad lengthscale, or number of widths.
     Privacy: public only.
+
+    >>> kernel = GaussianKernel(blocks=(Block.one_hot(Bins.each("SEX", 2), weight=0.5),), lengthscale=0.5)
+    >>> kernel.seen(np.array([[0], [1]]), np.array([[0.5, 0.0]])).round(3)
+    array([[1.   ],
+           [0.368]])
     """
 
     blocks: tuple[Block, ...]
     lengthscale: float
+    widths: int = 1
+    label: Bins | None = None
 
     def __post_init__(self) -> None:
-        if not self.blocks or not 0 < self.lengthscale < np.inf:
-            raise ValueError("a column and a positive lengthscale are needed")
+        if not self.blocks or not 0 < self.lengthscale < np.inf or not 1 <= self.widths <= MOST_WIDTHS:
+            raise ValueError(f"a column, a positive lengthscale and 1 to {MOST_WIDTHS} widths are needed")
+
+    @cached_property
+    def scales(self) -> tuple[float, ...]:
+        """Width of each Gaussian, the largest first."""
+        return tuple(self.lengthscale / 2**i for i in range(self.widths))
+
+    @cached_property
+    def unit(self) -> float:
+        """What gradients are told in units of: their covariance at a point is then the identity, as a value's is 1."""
+        return 1 / sqrt(sum(1 / s**2 for s in self.scales) / self.widths)
 
     @property
     def defect(self) -> float:
@@ -133,55 +175,112 @@ class GaussianKernel:
         return 16 * FLOAT
 
     @property
-    def dim(self) -> int:
-        """Length of a point, d."""
+    def rounding(self) -> float:
+        """How far rounding may put a number of ``gram`` or ``seen``: distances are sums of squared differences."""
+        return 4 * (self.smooth + 8) * FLOAT
+
+    @property
+    def smooth(self) -> int:
+        """Number of coordinates that the kernel can be differentiated by, d."""
         return sum(b.width for b in self.blocks)
+
+    @property
+    def dim(self) -> int:
+        """Length of a point."""
+        return self.smooth + (self.label is not None)
+
+    @property
+    def bins(self) -> tuple[Bins, ...]:
+        """Bins of all columns, the label's last."""
+        return (*(b.bins for b in self.blocks), *([self.label] if self.label else []))
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns read."""
-        return distinct([b.bins.column for b in self.blocks])
+        return distinct([b.column for b in self.bins])
 
     @cached_property
     def key(self) -> bytes:
         """Tells kernels apart."""
-        parts = [a for b in self.blocks for a in (b.bins.starts, b.bins.groups, b.table)]
-        names = [f"{b.bins.column}\0{b.bins.cells}" for b in self.blocks] + [repr(self.lengthscale)]
+        parts = [a for b in self.bins for a in (b.starts, b.groups)] + [b.table for b in self.blocks]
+        names = [f"{b.column}\0{b.cells}" for b in self.bins] + [
+            repr((self.lengthscale, self.widths, self.label is None))
+        ]
         return sha256("\0".join(names).encode() + b"".join(p.tobytes() for p in parts)).digest()
 
+    def coded(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rows as ``seen`` takes them: their bin codes, int64 (n, columns)."""
+        return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
+
     def points(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Rows as vectors, float64 (n, d)."""
-        return np.hstack([looked_up(b, rows[b.bins.column]) for b in self.blocks])
+        """Rows as points, float64 (n, dim)."""
+        found = [looked_up(b, rows[b.bins.column]) for b in self.blocks]
+        return np.hstack([*found, *([codes(self.label, rows[self.label.column])[:, None]] if self.label else [])])
 
     def checked(self, points: np.ndarray, gradients: bool) -> np.ndarray:  # noqa: ARG002
-        """Points as float64 (m, d). Errors: ValueError where they are none."""
+        """Points as float64 (m, dim). Errors: ValueError where they are none."""
         points = np.ascontiguousarray(points, dtype=np.float64) + 0.0  # one zero, not two
         if points.ndim != 2 or points.shape[1] != self.dim or not np.isfinite(points).all():
             raise ValueError("a finite vector for each point is needed")
+        if self.label is not None and not np.isin(points[:, -1], np.arange(self.label.size)).all():
+            raise ValueError("a point's label must name a bin")
         return points
 
+    def told(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
+        """``seen`` at points w, for many rows: each row's numbers follow from its own codes alone."""
+        places, far, at = [], [], 0
+        for block in self.blocks:
+            places.append(np.vstack([block.table, np.zeros(block.width)]))  # a code of -1 finds the row of zeros
+            far.append(_apart(places[-1], w[:, at : at + block.width]))
+            at += block.width
+
+        def seen(x: np.ndarray) -> np.ndarray:
+            apart = far[0][x[:, 0]]
+            for j, table in enumerate(far[1:], 1):
+                apart += table[x[:, j]]
+            value, slope, _ = self._values(apart, None if self.label is None else x[:, -1, None] == w[:, -1])
+            if not gradients:
+                return value
+            vectors = np.hstack([p[x[:, j]] for j, p in enumerate(places)])
+            moved = vectors[:, None, :] - w[None, :, : self.smooth]
+            moved *= slope[:, :, None] * self.unit
+            return np.concatenate([value[:, :, None], moved], axis=2).reshape(len(x), -1)
+
+        return seen
+
     def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
-        """What a record x adds at w: k(x, w), then with ``gradients`` lengthscale * dk/dw; (n, m * (1 or 1 + d))."""
-        apart = (x[:, None, :] - w[None, :, :]) / self.lengthscale
-        value = np.exp(-(apart**2).sum(2) / 2)
-        if not gradients:
-            return value
-        return (value[:, :, None] * np.concatenate([np.ones((*value.shape, 1)), apart], axis=2)).reshape(len(x), -1)
+        """What records of codes x (n, columns) add at w, (n, m * each): k(x, w), then gradients in ``unit``s."""
+        return self.told(w, gradients=gradients)(x)
 
     def gram(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
-        """Covariance of the path's numbers at x with those at w, in the order of ``seen``."""
+        """Covariance of the path's numbers at points x with those at w, in the order of ``seen``."""
+        d = self.smooth
+        a, b = x[:, :d], w[:, :d]
+        value, slope, bend = self._values(_apart(a, b), None if self.label is None else x[:, -1, None] == w[:, -1])
         if not gradients:
-            return self.seen(x, w)
-        apart = (x[:, None, :] - w[None, :, :]) / self.lengthscale
-        value = np.exp(-(apart**2).sum(2) / 2)
-        n, m, d = apart.shape
-        block = np.empty((n, 1 + d, m, 1 + d))
-        block[:, 0, :, 0] = 1
-        block[:, 0, :, 1:] = apart
-        block[:, 1:, :, 0] = -apart.transpose(0, 2, 1)
-        block[:, 1:, :, 1:] = np.eye(d)[None, :, None, :] - apart.transpose(0, 2, 1)[..., None] * apart[:, None, :, :]
-        block *= value[:, None, :, None]
-        return block.reshape(n * (1 + d), m * (1 + d))
+            return value
+        apart = a[:, None, :] - b[None, :, :]
+        block = np.empty((len(x), 1 + d, len(w), 1 + d))
+        block[:, 0, :, 0] = value
+        block[:, 0, :, 1:] = self.unit * slope[:, :, None] * apart
+        block[:, 1:, :, 0] = -block[:, 0, :, 1:].transpose(0, 2, 1)
+        turned = apart.transpose(0, 2, 1)[..., None] * (-bend[:, :, None] * apart)[:, None, :, :]
+        block[:, 1:, :, 1:] = self.unit**2 * (np.eye(d)[None, :, None, :] * slope[:, None, :, None] + turned)
+        return block.reshape(len(x) * (1 + d), len(w) * (1 + d))
+
+    def _values(self, far: np.ndarray, same: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """At squared distances ``far``: the kernel; its mean over scale^2; its mean over scale^4."""
+        share = (1.0 if same is None else same) / self.widths
+        each = [share * np.exp(far * (-0.5 / s**2)) for s in self.scales]
+        value, slope, bend = each[0], each[0] / self.scales[0] ** 2, each[0] / self.scales[0] ** 4
+        for more, s in zip(each[1:], self.scales[1:], strict=True):
+            value, slope, bend = value + more, slope + more / s**2, bend + more / s**4
+        return value, slope, bend
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Squared distances (n, m) as sums of squared differences, each pair's from its own numbers alone."""
+    return distance.cdist(a, b, "sqeuclidean")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -218,7 +317,7 @@ class FunctionalQuery:
     @property
     def each(self) -> int:
         """How many numbers are told of a point."""
-        return 1 + self.kernel.dim if self.gradients else 1
+        return 1 + self.kernel.smooth if self.gradients else 1
 
     @property
     def key(self) -> tuple[str, bytes, float, float, bool]:
@@ -229,8 +328,8 @@ class FunctionalQuery:
     def excess(self) -> float:
         """By what share arithmetic could raise the sensitivity; all values carry that much more noise (proof note)."""
         m, root = MAX_POINTS, sqrt(self.nugget)
-        factor = (8 * m * m * FLOAT + m * (self.kernel.defect + self.kernel.dim * FLOAT)) / self.nugget
-        record = sqrt(m) * (TRUNCATED + 64 * self.kernel.dim * FLOAT) / root
+        factor = (8 * m * m * FLOAT + m * (self.kernel.defect + self.kernel.rounding)) / self.nugget
+        record = sqrt(m) * (TRUNCATED + 64 * self.kernel.rounding) / root
         return factor + record + m**1.5 * INVERSE + sqrt(m) * PITCH
 
     @property
