@@ -77,7 +77,7 @@ def test_a_refused_path_is_not_open(monkeypatch):
         path([[0], [2]]),
         FunctionalQuery(
             name="g", purpose="p", kernel=SMOOTH, sigma=9.0, nugget=0.01, points=np.eye(3, 4), gradients=True
-        ),  # fmt: skip
+        ),
         *(Embedding(purpose="e", features=f, sigma=9.0) for f in (WAVES, TABLE, NETWORK)),
     ],
     ids=lambda q: type(getattr(q, "features", getattr(q, "kernel", None))).__name__,
