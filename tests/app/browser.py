@@ -204,7 +204,8 @@ def barred(page) -> list[str]:
     """What axe-core calls a serious or critical barrier on the page, by rule and place; without it nothing."""
     if AXE is None:
         return []
-    page.evaluate(AXE.read_text(encoding="utf-8"))
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
     return page.evaluate(SERIOUS)
 
 

@@ -55,8 +55,8 @@ def settled(page, width: int) -> list:
         page.wait_for_timeout(300)
         wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         faults = [f"sticks out: {wide}"] * (wide > width)
-        faults += ["a chart without a text alternative"] * page.evaluate(UNNAMED) + barred(page)
-        if not faults:
+        faults += ["a chart without a text alternative"] * page.evaluate(UNNAMED)
+        if not faults and not (faults := barred(page)):  # axe-core takes a second: of a page that stands
             break
     return faults
 
