@@ -187,8 +187,7 @@ def visit(served):
 
 def there(page, heading: str):
     page.get_by_role("heading", name=heading, exact=True).wait_for()
-    page.wait_for_function(IDLE)
-    keep(page, heading)
+    page.wait_for_function(IDLE, polling=100)
     return page
 
 
