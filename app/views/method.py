@@ -69,14 +69,15 @@ def _choice(w: Wizard) -> bool:
 
 def _keeps(w: Wizard) -> None:
     """What the method was measured to keep at this epsilon; a warning where that is nothing between columns."""
-    held, warned = synth.kept(w.method, epsilon=w.epsilon), synth.kept_warning(w.method, epsilon=w.epsilon)
+    asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
+    held, warned = synth.kept(w.method, **asked), synth.kept_warning(w.method, **asked)
     if warned:
         st.warning(frame.escape(f"{warned[:1].upper()}{warned[1:]}."), icon=":material/link_off:")
     elif held:
         st.caption(f"On public tables, at epsilon {held.epsilon:g}, it kept: {held.in_words}.",
-                   help="Measured with its default options. Pairs: nearer than independent columns by a tenth at "
-                        "least. Target: a model trained on the synthetic rows learns at least half of what it learns "
-                        "of real ones.")  # fmt: skip
+                   help="Measured with its default options, where rows and epsilon together were no more than yours. "
+                        "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
+                        "synthetic rows learns at least half of what it learns of real ones.")  # fmt: skip
 
 
 def _encoded(w: Wizard) -> None:

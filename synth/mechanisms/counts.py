@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from synth.privacy.accounting.events import Event, GaussianDpEvent
+from synth.privacy.accounting.events import Event, GaussianDpEvent, RoundedGaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
+from synth.privacy.rounded_gaussian import WIDEST_EXACT
 from synth.questions import Counts, CountsRelease
 from synth.sources.rows.encoded import EncodedRows, Tables, parts
 from synth.sources.rows.marginals import MarginalCounter, count
@@ -44,7 +45,9 @@ def events(question: Counts, adjacency: Adjacency) -> list[Event]:
     sigmas = sorted(m.sigma for m in question.marginals)
     size = sensitivity(adjacency)
     return [
-        GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
+        (RoundedGaussianDpEvent if sigma <= WIDEST_EXACT else GaussianDpEvent)(
+            name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same))
+        )
         for sigma, same in groupby(sigmas)
     ]
 
