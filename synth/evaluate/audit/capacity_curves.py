@@ -44,8 +44,8 @@ class Curves:
         at = f"of scale {self.scale:g}" if self.epsilon is None else f"at epsilon {self.epsilon:g}"
         lines = [f"{self.noise} {at}: Renyi divergence by order, exact: {', '.join(self.values)}"]
         if self.crossing is not None:
-            lines.append(f"  the published bound on linear attackers falls below the unrestricted divergence from order "
-                         f"{self.crossing:.2f} on; the exact curves do not cross")  # fmt: skip
+            lines.append(f"  the published bound on linear attackers falls below the unrestricted divergence from "
+                         f"order {self.crossing:.2f} on; the exact curves do not cross")  # fmt: skip
         return lines + [f"  order {a:g}: " + ", ".join(f"{v[i]:.4f}" for v in self.values.values())
                         for i, a in enumerate(self.orders)]  # fmt: skip
 
