@@ -181,7 +181,7 @@ def _told(question: Any, rows: int) -> int:
         case Embedding():
             return question.features.dim
         case FunctionalQuery():
-            return len(question.points)
+            return len(question.points) * question.each
         case Slices():
             wide = question.encoding.dim if question.whole else question.num_slices or 1
             return wide * (question.groups or rows)
