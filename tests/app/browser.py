@@ -187,8 +187,7 @@ def visit(served):
 
 def there(page, heading: str):
     page.get_by_role("heading", name=heading, exact=True).wait_for()
-    page.wait_for_function(IDLE)
-    keep(page, heading)
+    page.wait_for_function(IDLE, polling=100)
     return page
 
 
@@ -204,7 +203,8 @@ def barred(page) -> list[str]:
     """What axe-core calls a serious or critical barrier on the page, by rule and place; without it nothing."""
     if AXE is None:
         return []
-    page.evaluate(AXE.read_text(encoding="utf-8"))
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
     return page.evaluate(SERIOUS)
 
 

@@ -30,7 +30,7 @@ def enter(tmp_path_factory):
 
 def there(page, heading: str):
     page.get_by_role("heading", name=heading, exact=True).wait_for()
-    page.wait_for_function(IDLE)
+    page.wait_for_function(IDLE, polling=100)
     keep(page, f"signed-{heading}")
     return page
 
