@@ -32,7 +32,7 @@ def releases(tmp_path_factory):
 
 
 @cache
-def spread(place, tables=12):
+def spread(place, tables=8):
     """Deviation of the tables' share of the ill."""
     return np.std([(t["ill"] == "yes").mean() for t in synth.multiple(place, count=tables, seed=2)])
 
