@@ -32,11 +32,12 @@ def releases(tmp_path_factory):
 
 
 @cache
-def spread(place, tables=12):
+def spread(place, tables=8):
     """Deviation of the tables' share of the ill."""
     return np.std([(t["ill"] == "yes").mean() for t in synth.multiple(place, count=tables, seed=2)])
 
 
+@pytest.mark.long
 def test_tables_differ_as_the_noise_does_and_cost_nothing(releases):
     loud, quiet = spread(releases / "0.2"), spread(releases / "20")
     assert loud > 4 * quiet  # the noise is a hundred times as large; evened rows leave some chance of their own
@@ -44,6 +45,7 @@ def test_tables_differ_as_the_noise_does_and_cost_nothing(releases):
     assert charged == [0.2, 20.0]
 
 
+@pytest.mark.long
 def test_noise_drawn_again_is_as_large_as_the_releases_own(releases):
     """The share's spread over tables against the noise of the best count of that column, by a factor of three."""
     stored = multiple.folder.load_release(releases / "0.2")
@@ -120,6 +122,7 @@ def test_it_warns_of_what_was_not_measured(releases):
         synth.beyond(releases / "0.2", ["nothing"])
 
 
+@pytest.mark.long
 def test_the_pages_example_runs(releases, monkeypatch, capsys):
     monkeypatch.chdir(releases)
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "inference.md").read_text(), re.S).group(1)
