@@ -35,7 +35,8 @@ def means(
 ) -> str:
     """A line a group of rows that are equal in ``by``, with means of ``columns``.
 
-    ``spread``: with the largest difference from the mean, of several runs. ``runs``: heading of a column that counts the group.
+    ``spread``: with the largest difference from the mean, where runs are several. ``runs``: heading of a column that
+    counts the group.
     """
     groups: dict[tuple, list[Row]] = {}
     for row in rows:
