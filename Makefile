@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-sdnist
+.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-judges bench-sdnist
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -89,6 +89,9 @@ bench-peers: setup  ## docs/benchmarks.md, every method beside its rivals; goes 
 
 bench-risks: setup  ## docs/evidence.md: attacks on releases and leaks, beside anonymeter in an environment of its own
 	$(BIN)/python benchmarks/risks.py
+
+bench-judges: setup  ## docs/evidence.md: SynthEval's scores of our tables, in an environment of its own
+	$(BIN)/python benchmarks/outside_judges.py
 
 bench-sdnist: setup  ## docs/high-order.md: k-marginal scores by NIST's own package, in an environment of its own
 	$(BIN)/python benchmarks/k_marginal.py

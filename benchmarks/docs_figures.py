@@ -28,6 +28,7 @@ import docs_figures_speed as speed
 import families
 import high_order
 import k_marginal
+import outside_judges
 import risks
 from markdown_tables import figure, means, scores, table
 
@@ -207,6 +208,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "refusals": lambda: reliability.refusals(kept),
     "attacks": lambda: reliability.attacks(kept),
     "inference": intervals.inference,
+    "judges": lambda: outside_judges.markdown(kept("outside_judges")),
     "risks": lambda: risks.markdown(kept("risks")),
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
