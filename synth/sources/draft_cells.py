@@ -51,8 +51,9 @@ def cells_of(table: Table, name: str, missing: Sequence[str]) -> Cells:
 
 @dataclass(kw_only=True)
 class Notes:
-    """Columns worth a second look, gathered by reason."""
+    """Columns worth a second look, gathered by reason. ``learnable``: whether facts can be learnt under noise."""
 
+    learnable: bool = True
     codes: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -82,6 +83,8 @@ class Notes:
             return []
         told = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
-        group = f", group them by first characters with --group {ways}" if ways else ""
-        return [f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): learn them privately with "
-                f"--learn-share{group}, or vouch for each alone with --assume-public and --reason"]  # fmt: skip
+        learn = "learn them privately with --learn-share" if self.learnable else ""
+        others = [w for w in (learn, f"group them by first characters with --group {ways}" if ways else "") if w]
+        first = f"{', '.join(others)}, or " if others else ""
+        return [f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): {first}vouch for each "
+                "alone with --assume-public and --reason"]  # fmt: skip

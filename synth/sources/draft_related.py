@@ -60,8 +60,10 @@ def draft_related(
     """
     check(headers, wanted)
     said = {(k.child, k.columns) for k in wanted.keys}
+    joined = {(k.child, k.parent) for k in wanted.keys if k.parent not in wanted.public}
     found = guessed(headers) if declared is None else list(declared)
-    references = [*wanted.keys, *(r for r in found if (r.child, r.columns) not in said)]
+    others = (r for r in found if (r.child, r.columns) not in said and (r.child, r.parent) not in joined)
+    references = [*wanted.keys, *others]
     made = tree(list(headers), references, public=wanted.public, root=wanted.root)
     tables = [t for t in headers if t not in wanted.public and t not in made.aside]
     read = _Read(rows, made, wanted)
@@ -99,7 +101,7 @@ class _Read:
         keyed += [c for k in self._tree.keys if k.parent == name for c in k.parent_columns]
         options = dict((self._wanted.options or {}).get(name, {}))
         options["identifier"] = list(dict.fromkeys([*options.get("identifier", ()), *keyed]))
-        found = draft(table, unit="row", **options)
+        found = draft(table, unit="row", learnable=False, **options)
         columns = {**found.schema.columns, **self._referring(name)}
         self.notes += [f"{name}: {line}" for line in [*notes, *found.suggestions]]
         self._counts[name] = None if notes else _children(table, keyed[: len(above[0].columns)]) if above else None
