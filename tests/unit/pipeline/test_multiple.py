@@ -1,7 +1,10 @@
 """Several tables from one release: free, as far apart as the noise, and combined by the rule of docs/inference.md."""
 
+import html
 import json
 import re
+import shutil
+import subprocess
 import warnings
 from functools import cache
 
@@ -129,3 +132,24 @@ def test_the_pages_example_runs(releases, monkeypatch, capsys):
     code = code.replace('"release"', '"20"').replace("count=20", "count=3")
     exec(compile(code, "inference.md", "exec"), {})  # the page is ours
     assert len(capsys.readouterr().out.split()) == 3
+
+
+PAGES = {"docs/inference.md": r"```r\n(.*?)```", "synth/report/templates/index.html": r"<code>(files .*?)</code>"}
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed (Debian's r-base-core)")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_lines_for_r_give_the_same_interval(tmp_path, page):
+    """What recipients are told to run in R, on files with missing cells, against ``synth.combine``."""
+    (tmp_path / "tables").mkdir()
+    rng, tables = np.random.default_rng(0), []
+    for i in range(5):
+        tables.append(pd.DataFrame({"id no": range(90), "age": rng.normal(40 + rng.normal(), 9, 90)}))
+        tables[-1].loc[:i, "age"] = np.nan
+        tables[-1].to_csv(tmp_path / "tables" / f"{i}.csv", index=False)
+    code = html.unescape(re.search(PAGES[page], (ROOT / page).read_text(), re.S).group(1)).replace("COLUMN", "age")
+    ended = subprocess.run(["Rscript", "--vanilla", "-"], input=f"options(digits = 15)\n{code}", cwd=tmp_path,
+                           text=True, capture_output=True, check=True, timeout=120)  # fmt: skip
+    ages = [t["age"] for t in tables]
+    found = synth.combine([a.mean() for a in ages], [a.var() / a.count() for a in ages])
+    assert [float(x) for x in ended.stdout.split()[1:]] == pytest.approx([found.low, found.high], rel=1e-9)
