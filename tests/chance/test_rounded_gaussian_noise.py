@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from synth.mechanisms import counts
 from synth.privacy.noise import SystemNoise
+from synth.questions import Bins, Counts, Marginal
 
 DRAWS = 200_000
 SIGMAS = (0.7, 30.0, 3000.0, 900_000.0)
@@ -56,3 +58,20 @@ def test_every_size_comes_as_often_as_it_should():
     assert chi(noise, 5.5) > 1e-7
     discrete_gaussian = np.rint(stats.laplace.rvs(scale=5.5 / 2**0.5, size=DRAWS, random_state=0)).astype(int)
     assert chi(discrete_gaussian, 5.5) < 1e-7
+
+
+def test_noise_that_is_drawn_for_many_tables_at_once_is_each_table_s_own(monkeypatch):
+    """Two deviations in turn: each table has that of its own, and no two the same numbers."""
+    monkeypatch.setattr(counts, "MANY", 3)
+    bins = Bins.each("A", 20_000)
+    sigmas = [30.0, 3000.0] * 5
+    question = Counts(purpose="p", marginals=tuple(Marginal(bins=(bins,), sigma=s) for s in sigmas))
+    tables = counts.answer(question, {"A": np.zeros(1000, dtype=np.int64)}, SystemNoise()).values
+    for sigma in (30.0, 3000.0):
+        noise = np.concatenate([t[1:] for t, s in zip(tables, sigmas, strict=True) if s == sigma])
+        assert abs(squares(noise, sigma)) < 5.4
+        assert abs(squares(noise * 1.05, sigma)) > 5.4
+    assert all(abs(t[0] - 1000) < 9 * s for t, s in zip(tables, sigmas, strict=True))
+    wide = np.array([t[1:] for t in tables]) / np.array(sigmas)[:, None]
+    apart = np.corrcoef(wide)[~np.eye(10, dtype=bool)]
+    assert np.abs(apart).max() < 6.5 / np.sqrt(20_000)
