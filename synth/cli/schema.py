@@ -128,7 +128,7 @@ def _init_alone(
     drafted = draft(
         rows, **{**kinds, "categorical": [*kinds["categorical"], *coded]},
         missing=missing, target=target, dataset=dataset, max_categories=max_categories,
-        formats=dialects.formats(format), group=lengths(group), unit=unit, max_rows=max_rows, learnable=True,
+        formats=dialects.formats(format), group=lengths(group), unit=unit, max_rows=max_rows,
     )  # fmt: skip
     dialects.tell_reading(rows, drafted.schema)
     booked = codebook.with_books(drafted.schema, books, missing=missing)

@@ -9,6 +9,8 @@ from synth.schema.table import canonical
 from synth.sources import draft_risks
 from synth.sources.formats.text_table import Table, canonical_texts
 
+LEARN = "learn them privately with --learn-share, or "  # which a run of related tables cannot
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
@@ -51,9 +53,8 @@ def cells_of(table: Table, name: str, missing: Sequence[str]) -> Cells:
 
 @dataclass(kw_only=True)
 class Notes:
-    """Columns worth a second look, gathered by reason. ``learnable``: whether facts can be learnt under noise."""
+    """Columns worth a second look, gathered by reason."""
 
-    learnable: bool = True
     codes: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -83,8 +84,6 @@ class Notes:
             return []
         told = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
-        learn = "learn them privately with --learn-share" if self.learnable else ""
-        others = [w for w in (learn, f"group them by first characters with --group {ways}" if ways else "") if w]
-        first = f"{', '.join(others)}, or " if others else ""
-        return [f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): {first}vouch for each "
-                "alone with --assume-public and --reason"]  # fmt: skip
+        group = f"group them by first characters with --group {ways}, or " if ways else ""
+        return [f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): {LEARN}{group}vouch for "
+                "each alone with --assume-public and --reason"]  # fmt: skip

@@ -15,6 +15,7 @@ from synth.schema.related import Key, PublicTable, written
 from synth.schema.related_names import Reference, Tree, guessed, tree
 from synth.schema.related_rules import MOST_CHILDREN
 from synth.schema.table import UNCONFIRMED, Column, Schema
+from synth.sources.draft_cells import LEARN
 from synth.sources.draft_risks import named_like_birth
 from synth.sources.draft_schema import draft
 from synth.sources.draft_unit import rows_kept
@@ -101,9 +102,9 @@ class _Read:
         keyed += [c for k in self._tree.keys if k.parent == name for c in k.parent_columns]
         options = dict((self._wanted.options or {}).get(name, {}))
         options["identifier"] = list(dict.fromkeys([*options.get("identifier", ()), *keyed]))
-        found = draft(table, unit="row", learnable=False, **options)
+        found = draft(table, unit="row", **options)
         columns = {**found.schema.columns, **self._referring(name)}
-        self.notes += [f"{name}: {line}" for line in [*notes, *found.suggestions]]
+        self.notes += [f"{name}: {line.replace(LEARN, '')}" for line in [*notes, *found.suggestions]]
         self._counts[name] = None if notes else _children(table, keyed[: len(above[0].columns)]) if above else None
         dates = [n for n, c in columns.items() if c.type == "datetime" and not named_like_birth(n)]
         self._orders[name] = dates[0] if len(dates) == 1 else None

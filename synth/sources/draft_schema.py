@@ -48,7 +48,6 @@ def draft(
     group: Mapping[str, int] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
-    learnable: bool = True,
 ) -> Drafted:
     """Drafts the schema of a table: kinds, bounds, categories and missing codes, all ``unconfirmed``.
 
@@ -60,7 +59,6 @@ def draft(
     a ``risk``, so that it is not vouched for together with others. ``group``: columns whose values are grouped by so
     many first characters, with a public list of groups. ``unit``, ``max_rows``: whether a person has several rows, as
     of ``synth.run``; where a key repeats and nobody says, a proposal that waits for an answer.
-    ``learnable``: whether a run could learn lists under noise; of related tables none can.
     Errors: UsageError for a name that is no column; InputError for text with more than ``max_categories`` values.
 
     Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
@@ -83,7 +81,7 @@ def draft(
         "target": [target] if target else [],
     }
     named = _named(table, options)
-    notes = Notes(learnable=learnable)
+    notes = Notes()
     told = sniff_formats.found(table, named=named, missing=missing, stated=formats)
     read = Rules(table=table, told=told, missing=missing, named=named, limit=max_categories, notes=notes)
     columns = {name: read.column(name, (group or {}).get(name)) for name in table.names}
