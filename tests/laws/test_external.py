@@ -38,7 +38,7 @@ def truth(clique, table):
 @pytest.fixture(scope="module")
 def released():
     """One answer of each algorithm; a release takes seconds, which OpenDP's search for its scales needs."""
-    mst, aim = asked("mst", 0.2, contributions=2), asked("aim", 0.5, rounds=4)
+    mst, aim = asked("mst", 0.2, contributions=2), asked("aim", 0.5, rounds=2)
     return {q.algorithm: external.answer(q, rows(), SystemNoise()) for q in (mst, aim)}
 
 
