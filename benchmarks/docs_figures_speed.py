@@ -121,7 +121,17 @@ def _both(taken: list[float] | None) -> str:
     return "-" if taken is None else f"{figure(taken[0], 1)} ({figure(taken[1], 1)})"
 
 
+def writing(kept: Kept) -> str:
+    """Rows of a model into files: seconds by the clock and by the processor."""
+    lines = [
+        [w["way"], power(w["rows"]), *_times(w), f"{w['rows'] / w['cpu_seconds']:,.0f}", figure(w["bytes"] / 2**20, 0)]
+        for w in kept("write").values()
+    ]
+    return table(("into", "rows", "seconds", "processor", "rows a second of processor", "MiB on disk"), lines)
+
+
 TABLES: dict[str, Callable[[Kept], str]] = {
+    "writing": writing,
     "ledger": ledger,
     "counting": counting,
     "files": files,
