@@ -1,4 +1,4 @@
-"""Rows of a stored model into one Parquet file, into a folder of them on one and on two cores, and into DuckDB.
+"""Rows of a stored model into one Parquet file, and into a folder of them on one and on two cores.
 
     python benchmarks/write.py [--rows 10000000] [--ways folder]
 
@@ -26,7 +26,6 @@ WAYS = {
     "one file": ("1", ["--out", "rows.parquet"]),
     "folder, one core": ("1", ["--out", "rows1"]),
     "folder, two cores": ("2", ["--out", "rows2"]),
-    "DuckDB": ("2", ["--source", "duckdb://FOLDER/rows.duckdb", "--out-table", "made"]),
 }
 
 
@@ -47,7 +46,7 @@ def measured(folder: Path, way: str, rows: int) -> dict[str, Any]:
     cores, where = WAYS[way]
     only = ["taskset", "-c", ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[: int(cores)])]
     command = [*only, sys.executable, "-m", "synth", "sample", "out", "--num-rows", str(rows), "--seed", "1"]
-    command += [w.replace("FOLDER", str(folder)) for w in where]
+    command += where
     os.sync()
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
