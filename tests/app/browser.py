@@ -1,6 +1,7 @@
 """A server of the application and a browser that visits it, for tests. Skipped where Chromium is not installed."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -189,6 +190,14 @@ def there(page, heading: str):
     page.get_by_role("heading", name=heading, exact=True).wait_for()
     page.wait_for_function(IDLE, polling=100)
     return page
+
+
+def soonest(page) -> None:
+    """On the page Method the one that is done soonest: for walks that are about none."""
+    page.get_by_test_id("stSelectbox").filter(has_text="Method").locator("input").first.fill("independent")
+    page.get_by_role("option", name=re.compile("^independent")).first.click()
+    page.get_by_text("keeps no relations between columns").first.wait_for()
+    page.wait_for_function(IDLE, polling=100)
 
 
 def unfold(page, name: str) -> None:

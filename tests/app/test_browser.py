@@ -20,6 +20,7 @@ from tests.app.browser import (
     press,
     relay,
     server,
+    soonest,
     there,
     unfold,
 )
@@ -156,6 +157,8 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
         if step == "Budget":
             page.get_by_role("spinbutton").first.press("F1")
             page.get_by_test_id("stTooltipContent").get_by_text("to be typed in").wait_for()
+        if step == "Method":
+            soonest(page)
         assert reached_by_tab(page, f"Next: {following}"), step
         page.keyboard.press("Enter")
     looked_at(there(page, "Run"), "run")

@@ -220,6 +220,7 @@ def test_refusals_say_the_same_of_neighbours(refusal, tmp_path, command, monkeyp
     assert told["less"][0] in (2, 3, 4)
 
 
+@pytest.mark.long  # OpenDP takes seconds to load
 def test_only_the_filters_own_refusal_is_passed_over_in_opendps_rounds():
     """A fault that the rows might have caused must not choose which tables are told (external.md)."""
     dp = pytest.importorskip("opendp.prelude", reason="the extra [mbi] is not installed")
