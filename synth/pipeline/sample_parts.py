@@ -132,7 +132,7 @@ def _draw(
 ) -> None:
     for part in which:
         first = part * parts.rows
-        rng = np.random.default_rng(np.random.SeedSequence(parts.seed, spawn_key=(part,)))
+        rng = np.random.default_rng([parts.seed, part])
         size = min(parts.rows, parts.num_rows - first)
         drawn = Drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None, first=first + 1)
         folder.write_listed(out / parts.name(part), drawn.listed())
