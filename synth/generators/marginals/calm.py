@@ -9,7 +9,7 @@ from synth.generators.marginals.histogram import Histogram
 from synth.questions import Counts, CountsRelease, Marginal
 
 HALFWAY = 0.5  # of the way, for a table of which noise hides all
-STEEP = 4  # power of the ratio of dependence to noise by which a table is left alone
+CLEAR, STEEP = 0.5, 4  # dependence, squared and in units of the noise's, at which it is half of that; how fast it falls
 LEFT = 0.01  # of the way: less is not worth a decomposition
 
 
@@ -50,7 +50,7 @@ def drawn_in(apart: np.ndarray, sigma: float) -> np.ndarray:
     (True, [[0.5, 0.5], [0.5, 0.5]])
     """
     ratio = max(float((apart**2).mean()) / sigma**2 - 1, 0.0)
-    way = HALFWAY / (1 + ratio**STEEP)
+    way = HALFWAY / (1 + (ratio / CLEAR) ** STEEP)
     return apart if way < LEFT else apart + way * (few_directions(apart, sigma) - apart)
 
 
