@@ -49,9 +49,11 @@ def main() -> None:
     columns = {n: c for n, c in columns.items() if c["type"] != "identifier"}
     rows = pd.read_csv(given.folder / "train.csv", dtype=str, keep_default_na=False)[list(columns)]
     for name, column in columns.items():
-        if column["type"] in NUMBERS:
-            rows[name] = rows[name].astype(float)
-            rows[name] = rows[name].astype(int) if column["type"] == "integer" else rows[name]
+        if column["type"] not in NUMBERS:  # "3.0" and "3" are the same code
+            rows[name] = rows[name].str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+            continue
+        rows[name] = rows[name].astype(float)
+        rows[name] = rows[name].astype(int) if column["type"] == "integer" else rows[name]
     started = time.perf_counter()
     config = dpsynth.TabularConfig(
         domains={n: domain_of(c) for n, c in columns.items()},
