@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-import threading
 from pathlib import Path
 
 import streamlit as st
@@ -11,7 +10,7 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from app.run import recent  # noqa: E402
+from app.run import background, forecast, recent  # noqa: E402
 from app.session import access, frame  # noqa: E402
 from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
@@ -23,6 +22,7 @@ TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
 HELP_BY_KEY = Path(__file__).with_name("help_by_key.html")
 STYLE = Path(__file__).with_name("style.css")
 OPEN, PASSED, LOCKED = ":material/radio_button_unchecked:", ":material/check_circle:", ":material/lock:"
+AT_EASE = 1.5  # seconds in which the first page is drawn, before anything is loaded for later ones
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
 
@@ -46,8 +46,16 @@ def main() -> None:
 @st.cache_resource(show_spinner=False)
 def _prepare() -> None:
     """Loads in the background, once for the process, what later pages need: it would cost the first visitor seconds."""
-    names = ("altair", "synth.release.card.card", "synth.privacy.ledger.ledger", "synth.sources.named_databases")
-    threading.Thread(target=lambda: [importlib.import_module(n) for n in names], daemon=True).start()
+    names = ("altair", "synth.release.card.card", "synth.privacy.ledger.ledger", "synth.sources.named_databases",
+             "synth.pipeline.kept", "synth.pipeline.reached")  # fmt: skip
+    background.soon(lambda: [importlib.import_module(n) for n in names], seconds=AT_EASE)
+
+
+def _warm() -> None:
+    """Starts what forecasts and reads beside the server, before it is asked for the first time."""
+    planner.warm()
+    runner.warm()
+    forecast.methods()
 
 
 def _page(who: Visitor) -> None:
@@ -79,9 +87,8 @@ def _page(who: Visitor) -> None:
         if steps:
             st.caption(f"Table: {frame.escape(w.label)}" if w.label else "No table yet")
         access.sidebar(who)
-    if name in BEFORE_RUN:
-        planner.warm()
-        runner.warm()
+    if name in BEFORE_RUN and not (planner.there and runner.there):
+        background.soon(_warm, seconds=AT_EASE)
     try:
         page.run()
         stored.remember(w)

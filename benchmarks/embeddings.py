@@ -3,9 +3,10 @@
     python benchmarks/embeddings.py [--parts table,digits] [--table acs] [--epsilons 0.2,1,5.1] [--seeds 3]
 
 The part `table` needs the public tables and score.py in ../shared; says so and stops where they are absent. The part
-`digits` needs scikit-learn alone: it makes synthetic digits at epsilon 1 and 10, trains a classifier on them, tests it
-on real held-out ones, and draws real beside synthetic in docs/pictures/. Every run spends in a ledger of its own.
-Prints Markdown; JSON goes to benchmarks/results/embeddings.json.
+`digits` needs scikit-learn alone: it makes synthetic digits at epsilon 0.2, 1 and 10, trains a classifier on them,
+tests it on real held-out ones, and draws real beside synthetic in docs/pictures/ where the docs show it. Every run
+spends in a ledger of its own. Prints Markdown; benchmarks/results/embeddings.json keeps the lines of other runs and
+replaces those measured again.
 """
 
 import argparse
@@ -23,6 +24,16 @@ METHODS = {
     "dp_kernel, conditional": ("dp_kernel", "variant=conditional"),
     "dp_kernel, parallel": ("dp_kernel", "variant=parallel"),
     "dp_kernel, path": ("dp_kernel", "form=path"),
+    "dp_kernel, gaussian": ("dp_kernel", "form=gaussian"),
+    "dp_kernel, gaussian, conditional": ("dp_kernel", "form=gaussian", "variant=conditional"),
+    "dp_kernel, gaussian, parallel": ("dp_kernel", "form=gaussian", "variant=parallel"),
+    "dp_kernel, gaussian, gradients": (
+        "dp_kernel",
+        "form=gaussian",
+        "variant=conditional",
+        "gradients=joint",
+        "anchors=8000",
+    ),
     "dp_merf": ("dp_merf",),
     "dp_hp": ("dp_hp",),
     "pearl": ("pearl",),
@@ -30,7 +41,8 @@ METHODS = {
 }
 SYNTH = (sys.executable, "-m", "synth")
 KEPT = ("seconds", "seconds_total", "peak_mib", "epsilon_spent", "epsilon_derived", "num_rows")
-DIGIT_EPSILONS = (1.0, 10.0)
+DIGIT_EPSILONS = (0.2, 1.0, 10.0)
+LINE = ("part", "table", "method", "epsilon", "seed")  # what tells one line of the JSON from another
 SHOWN = 10  # pictures of each digit
 SCALE = 4  # screen pixels a side of a picture's pixel
 
@@ -85,9 +97,9 @@ def digits(folder: Path, methods: list[str], seeds: int) -> list[dict]:
                 row |= {"seconds": answer["seconds"], "accuracy": accuracy(drawn, told, test, asked)}
                 rows.append(row)
                 print(row, flush=True)
-                if seed == 0:
-                    name = f"digits-{method.replace(', ', '-')}-{epsilon:g}.png"
-                    picture(ROOT / "docs" / "pictures" / name, (train, known), (drawn, told))
+                name = ROOT / "docs" / "pictures" / f"digits-{method.replace(', ', '-')}-{epsilon:g}.png"
+                if seed == 0 and (name.exists() or epsilon > min(DIGIT_EPSILONS)):
+                    picture(name, (train, known), (drawn, told))
     return rows
 
 
@@ -125,6 +137,15 @@ def picture(path: Path, real: tuple[np.ndarray, np.ndarray], made: tuple[np.ndar
     Image.fromarray(canvas).save(path, optimize=True)
 
 
+def keep(path: Path, rows: list[dict]) -> None:
+    """Writes these lines over the same ones of before, and leaves all others."""
+    held = json.loads(path.read_text()) if path.exists() else []
+    new = {tuple(r.get(k) for k in LINE) for r in rows}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = [r for r in held if tuple(r.get(k) for k in LINE) not in new]
+    path.write_text(json.dumps(kept + rows, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", default="table,digits")
@@ -149,8 +170,7 @@ def main() -> None:
             frame = pd.DataFrame(seen).fillna({"epsilon": "-"})
             print(frame.groupby(["method", "epsilon"], sort=False)[["accuracy", "seconds"]].mean().round(3))
             rows += seen
-    Path(given.json).parent.mkdir(parents=True, exist_ok=True)
-    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+    keep(Path(given.json), rows)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,13 @@ def keep(path: Path, rows: list[dict]) -> list[dict]:
 def markdown(rows: list[dict]) -> str:
     """Means over runs, with and without one-ways; the method is named where there are several."""
     columns = {n: (n, 3) for n in SCORES if n != "max_pair_tv_err"} | {"seconds": ("seconds", 0)}
-    by = ("epsilon", "oneways") if len({r["method"] for r in rows}) == 1 else ("method", "epsilon", "oneways")
-    return means(rows, by, columns)
+    alone = len({r["method"] for r in rows}) == 1
+    by = ("epsilon", "oneways") if alone else ("method", "epsilon", "oneways")
+
+    def order(key: tuple) -> tuple:
+        return (0 if alone else METHODS.index(key[0]), key[-2], key[-1] != "paid")
+
+    return means(rows, by, columns, order=order)
 
 
 def main() -> None:

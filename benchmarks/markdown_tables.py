@@ -35,7 +35,8 @@ def means(
 ) -> str:
     """A line a group of rows that are equal in ``by``, with means of ``columns``.
 
-    ``spread``: with the largest difference from the mean. ``runs``: heading of a column that counts the group.
+    ``spread``: with the largest difference from the mean, where runs are several. ``runs``: heading of a column that
+    counts the group.
     """
     groups: dict[tuple, list[Row]] = {}
     for row in rows:
@@ -58,4 +59,4 @@ def _mean(rows: list[Row], field: str, digits: int, spread: bool) -> str:
         return "-"
     mean = sum(values) / len(values)
     told = figure(mean, digits)
-    return f"{told} ± {figure(max(abs(v - mean) for v in values), digits)}" if spread else told
+    return f"{told} ± {figure(max(abs(v - mean) for v in values), digits)}" if spread and len(values) > 1 else told

@@ -1,13 +1,15 @@
 """The published comparison of slicing (arXiv 2410.19941, Tables 1 and 3) on its tasks, at the same epsilon.
 
     python benchmarks/table1.py [--epsilons 5.1,8.1] [--seeds 1] [--methods ...] [--tasks ACSIncome,...] [--steps]
-                                [--relation zero_out] [--fresh] [--json FILE] [--from FOLDER]
+                                [--relation zero_out] [--fresh] [--json FILE] [--from FOLDER] [--rows N]
 
 With `folktables` and a connection, or with the Census Bureau's files in --from FOLDER (docs/fetch.md): the five ACS
 2018 California tasks. Without: the Colorado extract of ACSIncome in ../shared/data; the first line says which. A
 method that this build lacks is named and skipped. Runs that the JSON file (benchmarks/results/table1.json, steps.json
 with --steps) holds already are passed over, so that a run that was stopped goes on; --fresh begins anew. Prints
 Markdown. Needs score.py in ../shared/tools.
+
+--rows: learns from the first N of the training rows, for what takes an hour on all of them; such lines name N.
 
 --steps: what each step away from the published algorithm buys, epsilon and relation being the same. The first step is
 the published bound's noise: a run at the smaller epsilon to which that noise really amounts.
@@ -179,6 +181,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--steps", action="store_true")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--json", default="")
+    parser.add_argument("--rows", type=int, default=0, help="of the table to learn from; 0: all")
     parser.add_argument("--from", dest="folder", type=Path, help="folder of the Census Bureau's files")
     return parser.parse_args()
 
@@ -222,6 +225,10 @@ def main() -> None:
             folder = Path(name)
             flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
                           folder / "schema.json", "--assume-public", *write(folder))  # fmt: skip
+            if given.rows:
+                task = f"{task}, {given.rows:,} rows"
+                train = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False, nrows=given.rows)
+                train.to_csv(folder / "train.csv", index=False)
             asked += measured(given, folder, task, rows, out)
     if wanted := sorted((r for r in rows if _key(r) in asked), key=lambda r: asked.index(_key(r))):
         print(markdown(wanted, ["table", "epsilon", "method"]))

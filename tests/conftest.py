@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -80,11 +81,19 @@ def pytest_sessionfinish(exitstatus: int) -> None:
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def states(tmp_path_factory):
+    """New folders for the tests' states: pytest's own way looks through all earlier ones for the next number."""
+    place, numbers = tmp_path_factory.mktemp("states"), count()
+    return lambda: place / str(next(numbers))
+
+
 @pytest.fixture(autouse=True)
-def own_state(tmp_path_factory, monkeypatch):
+def own_state(states, monkeypatch):
     """Ledger and jobs of a test never touch the user's; what an earlier test charged in this process is forgotten."""
     COMMITTED.clear()
-    home = tmp_path_factory.mktemp("state")
+    home = states()
+    home.mkdir(mode=0o700)
     monkeypatch.setenv("SYNTH_HOME", str(home))
     monkeypatch.setenv("SYNTH_LEDGER", str(home / "ledger.sqlite"))
     return home

@@ -8,6 +8,7 @@ import streamlit as st
 
 import synth
 from app.result import columns, groups, standing, together, verdict, whole
+from app.run import background
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import real
@@ -58,6 +59,7 @@ def make(job: jobs.Job, release: Path) -> Any:
             )  # beside the ledger, as the command line does: what it cannot note it does not show
             paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
             found, said = worker.ask("compared", *paths, seconds=PATIENCE)
+            standing.counted(release)
             rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError("the comparison takes too long here; use `synth report`") from None
@@ -71,6 +73,8 @@ def make(job: jobs.Job, release: Path) -> Any:
 def _compared(job: jobs.Job, release: Path) -> Any:
     """The comparison, kept in this session alone; None until it is asked for."""
     found = held(job)
+    if found is None and not worker.there:  # its libraries take seconds to load, and somebody reads meanwhile
+        background.soon(lambda: worker.ask("comparing", seconds=PATIENCE), seconds=0.5)
     if found is None and st.button("Show the comparison", key="compare", icon=":material/compare:",
                                    help="Reads the real rows again, for your eyes; spends nothing."):  # fmt: skip
         with st.spinner("Comparing the tables"):

@@ -12,7 +12,7 @@ PATIENCE = 120.0  # seconds that counting may take
 
 def section(release: Path) -> None:
     """How many such values there are, by column; follows from the release alone."""
-    there = _standing(release)
+    there = counted(release)
     if not there:
         st.caption("No list of values stands in this result on anybody's word.")
         return
@@ -25,13 +25,13 @@ def rare(few: dict[str, int] | None, release: Path) -> None:
     """How many of them fewer than 10 real rows have; an exact count, for the steward alone."""
     if few is None:
         return
-    there = _standing(release)
+    there = counted(release)
     named = ", ".join(f"{frame.escape(n)} {k} of {there.get(n, k)}" for n, k in few.items() if k)
     st.markdown(f"**Values on somebody's word that fewer than 10 real rows have:** {named or 'none'}.")
 
 
-def _standing(release: Path) -> dict[str, int]:
-    """Counted once for each state of the table."""
+def counted(release: Path) -> dict[str, int]:
+    """Vouched-for values in the result, by column; counted once for each state of the table."""
     table = release / "synthetic.csv"
     key = (str(table), table.stat().st_mtime_ns)
     held = st.session_state.setdefault("standing", {})

@@ -1,13 +1,13 @@
 """What a run of several tables would ask and how exact it would be: from public facts alone, beside the server."""
 
-import json
+from concurrent.futures import Future
 from typing import Any
 
 import streamlit as st
 
 import synth
+from app.run import background
 from app.session import access, frame, words
-from app.session.aside import TooLongError, planner
 from app.session.state import Wizard, related
 
 PATIENCE = 60.0  # seconds that a forecast may take
@@ -15,44 +15,33 @@ FEW = 10_000  # units below which relations between tables are mostly noise
 COVERED = 0.5  # an expected error from which on noise covers what is asked
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _plan(who: str, text: str, asked: str) -> Any:  # noqa: ARG001 - one visitor must not learn what another asked
-    """The forecast, or None where it takes too long: remembered too."""
-    try:
-        return planner.ask("forecast_related", text, seconds=PATIENCE, **json.loads(asked))
-    except TooLongError:
-        return None
-
-
-def forecast(w: Wizard) -> Any:
-    """The forecast of the run that the wizard describes, None where it takes too long.
-
-    Errors: UsageError, InputError.
+def begun(w: Wizard) -> Future[Any]:
+    """The forecast of the run that the wizard describes, under way or known; its answer is None where it takes too
+    long. Errors: UsageError, InputError.
     """
-    facts, problem = related(w)
+    who, (facts, problem) = access.allow("forecast").name, related(w)
     if facts is None:
         raise synth.InputError(problem)
     asked = {"roots": w.rows, "epsilon": w.epsilon, "delta": w.delta, "relation": w.relation}
-    return _plan(access.allow("forecast").name, facts.to_json(), json.dumps(asked, sort_keys=True))
+    return background.begun(who, "forecast_related", facts.to_json(), seconds=PATIENCE, **asked)
 
 
-def section(w: Wizard) -> str:
-    """How several tables are made, and what to expect; returns why there is no way on."""
+def head() -> None:
+    """How several tables are made."""
     st.markdown("**mixture**, for tables that belong together: counts single columns, pairs within and across tables, "
                 "numbers of children, and rows of one parent with each other; then fits one model to all of "
                 "them.")  # fmt: skip
     st.caption("It is the only method for several tables, and it has no options here.")
     st.subheader("What to expect", anchor=False)
-    try:
-        with st.spinner("Working it out"):
-            plan = forecast(w)
-    except synth.SynthError as error:
-        frame.tell(error)
-        return "First correct what the red box says."
+
+
+def shown(w: Wizard) -> None:
+    """What to expect, once it is known. Errors: UsageError, InputError."""
+    plan = begun(w).result()
     if plan is None:
         st.info("The forecast takes too long here. The run can be made all the same; nothing was spent.",
                 icon=":material/hourglass_empty:")  # fmt: skip
-        return ""
+        return
     st.table(_errors(plan), hide_index=True)
     st.caption("Share of rows that noise alone puts into the wrong place, on average, at most, from made-up tables of "
                "the size you gave and without looking at yours. A model fitted to all counts averages much of it "
@@ -62,7 +51,6 @@ def section(w: Wizard) -> str:
         root = frame.escape(related(w)[0].root)  # type: ignore[union-attr]
         st.warning(f"With about {w.rows:,} rows of {root}, expect single columns and numbers of children to come out "
                    "well, and little of what rows and tables say of each other.", icon=":material/info:")  # fmt: skip
-    return ""
 
 
 def _errors(plan: Any) -> dict[str, list[str]]:

@@ -1,64 +1,36 @@
 """What a run would cost and give, before anything is spent; remembered for equal requests."""
 
-import json
-import threading
-from collections import OrderedDict
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYetError
+from concurrent.futures import Future
+from functools import cache
 from math import sqrt
 from typing import Any
 
-import streamlit as st
-
 import synth
+from app.run import background, expected
 from app.session import access, words
-from app.session.aside import TooLongError, planner
-from app.session.state import Wizard, dataset, schema
+from app.session.aside import planner
+from app.session.state import Wizard, dataset, schema, several
 
 PATIENCE = 20.0  # seconds that a forecast may take
 CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
-ASKED_FIRST = [0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1]  # so that a curve cut short still spans it
+ASKED_FIRST = (0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1)  # so that a curve cut short still spans it
 CURVE_SECONDS = 4.0
+Plans = Future[list[Any] | None]
 
 
-KEPT = 256  # forecasts that are remembered
-Key = tuple[str, str, tuple[float, ...], float, str]
-
-_pool = ThreadPoolExecutor(1, thread_name_prefix="forecast")
-_known: OrderedDict[Key, Future[list[Any] | None]] = OrderedDict()
-_turn = threading.Lock()
-
-
-def _begun(*key: Any) -> Future[list[Any] | None]:
-    """A forecast that is under way or known; the visitor's name is in ``key``, since nobody must learn from a quick
-    answer what another asked. What failed is tried anew by the next who asks."""
-    with _turn:
-        found = _known.get(key)
-        if found is None or (found.done() and found.exception() is not None):
-            found = _known[key] = _pool.submit(_work, *key)
-        _known.move_to_end(key)
-        while len(_known) > KEPT:
-            _known.popitem(last=False)
-        return found
-
-
-def _work(_who: str, text: str, epsilons: tuple[float, ...], seconds: float, asked: str) -> list[Any] | None:
-    """Forecasts, or None where one takes too long: remembered too, so that nobody waits twice."""
-    try:
-        return list(planner.ask("forecasts", text, list(epsilons), seconds=PATIENCE, within=seconds,
-                                **json.loads(asked)))  # fmt: skip
-    except TooLongError:
-        return None
-
-
-def _plans(*key: Any) -> list[Any] | None:
-    return _begun(*key).result()
-
-
-@st.cache_data(show_spinner=False)
+@cache
 def methods() -> list[dict[str, Any]]:
     """What ``synth.methods`` lists, learnt beside the server, which needs no torch itself."""
     return list(planner.ask("methods", seconds=120.0))
+
+
+def begun(w: Wizard, *, drawn: bool = False) -> list[Future[Any]]:
+    """The forecast of the run that the wizard describes, under way or known, and where it is ``drawn`` the curve of
+    noise. Public facts only. Errors: UsageError, InputError.
+    """
+    if several(w):
+        return [expected.begun(w)]
+    return [_forecast(w), *([_curve(w)] if drawn else [])]
 
 
 def forecast(w: Wizard, *, method: str | None = None) -> Any:
@@ -66,7 +38,9 @@ def forecast(w: Wizard, *, method: str | None = None) -> Any:
 
     Public facts only. Errors: UsageError, InputError.
     """
-    found = _plans(access.allow("forecast").name, _text(w), (w.epsilon,), PATIENCE, _asked(w, method))
+    if several(w):
+        return expected.begun(w).result()
+    found = _forecast(w, method).result()
     return found[0] if found else None
 
 
@@ -75,26 +49,25 @@ def curve(w: Wizard, plan: Any) -> list[Any]:
 
     Errors: UsageError, InputError.
     """
-    who = access.allow("forecast").name
-    found = _plans(who, _text(w), tuple(ASKED_FIRST), CURVE_SECONDS, _asked(w, plan.method)) or []
+    found = _curve(w, plan.method).result() or []
     return sorted({p.epsilon: p for p in [*found, plan]}.values(), key=lambda p: p.epsilon)
 
 
-def working(w: Wizard, *, drawn: bool, patience: float) -> bool:
-    """Begins the forecast, and says whether it is still under way after so many seconds; pages need not wait for it.
+def _forecast(w: Wizard, method: str | None = None) -> Plans:
+    return _plans(w, method, (w.epsilon,), PATIENCE)
 
-    ``drawn``: whether the curve of noise is wanted too. Errors: UsageError, InputError.
-    """
-    who, text, asked = access.allow("forecast").name, _text(w), _asked(w, None)
-    wanted = [_begun(who, text, (w.epsilon,), PATIENCE, asked)]
-    if drawn:
-        wanted.append(_begun(who, text, tuple(ASKED_FIRST), CURVE_SECONDS, asked))
-    try:
-        for one in wanted:
-            one.exception(timeout=patience)
-    except NotYetError:
-        return True
-    return False
+
+def _curve(w: Wizard, method: str | None = None) -> Plans:
+    return _plans(w, method, ASKED_FIRST, CURVE_SECONDS)
+
+
+def _plans(w: Wizard, method: str | None, epsilons: tuple[float, ...], within: float) -> Plans:
+    who, (facts, problem) = access.allow("forecast").name, schema(w)
+    if facts is None:
+        raise synth.InputError(problem)
+    asked = {"rows": w.rows, "delta": w.delta, "method": method or w.method, "relation": w.relation,
+             "options": w.options if method in (None, w.method) else {}}  # fmt: skip
+    return background.begun(who, "forecasts", facts.to_json(), epsilons, seconds=PATIENCE, within=within, **asked)
 
 
 def timed(method: str) -> bool:
@@ -113,19 +86,6 @@ def pairs_alike(lines: list[Any]) -> tuple[list[float], float] | None:
         return None
     fewest = min(p.cells_two_way for p in lines)
     return [p.error_two_way * sqrt(fewest / p.cells_two_way) for p in lines], fewest
-
-
-def _text(w: Wizard) -> str:
-    facts, problem = schema(w)
-    if facts is None:
-        raise synth.InputError(problem)
-    return facts.to_json()
-
-
-def _asked(w: Wizard, method: str | None) -> str:
-    options = w.options if method in (None, w.method) else {}
-    asked = {"rows": w.rows, "delta": w.delta, "method": method or w.method, "relation": w.relation}
-    return json.dumps({**asked, "options": options}, sort_keys=True)
 
 
 def budget(w: Wizard) -> Any:

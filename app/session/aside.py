@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,11 @@ class Aside:
         """Whether it is at a task: another one would have to wait."""
         return self._lock.locked()
 
+    @property
+    def there(self) -> bool:
+        """Whether its process has been started and lives."""
+        return self._child is not None and self._child.poll() is None
+
     def warm(self) -> None:
         """Starts the process without waiting for it."""
         if self._lock.acquire(blocking=False):
@@ -77,14 +83,14 @@ class Aside:
             self._lock.release()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        if self._child is None or self._child.poll() is not None:
+        if not self.there:
             path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
             env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
                    "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # fmt: skip  # it can be copied without threads
             self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside", *self._loading],
                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                            stderr=subprocess.DEVNULL, env=env)  # fmt: skip
-        return self._child
+        return self._child  # type: ignore[return-value]
 
     def _stop(self) -> None:
         if self._child is not None:
@@ -186,6 +192,13 @@ def standing(release: str, real: str | None = None) -> dict[str, int]:
     return synth.standing(release) if real is None else synth.standing_rare(release, real)
 
 
+def comparing() -> None:
+    """Loads what comparisons and scores need."""
+    for name in ("synth.evaluate.examination", "sdmetrics.reports.single_table", "sklearn.ensemble"):
+        with suppress(ImportError):  # the scores' libraries are an extra
+            importlib.import_module(name)
+
+
 def methods() -> Any:
     """``synth.methods``."""
     return synth.methods()
@@ -195,6 +208,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         methods,
+        comparing,
         forecasts,
         forecast_related,
         compared_across,

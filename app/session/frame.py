@@ -53,6 +53,11 @@ def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[],
             st.switch_page(view(following))
 
 
+def leaving() -> bool:
+    """Whether a button of ``onward`` was just pressed: what a page draws before it is not looked at any more."""
+    return bool(st.session_state.get("onward") or st.session_state.get("back"))
+
+
 def tell(error: Exception) -> None:
     """A fault in one line, without the command line's spelling or our own folders."""
     st.error(escape(told(error)), icon=":material/error:")

@@ -5,14 +5,13 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.run import expected, reach
-from app.run.forecast import curve, forecast, methods, pairs_alike, timed, working
+from app.run import background, expected, reach
+from app.run.forecast import begun, curve, forecast, methods, pairs_alike, timed
 from app.run.options import ask
 from app.session import charts, frame, words
 from app.session.state import Wizard, lacks, schema, several, wizard
 
 MOST = 2000  # categories of a column that is shown one-hot
-LOOK = 0.2  # seconds between looks at a forecast: a click is heard at each
 
 
 def page() -> None:
@@ -25,15 +24,14 @@ def page() -> None:
     if not frame.needs("method", *lacks(wizard())):
         return
     w = wizard()
-    if several(w):
-        frame.onward("method", blocked=frame.escape(expected.section(w)))
-        return
-    fits = _choice(w)
+    together = several(w)
+    fits = together or _choice(w)
     blocked = _expected(w) if fits else "Choose a method that fits first."
     place = st.container()
     frame.onward("method", blocked=frame.escape(blocked))
     if fits and not blocked:
-        _wait(w, place)
+        drawn = w.method != words.RECOMMENDED
+        background.then(begun(w, drawn=drawn), place, lambda: expected.shown(w) if together else _costs(w, not drawn))
 
 
 def _choice(w: Wizard) -> bool:
@@ -69,14 +67,15 @@ def _choice(w: Wizard) -> bool:
 
 def _keeps(w: Wizard) -> None:
     """What the method was measured to keep at this epsilon; a warning where that is nothing between columns."""
-    held, warned = synth.kept(w.method, epsilon=w.epsilon), synth.kept_warning(w.method, epsilon=w.epsilon)
+    asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
+    held, warned = synth.kept(w.method, **asked), synth.kept_warning(w.method, **asked)
     if warned:
         st.warning(frame.escape(f"{warned[:1].upper()}{warned[1:]}."), icon=":material/link_off:")
     elif held:
         st.caption(f"On public tables, at epsilon {held.epsilon:g}, it kept: {held.in_words}.",
-                   help="Measured with its default options. Pairs: nearer than independent columns by a tenth at "
-                        "least. Target: a model trained on the synthetic rows learns at least half of what it learns "
-                        "of real ones.")  # fmt: skip
+                   help="Measured with its default options, where rows and epsilon together were no more than yours. "
+                        "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
+                        "synthetic rows learns at least half of what it learns of real ones.")  # fmt: skip
 
 
 def _encoded(w: Wizard) -> None:
@@ -84,55 +83,45 @@ def _encoded(w: Wizard) -> None:
     facts, _ = schema(w)
     if facts is None or not facts.measured():
         return
-    with st.expander("How a row becomes a vector of bounded length"):
-        wide = any(c.cells > MOST for c in facts.measured().values() if not c.is_numeric)
-        told = synth.encode(facts, relation=w.relation, form="binned" if wide else "scaled")
-        st.caption("Made-up rows: your table is not looked at. Methods that add rows up as vectors bound their length "
-                   "by 1, so that one person moves a sum by no more than the sensitivity.")  # fmt: skip
-        with st.container(horizontal=True):
-            for label, value in (("Coordinates", f"{told.vectors.shape[1]:,}"), ("Length, at most", f"{told.norm:.3f}"),
-                                 ("Sensitivity", f"{told.sensitivity:.3f}")):  # fmt: skip
-                st.metric(label, value, border=True, width=175)
-        made = [t or "(missing)" for t in told.texts[0]]
-        st.dataframe([{"column": c.name, "encoded as": c.form, "coordinates": c.width, "length, at most": c.norm,
-                       "a made-up value": m} for c, m in zip(told.columns, made, strict=True)],
-                     hide_index=True, key="encoded")  # fmt: skip
+    box = st.expander("How a row becomes a vector of bounded length", on_change="rerun", key="encoded_open")
+    if box.open:
+        with box:
+            _vectors(facts, w.relation)
+
+
+def _vectors(facts: synth.Schema, relation: str) -> None:
+    wide = any(c.cells > MOST for c in facts.measured().values() if not c.is_numeric)
+    told = synth.encode(facts, relation=relation, form="binned" if wide else "scaled")
+    st.caption("Made-up rows: your table is not looked at. Methods that add rows up as vectors bound their length "
+               "by 1, so that one person moves a sum by no more than the sensitivity.")  # fmt: skip
+    with st.container(horizontal=True):
+        for label, value in (("Coordinates", f"{told.vectors.shape[1]:,}"), ("Length, at most", f"{told.norm:.3f}"),
+                             ("Sensitivity", f"{told.sensitivity:.3f}")):  # fmt: skip
+            st.metric(label, value, border=True, width=175)
+    made = [t or "(missing)" for t in told.texts[0]]
+    st.dataframe([{"column": c.name, "encoded as": c.form, "coordinates": c.width, "length, at most": c.norm,
+                   "a made-up value": m} for c, m in zip(told.columns, made, strict=True)],
+                 hide_index=True, key="encoded")  # fmt: skip
 
 
 def _expected(w: Wizard) -> str:
     """What a run will reach, and what it takes; returns why there is no way on."""
-    st.subheader("What to expect", anchor=False)
     known = w.method == words.RECOMMENDED
+    expected.head() if several(w) else st.subheader("What to expect", anchor=False)
     try:
-        if known:
+        if known and not several(w):
             reach.section(w)
-        working(w, drawn=not known, patience=0.0)
+        begun(w, drawn=not known)
     except synth.SynthError as error:
         frame.tell(error)
         return "First correct what the red box says."
     return ""
 
 
-def _wait(w: Wizard, place: Any) -> None:
-    """Noise, time and memory once they are known. The way on is drawn before, and a click on it ends the waiting."""
-    known, slot = w.method == words.RECOMMENDED, place.empty()
-    try:
-        while working(w, drawn=not known, patience=LOOK):
-            slot.caption(":material/hourglass_top: Noise, time and memory are being worked out. Go on meanwhile.")
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
-    with slot.container():
-        _costs(w, known)
-
-
 def _costs(w: Wizard, known: bool) -> None:
-    try:
-        plan = forecast(w)
-        lines = curve(w, plan) if not known and plan is not None and plan.error_one_way > 0 else []
-    except synth.SynthError as error:
-        frame.tell(error)
-        return
+    """Noise, time and memory. Errors: UsageError, InputError."""
+    plan = forecast(w)
+    lines = curve(w, plan) if not known and plan is not None and plan.error_one_way > 0 else []
     if plan is None:
         st.info("This method takes too long to forecast here. It can be run all the same; nothing was spent.",
                 icon=":material/hourglass_empty:")  # fmt: skip

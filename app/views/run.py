@@ -6,16 +6,15 @@ import streamlit as st
 
 import synth
 from app.result import export
-from app.run import caps, expected, recent, runs, same, written
+from app.run import background, caps, expected, recent, runs, same, written
 from app.run.follow import now
-from app.run.forecast import budget, forecast, short_by, timed, working
+from app.run.forecast import begun, budget, forecast, short_by, timed
 from app.session import access, charts, frame, words
 from app.session.aside import planner, runner
 from app.session.state import dataset, lacks, ready, several, view, wizard
 from synth import jobs
 
 POLL = 1.0
-LOOK = 0.2  # seconds between looks at a forecast: a click is heard at each
 
 
 def page() -> None:
@@ -45,8 +44,9 @@ def page() -> None:
 
 def _await() -> None:
     """Draws the page again once the forecast is there. It all stands by then, and a click ends the waiting."""
-    while working(wizard(), drawn=False, patience=LOOK):
-        pass
+    wanted = begun(wizard())
+    while not background.over(wanted, patience=background.LOOK):
+        wizard()  # a click is heard where the session is looked at
     st.rerun()
 
 
@@ -54,8 +54,8 @@ def _confirm() -> bool:
     """What will be charged, and the button; returns whether its forecast is still being worked out."""
     w = wizard()
     try:
-        waits = not several(w) and working(w, drawn=False, patience=0.0)
-        plan = None if waits else expected.forecast(w) if several(w) else forecast(w)
+        waits = not background.over(begun(w), patience=0.0)
+        plan = None if waits else forecast(w)
     except synth.SynthError as error:
         frame.tell(error)
         st.caption("Nothing was read or spent. Change it on the pages Budget and Method.")

@@ -100,6 +100,9 @@ def audit_capacity(
     curves: Annotated[
         bool, typer.Option("--curves", help="Of a noise: exact Renyi curves for polynomials of degree 1 to 3.")
     ] = False,
+    scale: Annotated[
+        float | None, typer.Option("--scale", help="With --curves: the noise's own scale, in place of --epsilon.")
+    ] = None,
     out: OutOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
@@ -110,8 +113,10 @@ def audit_capacity(
     _check_out(out)
     if order is not None and not order > 1:
         raise UsageError(f"--order {order:g}: must be above 1; leave it out for KL")
+    if scale is not None and not curves:
+        raise UsageError(f"--scale {scale:g} is of --curves; add it, or say --epsilon")
     if curves:
-        lines = auditing.noise_curves(method, epsilon=epsilon, delta=delta)
+        lines = auditing.noise_curves(method, epsilon=epsilon, delta=delta, scale=scale)
         _answer(lines, audit_page.curves_page(lines), out, as_json)
         return
     more: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "order": order, "draws": draws,

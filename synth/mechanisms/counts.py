@@ -1,18 +1,21 @@
 """Tables of counts with rounded Gaussian noise. Proof note: counts.md beside this file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from synth.privacy.accounting.events import Event, GaussianDpEvent
+from synth.privacy.accounting.events import Event, GaussianDpEvent, RoundedGaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts, CountsRelease
+from synth.privacy.rounded_gaussian import WIDEST_EXACT
+from synth.questions import Counts, CountsRelease, Marginal
 from synth.sources.rows.encoded import EncodedRows, Tables, parts
 from synth.sources.rows.marginals import MarginalCounter, count
+
+MANY = 10_000  # tables of a question whose noise is drawn together
 
 
 def sensitivity(adjacency: Adjacency) -> float:
@@ -44,7 +47,9 @@ def events(question: Counts, adjacency: Adjacency) -> list[Event]:
     sigmas = sorted(m.sigma for m in question.marginals)
     size = sensitivity(adjacency)
     return [
-        GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
+        (RoundedGaussianDpEvent if sigma <= WIDEST_EXACT else GaussianDpEvent)(
+            name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same))
+        )
         for sigma, same in groupby(sigmas)
     ]
 
@@ -73,12 +78,27 @@ def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
     Privacy: reads rows, under noise.
     """
-    tables = [m.bins for m in question.marginals]
-    values = tuple(
-        table.reshape(m.shape) + noise.gaussian_counts(m.shape, sigma=m.sigma)
-        for m, table in zip(question.marginals, exact(tables, rows), strict=True)
-    )
+    told = exact([m.bins for m in question.marginals], rows)
+    if len(told) > MANY:
+        _noise_together(question.marginals, told, noise)
+        values = tuple(table.reshape(m.shape) for m, table in zip(question.marginals, told, strict=True))
+    else:
+        values = tuple(
+            table.reshape(m.shape) + noise.gaussian_counts(m.shape, sigma=m.sigma)
+            for m, table in zip(question.marginals, told, strict=True)
+        )
     return CountsRelease(question=question, values=values)
+
+
+def _noise_together(marginals: Sequence[Marginal], tables: list[np.ndarray], noise: SystemNoise) -> None:
+    """Puts its own draws on each table; those of one sigma are drawn at once."""
+    order = sorted(range(len(tables)), key=lambda i: marginals[i].sigma)
+    for sigma, same in groupby(order, key=lambda i: marginals[i].sigma):
+        held = list(same)
+        ends = np.cumsum([len(tables[i]) for i in held]).tolist()
+        drawn = noise.gaussian_counts((ends[-1],), sigma=sigma)
+        for i, start, end in zip(held, [0, *ends[:-1]], ends, strict=True):
+            tables[i] = tables[i] + drawn[start:end]
 
 
 def exact(tables: Tables, rows: Mapping[str, np.ndarray]) -> list[np.ndarray]:

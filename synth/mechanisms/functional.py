@@ -78,7 +78,7 @@ class Functional:
         values = told.values[[told.index[p.tobytes()] for p in question.points]].reshape(-1, question.each)
         if not question.gradients:
             return FunctionalRelease(question=question, values=values[:, 0].copy())
-        values[:, 1:] /= question.kernel.lengthscale  # type: ignore[union-attr]
+        values[:, 1:] /= question.kernel.unit  # type: ignore[union-attr]
         return FunctionalRelease(question=question, values=values)
 
 
@@ -144,10 +144,12 @@ def sums(question: FunctionalQuery, points: np.ndarray, rows: Mapping[str, np.nd
     """
     kernel, each = question.kernel, question.each
     total = np.zeros(len(points) * each, dtype=np.int64)
+    starts = range(0, len(points), POINTS)
+    told = [kernel.told(points[at : at + POINTS], gradients=question.gradients) for at in starts]
     for part in parts(rows, kernel.columns, ROWS):
-        x = kernel.points(part)
-        for at in range(0, len(points), POINTS):
-            seen = kernel.seen(x, points[at : at + POINTS], gradients=question.gradients)
+        x = kernel.coded(part)
+        for at, see in zip(starts, told, strict=True):
+            seen = see(x)
             seen *= 1 / TRUNCATED
             np.trunc(seen, out=seen)
             total[at * each : (at + POINTS) * each] += seen.sum(0).astype(np.int64)

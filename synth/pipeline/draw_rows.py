@@ -12,7 +12,13 @@ from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
 
 ROWS_AT_A_TIME = 1 << 20  # rows drawn at a time, each block with even proportions of its own
+CELLS_AT_A_TIME = 1 << 26  # of a block, whose rows are fewer where columns are many
 PIECE = 1 << 17  # rows of a block told as text at a time: text and what is written of it takes several times as much
+
+
+def rows_at_a_time(schema: Schema) -> int:
+    """Rows of a block of this table."""
+    return min(ROWS_AT_A_TIME, max(CELLS_AT_A_TIME // max(len(schema.columns), 1), 1))
 
 
 class Drawn:
@@ -37,8 +43,9 @@ class Drawn:
 
     def blocks(self) -> Iterator[dict[str, pa.Array]]:
         """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
-        for start in range(0, self._num_rows, ROWS_AT_A_TIME):
-            size = min(ROWS_AT_A_TIME, self._num_rows - start)
+        step = rows_at_a_time(self._schema)
+        for start in range(0, self._num_rows, step):
+            size = min(step, self._num_rows - start)
             positions = self._model.sample(size, rng=self._rng, where=self._where, repair=self._rules.repair)
             self._note(start, size)
             for at in range(0, size, PIECE):

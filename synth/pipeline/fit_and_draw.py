@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from synth.generators.base import Generator, Model, Setting
 from synth.generators.options import options_of
-from synth.pipeline.draw_rows import ROWS_AT_A_TIME, Drawn, chunks
+from synth.pipeline.draw_rows import Drawn, chunks, rows_at_a_time
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
@@ -58,7 +58,7 @@ def fit_and_sample(
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     drawn = Drawn(model, setting.schema, num_rows, rng=rng)
-    texts = drawn.whole() if held or num_rows <= ROWS_AT_A_TIME else {}
+    texts = drawn.whole() if held or num_rows <= rows_at_a_time(setting.schema) else {}
     blocks = chunks(texts, num_rows) if texts else drawn.blocks()
     return Made(
         generator=generator, model=model, texts=texts, blocks=blocks, num_rows=num_rows, seed=seed, kept=drawn.kept

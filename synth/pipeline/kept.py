@@ -59,17 +59,24 @@ def figures() -> dict[str, Any]:
 def kept(method: str, *, epsilon: float, rows: int | None = None) -> Kept | None:
     """What ``method`` keeps at this epsilon; None where it was not measured.
 
-    Of each table the figures of the largest epsilon measured that is not above the asked one count, or the smallest;
-    with ``rows``, a public or said number, epsilon times rows is compared, since noise goes with that.
+    Of each table the figures of the largest epsilon measured that is not above the asked one count; with ``rows``, a
+    public or said number, epsilon times rows is compared, since noise goes with that. Below all of them nothing is
+    claimed: only what already keeps no relations at the smallest keeps none below it.
 
     Privacy: public only.
 
     >>> kept("independent", epsilon=1.0).in_words
     'single columns'
     """
-    found = [near for table in figures()["tables"] if (near := _nearest(method, table, epsilon, rows))]
-    if not found:
+    measured = [near for table in figures()["tables"] if (near := _nearest(method, table, epsilon, rows))]
+    known = [f for f, below in measured if not below]
+    if not measured:
         return None
+    told = _told(method, known or [f for f, _ in measured])
+    return None if told.relations and not known else told
+
+
+def _told(method: str, found: list[dict[str, Any]]) -> Kept:
     return Kept(
         method=method, epsilon=max(f["epsilon"] for f in found),
         rows=tuple(figures()["tables"][f["table"]]["rows"] for f in found),
@@ -105,13 +112,13 @@ def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
             + ("" if found.columns else " of single columns, pairs and target"))  # fmt: skip
 
 
-def _nearest(method: str, table: str, epsilon: float, rows: int | None) -> dict[str, Any] | None:
-    """A method's figures on one table that stand for this epsilon and number of rows."""
+def _nearest(method: str, table: str, epsilon: float, rows: int | None) -> tuple[dict[str, Any], bool] | None:
+    """A method's figures on one table next to this epsilon and number of rows, and whether these lie below them all."""
     mine = sorted((f for f in figures()["figures"] if (f["method"], f["table"]) == (method, table)),
                   key=lambda f: f["epsilon"])  # fmt: skip
     scale = rows / figures()["tables"][table]["rows"] if rows else 1.0
     below = [f for f in mine if f["epsilon"] <= epsilon * scale * (1 + 1e-9)]
-    return below[-1] if below else mine[0] if mine else None
+    return (below[-1], False) if below else (mine[0], True) if mine else None
 
 
 def _floor(figure: dict[str, Any]) -> float:

@@ -156,9 +156,12 @@ class _Answers:
         return real.answer(question, rows, noise)
 
     def _counts(self, question: Counts) -> CountsRelease:
+        cells = [m.cells for m in question.marginals]
+        drawn = np.split(self.rng.standard_normal(sum(cells)), np.cumsum(cells)[:-1])
+        shares = {id(b): _shares(b) for b in {id(b): b for m in question.marginals for b in m.bins}.values()}
         values = tuple(
-            np.rint(_uniform(m, self.rows) + m.sigma * self.rng.standard_normal(m.shape)).astype(np.int64)
-            for m in question.marginals
+            np.rint(_uniform(m, self.rows, shares) + m.sigma * own.reshape(m.shape)).astype(np.int64)
+            for m, own in zip(question.marginals, drawn, strict=True)
         )
         return CountsRelease(question=question, values=values)
 
@@ -178,7 +181,7 @@ def _told(question: Any, rows: int) -> int:
         case Embedding():
             return question.features.dim
         case FunctionalQuery():
-            return len(question.points)
+            return len(question.points) * question.each
         case Slices():
             wide = question.encoding.dim if question.whole else question.num_slices or 1
             return wide * (question.groups or rows)
@@ -192,10 +195,10 @@ def _told(question: Any, rows: int) -> int:
             return 1
 
 
-def _uniform(marginal: Marginal, rows: int) -> np.ndarray:
+def _uniform(marginal: Marginal, rows: int, shares: Mapping[int, np.ndarray]) -> np.ndarray:
     table = np.array(float(rows))
     for bins in marginal.bins:
-        table = np.multiply.outer(table, _shares(bins))
+        table = np.multiply.outer(table, shares[id(bins)])
     return table
 
 

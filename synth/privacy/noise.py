@@ -8,11 +8,13 @@ import os
 import secrets
 from bisect import bisect_right
 from itertools import accumulate
+from math import prod
 
 import numpy as np
 from randomgen import AESCounter
 
 from synth.privacy.noise_table import leading, thresholds
+from synth.privacy.rounded_gaussian import MORE, WIDEST_EXACT, draws
 
 WIDEST = 2.0**58  # a deviation; sixteen of them, which no draw reaches, leave half of 63 bits to what it is added to
 
@@ -39,6 +41,7 @@ class SystemNoise:
 
     name = "aes128-ctr keyed by the operating system"
     exportable = True
+    exact = True
 
     def __init__(self) -> None:
         self._owner = (-1, -1)
@@ -53,11 +56,16 @@ class SystemNoise:
     def gaussian_counts(self, shape: tuple[int, ...], *, sigma: float) -> np.ndarray:
         """Independent Gaussians of standard deviation ``sigma``, rounded to whole numbers, int64 (shape).
 
+        Up to ``WIDEST_EXACT`` drawn by inversion, their law as good as exact (rounded_gaussian.py); beyond, in floating
+        point, at the price that ``accounting/float_slack.py`` tells.
         Errors: ArithmeticError for a sigma of which sixteen deviations are beyond 63 bits: a draw could turn its sign.
         Mechanisms refuse such noise before the spend; this is the last door.
         """
         if not sigma <= WIDEST:
             raise ArithmeticError(f"noise of deviation {sigma:.3g} does not fit whole numbers of 63 bits")
+        if self.exact and sigma <= WIDEST_EXACT:
+            bits = self._generator().integers(0, 2**64, size=prod(shape), dtype=np.uint64)
+            return draws(bits, sigma, lambda: self._below(2**MORE)).reshape(shape)
         return np.rint(self._generator().standard_normal(shape) * sigma).astype(np.int64)
 
     def fine_gaussian(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -112,6 +120,7 @@ class SeededNoise(SystemNoise):
 
     name = "SEEDED, for tests only"
     exportable = False
+    exact = False  # numbers that tests recorded under a seed are the floating-point draws'
 
     def __init__(self, seed: int) -> None:
         super().__init__()

@@ -4,8 +4,9 @@ from synth.questions.embeddings import Embedding, EmbeddingRelease
 from synth.questions.encoding import Block, Encoding
 from synth.questions.external import External, ExternalRelease
 from synth.questions.features import Fourier, Gradients, Tensors, Term
-from synth.questions.functional import FunctionalQuery, FunctionalRelease, GaussianKernel, ProductKernel
+from synth.questions.functional import FunctionalQuery, FunctionalRelease
 from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
+from synth.questions.kernels import GaussianKernel, ProductKernel
 from synth.questions.linked import Linked, LinkedRelease
 from synth.questions.nearest import Nearest, NearestRelease
 from synth.questions.pulls import Pulls, PullsRelease

@@ -1,187 +1,20 @@
 """Sample paths: a sum of kernel functions, noised by one Gaussian process, told at points that may be chosen later."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from hashlib import sha256
 from math import floor, log2, sqrt
 
 import numpy as np
 
-from synth.questions.encoding import Block
-from synth.questions.features import codes, distinct, looked_up
-from synth.questions.tables import Bins
+from synth.questions.kernels import FLOAT, GaussianKernel, ProductKernel
 
 MAX_POINTS = 1 << 13  # most numbers told of one path: the price of a path covers so many
 GRAIN = 5  # whitened values are told to 2**-GRAIN of the noise's deviation, to the next power of two
 PITCH = 2.0**-32  # the lattice on which whitened sums are noised
 LEAST_NUGGET = 1e-4
 WIDEST = 2.0**20  # sigmas lie between one over this and this
-FLOAT = 2.0**-53
 TRUNCATED = 2.0**-36  # a record's kernel values are truncated towards zero to multiples of this
 INVERSE = 2.0**-40  # the inverse factor's entries are whole multiples of this
 MOST_EXCESS = 1e-3
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ProductKernel:
-    """``k(x, w) = prod_j tables[j][x_j, w_j]`` on bin codes; a table (size, size) for each of ``bins``.
-
-    Tables are symmetric, positive semi-definite, with unit diagonal and no negative entry, so that k(x, x) = 1 and
-    k >= 0. One more column with the identity as its table makes the kernel conditional. A row that belongs to no bin of
-    some column adds nothing. Errors: ValueError where a table is none of this.
-
-    Privacy: public only.
-
-    >>> sex = Bins.each("SEX", 2)
-    >>> k = ProductKernel(bins=(sex,), tables=(np.array([[1, 0.3], [0.3, 1]]),))
-    >>> k.gram(np.array([[0], [1]]), np.array([[0]]))
-    array([[1. ],
-           [0.3]])
-    """
-
-    bins: tuple[Bins, ...]
-    tables: tuple[np.ndarray, ...]
-
-    def __post_init__(self) -> None:
-        tables = tuple(np.array(t, dtype=np.float64) for t in self.tables)
-        if not tables or len(tables) != len(self.bins):
-            raise ValueError("a table for each column is needed")
-        for b, t in zip(self.bins, tables, strict=True):
-            _check_table(b, t)
-            t.setflags(write=False)
-        object.__setattr__(self, "tables", tables)
-        if self.defect > 1e-9:
-            raise ValueError("a kernel's table is not positive semi-definite")
-
-    @cached_property
-    def defect(self) -> float:
-        """How far rounding may have pushed the tables' eigenvalues below zero, in all."""
-        return sum(max(0.0, -float(np.linalg.eigvalsh(t)[0])) + len(t) ** 2 * FLOAT for t in self.tables)
-
-    @property
-    def dim(self) -> int:
-        """Length of a point, J."""
-        return len(self.bins)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.column for b in self.bins])
-
-    @cached_property
-    def key(self) -> bytes:
-        """Tells kernels apart."""
-        parts = [a for b, t in zip(self.bins, self.tables, strict=True) for a in (b.starts, b.groups, t)]
-        names = [f"{b.column}\0{b.cells}" for b in self.bins]
-        return sha256("\0".join(names).encode() + b"".join(p.tobytes() for p in parts)).digest()
-
-    def points(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Rows as points: their bin codes, int64 (n, J)."""
-        return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
-
-    def checked(self, points: np.ndarray, gradients: bool) -> np.ndarray:
-        """Points as int64 (m, J). Errors: ValueError where a code is out of range, or gradients are wanted."""
-        points = np.ascontiguousarray(points, dtype=np.int64)
-        if gradients:
-            raise ValueError("codes have no gradients")
-        if points.ndim != 2 or points.shape[1] != self.dim:
-            raise ValueError("a code for each column is needed")
-        if np.any(points < 0) or np.any(points >= [b.size for b in self.bins]):
-            raise ValueError("a point's codes must name bins")
-        return points
-
-    def gram(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
-        """k(x, w), float64 (n, m), for points x (n, J) and w (m, J)."""
-        return self.seen(x, w, gradients=gradients)
-
-    def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:  # noqa: ARG002
-        """What a record x adds to the values at w: k(x, w), (n, m); zero for a record with a code of -1."""
-        out = np.ones((len(x), len(w)))
-        for j, table in enumerate(self.tables):
-            padded = np.vstack([table, np.zeros(len(table))])  # a code of -1 finds the row of zeros
-            out *= padded[:, w[:, j]][x[:, j]]
-        return out
-
-
-def _check_table(bins: Bins, table: np.ndarray) -> None:
-    if table.shape != (bins.size, bins.size) or not np.isfinite(table).all():
-        raise ValueError("a kernel's table has a finite entry for each pair of bins")
-    if not (np.array_equal(table, table.T) and np.all(np.diag(table) == 1) and table.min() >= 0):
-        raise ValueError("a kernel's table is symmetric, with unit diagonal and no negative entry")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GaussianKernel:
-    """k(x, w) = exp(-|x - w|^2 / 2 lengthscale^2) on vectors, rows' being their blocks' coordinates side by side.
-
-    A smooth kernel: values and gradients of a path can be told jointly. Errors: ValueError for a bad lengthscale.
-
-    Privacy: public only.
-    """
-
-    blocks: tuple[Block, ...]
-    lengthscale: float
-
-    def __post_init__(self) -> None:
-        if not self.blocks or not 0 < self.lengthscale < np.inf:
-            raise ValueError("a column and a positive lengthscale are needed")
-
-    @property
-    def defect(self) -> float:
-        """The kernel is positive definite: rounding aside, nothing is below zero."""
-        return 16 * FLOAT
-
-    @property
-    def dim(self) -> int:
-        """Length of a point, d."""
-        return sum(b.width for b in self.blocks)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.bins.column for b in self.blocks])
-
-    @cached_property
-    def key(self) -> bytes:
-        """Tells kernels apart."""
-        parts = [a for b in self.blocks for a in (b.bins.starts, b.bins.groups, b.table)]
-        names = [f"{b.bins.column}\0{b.bins.cells}" for b in self.blocks] + [repr(self.lengthscale)]
-        return sha256("\0".join(names).encode() + b"".join(p.tobytes() for p in parts)).digest()
-
-    def points(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Rows as vectors, float64 (n, d)."""
-        return np.hstack([looked_up(b, rows[b.bins.column]) for b in self.blocks])
-
-    def checked(self, points: np.ndarray, gradients: bool) -> np.ndarray:  # noqa: ARG002
-        """Points as float64 (m, d). Errors: ValueError where they are none."""
-        points = np.ascontiguousarray(points, dtype=np.float64) + 0.0  # one zero, not two
-        if points.ndim != 2 or points.shape[1] != self.dim or not np.isfinite(points).all():
-            raise ValueError("a finite vector for each point is needed")
-        return points
-
-    def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
-        """What a record x adds at w: k(x, w), then with ``gradients`` lengthscale * dk/dw; (n, m * (1 or 1 + d))."""
-        apart = (x[:, None, :] - w[None, :, :]) / self.lengthscale
-        value = np.exp(-(apart**2).sum(2) / 2)
-        if not gradients:
-            return value
-        return (value[:, :, None] * np.concatenate([np.ones((*value.shape, 1)), apart], axis=2)).reshape(len(x), -1)
-
-    def gram(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
-        """Covariance of the path's numbers at x with those at w, in the order of ``seen``."""
-        if not gradients:
-            return self.seen(x, w)
-        apart = (x[:, None, :] - w[None, :, :]) / self.lengthscale
-        value = np.exp(-(apart**2).sum(2) / 2)
-        n, m, d = apart.shape
-        block = np.empty((n, 1 + d, m, 1 + d))
-        block[:, 0, :, 0] = 1
-        block[:, 0, :, 1:] = apart
-        block[:, 1:, :, 0] = -apart.transpose(0, 2, 1)
-        block[:, 1:, :, 1:] = np.eye(d)[None, :, None, :] - apart.transpose(0, 2, 1)[..., None] * apart[:, None, :, :]
-        block *= value[:, None, :, None]
-        return block.reshape(n * (1 + d), m * (1 + d))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -218,7 +51,7 @@ class FunctionalQuery:
     @property
     def each(self) -> int:
         """How many numbers are told of a point."""
-        return 1 + self.kernel.dim if self.gradients else 1
+        return 1 + self.kernel.smooth if self.gradients else 1
 
     @property
     def key(self) -> tuple[str, bytes, float, float, bool]:
@@ -229,8 +62,8 @@ class FunctionalQuery:
     def excess(self) -> float:
         """By what share arithmetic could raise the sensitivity; all values carry that much more noise (proof note)."""
         m, root = MAX_POINTS, sqrt(self.nugget)
-        factor = (8 * m * m * FLOAT + m * (self.kernel.defect + self.kernel.dim * FLOAT)) / self.nugget
-        record = sqrt(m) * (TRUNCATED + 64 * self.kernel.dim * FLOAT) / root
+        factor = (8 * m * m * FLOAT + m * (self.kernel.defect + self.kernel.rounding)) / self.nugget
+        record = sqrt(m) * (TRUNCATED + 64 * self.kernel.rounding) / root
         return factor + record + m**1.5 * INVERSE + sqrt(m) * PITCH
 
     @property

@@ -18,6 +18,7 @@ from synth.release import safetensors_stream
 from synth.schema import regular_files
 
 Arrays = dict[str, np.ndarray]
+MANY = 10_000  # tables of an answer that are stored as one array, with their shapes; parts told one a line
 STORED_AS = {"FunctionalQuery": "Path", "FunctionalRelease": "PathRelease"}  # names given after releases were written
 KINDS: dict[str, Any] = {STORED_AS.get(n, n): getattr(questions, n) for n in questions.__all__}  # what may be rebuilt
 
@@ -27,7 +28,8 @@ def save(path: Path, plain: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
     with replacing(path.with_suffix(".safetensors")) as file:
         digest = safetensors_stream.write(file, arrays)
     told = {**plain, "arrays_sha256": digest}
-    replace(path, (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode())
+    spread = 1 if len(told.get("parts", ())) <= MANY else None  # hundreds of thousands of parts are nobody's reading
+    replace(path, (json.dumps(told, indent=spread, ensure_ascii=False) + "\n").encode())
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -80,6 +82,10 @@ def pack(releases: Sequence[Release]) -> tuple[dict[str, Any], Arrays]:
     return {"steps": steps, "parts": packer.parts}, packer.arrays
 
 
+def _plain_counts(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype == np.int64
+
+
 class _Packer:
     """Questions and answers are trees of frozen dataclasses: each becomes a numbered part, each array a name."""
 
@@ -94,6 +100,9 @@ class _Packer:
             name = f"array.{len(self.arrays)}"
             self.arrays[name] = value
             return {"array": name}
+        if isinstance(value, tuple) and len(value) > MANY and all(_plain_counts(v) for v in value):
+            shapes = np.array([v.shape for v in value], dtype=np.int64)
+            return {"arrays": self.value(np.concatenate([v.ravel() for v in value])), "shapes": self.value(shapes)}
         if isinstance(value, tuple):
             return [self.value(v) for v in value]
         if is_dataclass(value):
@@ -126,6 +135,12 @@ def unpack(plain: Mapping[str, Any], arrays: Arrays) -> list[Any]:
 def _value(plain: Any, made: Sequence[Any], arrays: Arrays) -> Any:
     if isinstance(plain, list):
         return tuple(_value(v, made, arrays) for v in plain)
+    if isinstance(plain, dict) and "arrays" in plain:
+        shapes, flat = arrays[plain["shapes"]["array"]], arrays[plain["arrays"]["array"]]
+        ends = np.cumsum(shapes.prod(1))
+        if shapes.min() < 1 or ends[-1] != len(flat):
+            raise ValueError("shapes that do not fill their array")
+        return tuple(p.reshape(s) for p, s in zip(np.split(flat, ends[:-1]), shapes.tolist(), strict=True))
     if isinstance(plain, dict):
         return arrays[plain["array"]] if "array" in plain else made[plain["part"]]
     return plain

@@ -87,7 +87,7 @@ def curves_page(found: Curves) -> str:
 def drawn(found: Curves) -> str:
     """The curves, each named at its right end."""
     low, high = found.orders[0], found.orders[-1]
-    top = max(max(v) for v in found.values.values()) * 1.05
+    top = max(max(found.values["unrestricted"]), max(v[-1] for v in found.values.values())) * 1.05
     right = WIDE + 130
 
     def place(order: float, value: float) -> Point:
@@ -101,7 +101,7 @@ def drawn(found: Curves) -> str:
     lowest = -APART
     for name, values in sorted(found.values.items(), key=lambda v: -v[1][-1]):
         kind = "whisker" if name.startswith("unrestricted") else "line"
-        points = [place(a, v) for a, v in zip(found.orders, values, strict=True)]
+        points = [place(a, v) for a, v in zip(found.orders, values, strict=True) if v <= top]  # a bound may be useless
         lowest = max(points[-1][1], lowest + APART)
         shapes += [svg.curve(points, kind), svg.label(WIDE - 4, lowest + 4, name, anchor="start")]
     shapes.append(svg.label((LEFT + WIDE) / 2, TALL + 24, "order", anchor="middle"))

@@ -24,6 +24,11 @@ def readme(card: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
+DOCUMENTS = (
+    "pages for a data-protection officer, a repository, an analyst and the people in the data; what the steward has "
+    "still to write is marked there"
+)
+CITED = "records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing"
 PARTS = (
     (
         "synthetic.csv",
@@ -40,12 +45,11 @@ PARTS = (
     ("reproduce.py", "makes model and table again from the release"),
     (
         "documents/",
-        "pages for a data-protection officer, a repository, an analyst and the people in the data; what the "
-        "steward has still to write is marked there",
+        DOCUMENTS,
     ),
     (
         "croissant.json, ro-crate-metadata.json, dcat.jsonld, synthetic.csv-metadata.json, CITATION.cff",
-        "records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing",
+        CITED,
     ),
     ("MANIFEST.sha256", "checksums; `sha256sum -c MANIFEST.sha256` verifies them"),
 )

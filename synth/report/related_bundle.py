@@ -16,11 +16,12 @@ import pandas as pd
 from synth.errors import InputError, UsageError, reading
 from synth.evaluate.read_sample import Seeded
 from synth.release import folder as single
-from synth.release import markdown, related_folder
+from synth.release import related_folder
 from synth.release.card import verify
 from synth.release.card.choice import own
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
-from synth.report import bundle, card_page, chosen_release, related_publish
+from synth.report import bundle, card_page, chosen_release, related_index, related_publish
+from synth.report.documents import pack
 from synth.schema import codec, related
 from synth.schema.related import Related
 from synth.sources.formats import files
@@ -153,9 +154,11 @@ def _parts(folder: Path, schema: Related, card: Mapping[str, Any]) -> dict[str, 
         "card.html": card_page.render_html(card),
         "report.html": related_publish.page(found, card=card),
         "report.json": json.dumps(related_publish.plain(found), indent=1, ensure_ascii=False) + "\n",
-        "README.md": readme(card, schema),
+        "index.html": related_index.render(found, card),
+        "README.md": related_index.readme(card, schema),
     }
-    return parts | {n: t.encode() for n, t in made.items()}
+    parts |= {n: t.encode() for n, t in made.items()}
+    return parts | pack.parts(related_folder.load_release(folder), card, parts)
 
 
 def _parquet(folder: Path, schema: Related, name: str) -> bytes:
@@ -165,32 +168,3 @@ def _parquet(folder: Path, schema: Related, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as place:
         single.write_table(Path(place) / "table.parquet", texts, facts)
         return (Path(place) / "table.parquet").read_bytes()
-
-
-def readme(card: Mapping[str, Any], schema: Related) -> str:
-    """What the bundle is and holds, as Markdown.
-
-    Privacy: released answers only.
-    """
-    name = card.get("deployment", {}).get("name") or f"Synthetic tables {card.get('dataset') or ''}"
-    rows = card["rows"]["tables"]
-    lines = [f"| `{n}.csv`, `{n}.parquet` | {rows[n]:,} synthetic rows{_belongs(schema, n)} |" for n in schema.tables]
-    lines += [f"| `{n}.csv` | a public table, as it is |" for n in schema.public or {} if n in card["tables_sha256"]]
-    return (
-        f"# {markdown.text(name)}\n\nSynthetic tables that belong together. They are no copies: no row was taken "
-        "from a private table; each was drawn from a model of noisy answers. Made from private tables with "
-        f"differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g}; the unit "
-        f"is {markdown.text(card['unit_in_words'])}.\n\n| file | |\n|---|---|\n" + "\n".join(lines) + "\n"
-        "| `schema.json` | the public facts of tables, columns and keys |\n"
-        "| `card.html`, `card.md`, `card.json` | the release card: what is guaranteed and how |\n"
-        "| `report.html`, `report.json` | the released noisy counts beside the synthetic tables |\n"
-        "| `release.*`, `model.*` | everything that was told of the private tables, and the model |\n"
-        "| `MANIFEST.sha256` | checksums; `sha256sum -c MANIFEST.sha256` verifies them |\n\n"
-        "To draw more: install the library in the version that the card names, then\n\n"
-        "    synth sample . --num-roots 1000 --out more\n    synth card check card.json\n"
-    )
-
-
-def _belongs(schema: Related, table: str) -> str:
-    key = schema.key_above(table)
-    return "" if key is None else f", each of one row of {key.parent} ({', '.join(key.columns)})"

@@ -171,7 +171,8 @@ class ParquetPlace(FilePlace):
         found: pa.Schema | None = None
         for path in self.paths:
             files.wanted(path, columns)
-            own = pa.schema([pq.read_schema(path).field(n).remove_metadata().with_nullable(True) for n in columns])
+            held = pq.read_schema(path)
+            own = pa.schema([held.field(n).remove_metadata().with_nullable(True) for n in columns])
             if found is not None and own != found:
                 odd = next(n for n in columns if own.field(n).type != found.field(n).type)
                 raise InputError(f"{path}: column {odd} is of another type in the folder's first file; write all alike")

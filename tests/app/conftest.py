@@ -6,6 +6,7 @@ import pytest
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
+from app.run import forecast
 from app.session import aside
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -18,6 +19,7 @@ def helpers(monkeypatch):
     ends."""
     for helper in (aside.planner, aside.runner):
         monkeypatch.setattr(helper, "rest", lambda: None)
+    monkeypatch.setattr(forecast, "ASKED_FIRST", (0.05, 10.0, 1.0))  # of its eight points, which take seconds
     asked = aside.worker.ask
     monkeypatch.setattr(aside.worker, "ask", lambda *told, **named: asked(*told, **{**named, "keep": True}))
 

@@ -20,6 +20,7 @@ from tests.app.browser import (
     press,
     relay,
     server,
+    soonest,
     there,
     unfold,
 )
@@ -42,7 +43,7 @@ def looked_at(page, name: str) -> None:
     for width, scheme in LOOKS:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(IDLE)
+        page.wait_for_function(IDLE, polling=100)
         faults = settled(page, width)
         PICTURES.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=PICTURES / f"look-{name}-{width}-{scheme}.png")
@@ -55,8 +56,8 @@ def settled(page, width: int) -> list:
         page.wait_for_timeout(300)
         wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         faults = [f"sticks out: {wide}"] * (wide > width)
-        faults += ["a chart without a text alternative"] * page.evaluate(UNNAMED) + barred(page)
-        if not faults:
+        faults += ["a chart without a text alternative"] * page.evaluate(UNNAMED)
+        if not faults and not (faults := barred(page)):  # axe-core takes a second: of a page that stands
             break
     return faults
 
@@ -156,6 +157,8 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
         if step == "Budget":
             page.get_by_role("spinbutton").first.press("F1")
             page.get_by_test_id("stTooltipContent").get_by_text("to be typed in").wait_for()
+        if step == "Method":
+            soonest(page)
         assert reached_by_tab(page, f"Next: {following}"), step
         page.keyboard.press("Enter")
     looked_at(there(page, "Run"), "run")
@@ -164,7 +167,7 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
     page.get_by_role("button", name="Cancel the run").focus()
     page.keyboard.press("Enter")
     page.get_by_text("cancelled").or_(page.get_by_text("The synthetic table is ready")).first.wait_for()
-    page.wait_for_function(IDLE)
+    page.wait_for_function(IDLE, polling=100)
     if not page.get_by_role("button", name="Next: Review").count():
         page.get_by_role("button", name="Spend epsilon").click()
     page.get_by_role("button", name="Next: Review").click()
@@ -196,7 +199,7 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
         page = opened(url, **WIDE)
         page.locator("input[type=file]").first.set_input_files(home / "people.csv")
         page.get_by_test_id("stFileChipName").wait_for()
-        page.wait_for_function(IDLE)
+        page.wait_for_function(IDLE, polling=100)
         press(page, "Load this table", "Describe")
         page.get_by_test_id("stSidebarNavLink").filter(has_text="Data").click()
         to_run(there(page, "Data"))
@@ -224,7 +227,7 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
         there(page, "Ledger").get_by_text("epsilon 1 of 3 spent in 1 run").wait_for()
         page.goto(f"{url}/run")
         spend = there(page, "Run").get_by_role("button", name="Spend epsilon")
-        page.wait_for_function(IDLE)
+        page.wait_for_function(IDLE, polling=100)
         spend.click()
         page.get_by_role("button", name="Cancel the run").wait_for()
         page.close()  # the run goes on

@@ -23,12 +23,16 @@ def ready(start, people):
     return to_run(upload(start(), people, SCHEMA))
 
 
-def test_a_table_goes_from_upload_to_release(start, people):
+def test_a_table_goes_from_upload_to_release_and_is_found_again_on_the_way(start, people):
     at = to_run(upload(start(), people, SCHEMA), method="mixture")
     assert "Will be charged to club: epsilon 1, delta 1e-5" in said(at)
     at.button(key="spend").click().run()
     assert "cancel" in keys(at)
+    again = start()  # a reload while the run is under way
+    again.button(key="watch").click().run()
+    assert again.title[0].value == "Run"
     ended(at).button(key="to_result").click().run()
+    assert "to_result" in keys(again.run()), "the run was found again"
     assert at.title[0].value == "Review"
     all_helped(at)
     at.button(key="onward").click().run()
@@ -110,11 +114,3 @@ def test_a_cancelled_run_says_what_was_spent(ready):
     assert at.warning
     assert ("Nothing was spent" in said(at)) == (spent == 0)
     assert "spend" in keys(at)  # and it can be run again
-
-
-def test_a_run_under_way_is_found_again_after_a_reload(ready, start):
-    ready.button(key="spend").click().run()
-    again = start()
-    again.button(key="watch").click().run()
-    assert again.title[0].value == "Run"
-    assert "to_result" in keys(ended(again))

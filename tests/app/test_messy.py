@@ -24,18 +24,18 @@ def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tm
     page = visit(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
     page.locator("input[type=file]").first.set_input_files(tmp_path / "visits.csv")
     page.get_by_test_id("stFileChipName").wait_for()
-    page.wait_for_function(IDLE)
+    page.wait_for_function(IDLE, polling=100)
     press(page, "Load this table", "Describe")
     keep(page, "messy-describe")
     page.get_by_text("I have checked them", exact=False).first.click()
-    page.wait_for_function(IDLE)
+    page.wait_for_function(IDLE, polling=100)
     page.get_by_role("button", name="Confirm all columns").click()
     page.get_by_text("All columns are confirmed on your word.").wait_for()
     assert page.get_by_role("button", name="Next: Budget").count() == 0, "the long lists and the person still wait"
     asked = page.get_by_test_id("stSelectbox").filter(has_text="Can a person appear in more than one row?")
     asked.locator("input").click()
     page.get_by_role("option", name="Yes: patient tells persons apart").click()
-    page.wait_for_function(IDLE)
+    page.wait_for_function(IDLE, polling=100)
     keep(page, "messy-answered")
     page.get_by_role("button", name="Spend epsilon 0.1 and learn").click()
     page.get_by_text("Learnt privately: postcode, diagnosis").wait_for()
@@ -59,7 +59,7 @@ def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tm
                              ("Plain: UTF-8 text", "-", "synthetic.csv")):  # fmt: skip
         page.get_by_text(said).click()
         for _ in range(60):  # the button follows the choice when the page has been drawn again
-            page.wait_for_function(IDLE)
+            page.wait_for_function(IDLE, polling=100)
             with page.expect_download() as download:
                 page.get_by_role("button", name="Table (CSV)").click()
             if download.value.suggested_filename == file:

@@ -57,7 +57,7 @@ def enter(shared, person: str, heading: str = "Data"):
         page.get_by_role("heading", name=heading, exact=True).wait_for()
     except playwright.TimeoutError:
         pytest.fail(f"{person} waited for {heading!r} at {page.url}; the page says: {page.inner_text('body')[:2000]}")
-    page.wait_for_function(IDLE)
+    page.wait_for_function(IDLE, polling=100)
     return page
 
 
@@ -82,10 +82,10 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
         {"name": f"{SECRET}.csv", "mimeType": "text/csv", "buffer": TABLE}
     )
     ann.get_by_test_id("stFileChipName").wait_for()
-    ann.wait_for_function(IDLE)
+    ann.wait_for_function(IDLE, polling=100)
     ann.get_by_role("button", name="Load this table").click()
     ann.get_by_role("heading", name="Describe", exact=True).wait_for()
-    ann.wait_for_function(IDLE)
+    ann.wait_for_function(IDLE, polling=100)
     with ann.expect_download() as download:
         ann.get_by_role("button", name="Save this description").click()
     media = download.value.url
@@ -98,7 +98,7 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
     carl = enter(shared, "carl@example.org")
     for page in ("review", "run", "release", "ledger", "data"):
         carl.goto(f"{url}/{page}")
-        carl.wait_for_function(IDLE)
+        carl.wait_for_function(IDLE, polling=100)
         carl.get_by_role("heading", level=1).wait_for()
         told = carl.content()
         assert SECRET not in told, page
@@ -139,7 +139,7 @@ def test_an_address_that_the_provider_does_not_vouch_for_stays_outside(shared, v
     page.get_by_role("link", name="ann@example.org").click()
     page.wait_for_url(f"{url}/**")
     page.get_by_role("button", name="Sign in").wait_for()
-    page.wait_for_function(IDLE)
+    page.wait_for_function(IDLE, polling=100)
     assert page.get_by_role("heading", name="Data", exact=True).count() == 0
     issuer.verified = True
     page.context.close()
@@ -226,10 +226,10 @@ def test_what_a_killed_server_left_is_gone_when_the_next_one_answers(shared, tmp
     with server(tmp_path, port, env=env) as running:
         page.goto(f"http://127.0.0.1:{port}")
         page.get_by_role("heading", name="Data", exact=True).wait_for()
-        page.wait_for_function(IDLE)
+        page.wait_for_function(IDLE, polling=100)
         page.locator("input[type=file]").first.set_input_files({"name": "p.csv", "mimeType": "text/csv", "buffer": big})
         page.get_by_test_id("stFileChipName").wait_for()
-        page.wait_for_function(IDLE)
+        page.wait_for_function(IDLE, polling=100)
         page.get_by_role("button", name="Load this table").click()
         limit = time.monotonic() + 60
         while not list(uploads.glob("*/p.csv")):

@@ -24,7 +24,7 @@ QUICK = {
     "dp_ctgan": {"steps": 5},
     "dp_vae": {"steps": 5},
     "pate_gan": {"rounds": 3, "features": 32},
-    "aim": {"rounds": 4, "bins": 8},
+    "aim": {"rounds": 2, "bins": 8},
     "mst": {"bins": 8},
     "dp_flow": {"steps": 3, "hidden": 8, "knots": 3},
     "dp_diffusion": {"steps": 3, "hidden": 8, "copies": 2},

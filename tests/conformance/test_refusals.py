@@ -209,6 +209,7 @@ CHARGED = [
     ("slicing", "add_remove", {"directions": "gaussian", "loss": "kl"}),
     ("slice_wasserstein", "add_remove", {"directions": "gaussian"}),
     ("dp_kernel", "add_remove", {"form": "path", "anchors": 9000}),
+    ("dp_kernel", "add_remove", {"form": "gaussian", "gradients": "joint", "anchors": 2}),
     ("mixture", "add_remove", {"oneway_share": "nan"}),
     ("mixture", "add_remove", {"oneway_share": "1e400"}),
     ("dp_ntk", "add_remove", {"order": 2}),

@@ -40,9 +40,17 @@ def read_only(place: Path, _: bytes) -> None:
 STRIKES = (removed, replaced, older, read_only)
 
 
-@pytest.mark.parametrize("strike", STRIKES, ids=lambda s: s.__name__)
-@pytest.mark.parametrize("stage", ["measure", "fit", "write"])
-@pytest.mark.parametrize("method", ["independent", "slicing"])
+# Every strike at every stage, each method at each stage; the whole product with -m slow.
+STAGES, METHODS = ("measure", "fit", "write"), ("independent", "slicing")
+STRUCK = [
+    pytest.param(strike, stage, method, marks=pytest.mark.slow if (i + j + k) % 2 else ())
+    for i, strike in enumerate(STRIKES)
+    for j, stage in enumerate(STAGES)
+    for k, method in enumerate(METHODS)
+]
+
+
+@pytest.mark.parametrize(("strike", "stage", "method"), STRUCK, ids=lambda s: getattr(s, "__name__", s))
 def test_a_ledger_that_is_struck_after_the_spend_leaves_exit_code_5(
     command, small, tmp_path, monkeypatch, strike, stage, method
 ):

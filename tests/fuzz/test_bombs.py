@@ -129,9 +129,10 @@ def test_a_packed_gigabyte_without_a_line_end(tmp_path):
     refused(tmp_path, tmp_path / "t.csv.gz")
 
 
-def test_a_million_columns(tmp_path):
+@pytest.mark.parametrize("columns", [200_000, pytest.param(10**6, marks=pytest.mark.slow)])
+def test_a_header_of_very_many_columns(tmp_path, columns):
     with open(tmp_path / "t.csv", "w") as out:
-        out.write(",".join(f"c{i}" for i in range(10**6)) + "\n" + "1," * (10**6 - 1) + "1\n")
+        out.write(",".join(f"c{i}" for i in range(columns)) + "\n" + "1," * (columns - 1) + "1\n")
     refused(tmp_path, tmp_path / "t.csv")
 
 

@@ -15,8 +15,8 @@ ONE, OTHER = (0, 1, 2), (0, 1, 3)  # neighbours: one record replaced
 
 def exact(theta, records):
     """f_D(theta) and its gradient, f_D the sum of the kernel at the records."""
-    numbers = KERNEL.seen(PLACES[list(records)], theta[None, :], gradients=True).reshape(-1, 1 + DIM).sum(0)
-    return numbers[0], numbers[1:] / KERNEL.lengthscale
+    numbers = KERNEL.seen(np.array(records)[:, None], theta[None, :], gradients=True).reshape(-1, 1 + DIM).sum(0)
+    return numbers[0], numbers[1:] / KERNEL.unit
 
 
 def published(records, rng):

@@ -35,7 +35,7 @@ def test_a_path_with_its_gradients_keeps_its_guarantee_against_the_same_attacker
 
 
 def worst_shift():
-    numbers = KERNEL.seen(PLACES, START[None, :], gradients=True)
+    numbers = KERNEL.seen(np.arange(len(PLACES))[:, None], START[None, :], gradients=True)
     return numbers[2] - numbers[3]
 
 
@@ -71,7 +71,7 @@ def noise_of_a_differentiated_factor(points):
 def test_differentiating_through_the_noise_does_not_repair_it():
     """m noise numbers cannot cover m (1 + d) told ones; the joint covariance of a real path does."""
     points = START + np.random.default_rng(6).normal(size=(3, DIM)) / 2
-    told = KERNEL.seen(PLACES, points, gradients=True).reshape(4, 3, 1 + DIM)
+    told = KERNEL.seen(np.arange(len(PLACES))[:, None], points, gradients=True).reshape(4, 3, 1 + DIM)
     shift = told[2] - told[3]
     flat = np.concatenate([shift[:, 0], shift[:, 1:].ravel()])
     assert mu_of(noise_of_a_differentiated_factor(points), flat, tolerance=1e-8) == inf
@@ -83,6 +83,6 @@ def test_differentiating_through_the_noise_does_not_repair_it():
 def test_the_covariance_is_scaled_by_the_square(scale):
     """Scaling the covariance by sigma instead of sigma^2, as published, passes mu = sqrt(2) / sigma for sigma > 1."""
     joint = KERNEL.gram(START[None, :], START[None, :], gradients=True)
-    row = KERNEL.seen(START[None, :], START[None, :], gradients=True)[0]
+    row = joint[0]  # what a record at START moves
     assert mu_of((SIGMA * scale) ** 2 * joint, row) <= 1 / SIGMA + 1e-12
     assert mu_of(SIGMA * joint, row) == pytest.approx(1 / sqrt(SIGMA))

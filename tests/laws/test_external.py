@@ -38,7 +38,7 @@ def truth(clique, table):
 @pytest.fixture(scope="module")
 def released():
     """One answer of each algorithm; a release takes seconds, which OpenDP's search for its scales needs."""
-    mst, aim = asked("mst", 0.2, contributions=2), asked("aim", 0.5, rounds=4)
+    mst, aim = asked("mst", 0.2, contributions=2), asked("aim", 0.5, rounds=2)
     return {q.algorithm: external.answer(q, rows(), SystemNoise()) for q in (mst, aim)}
 
 
@@ -94,6 +94,7 @@ def test_an_added_column_is_not_told(monkeypatch):
     assert len(release.cliques) == 5  # three columns, two pairs; the pair with the added column is gone
 
 
+@pytest.mark.long
 def test_the_model_between_the_rounds_is_the_field_of_what_was_told():
     told = external._Told(asked("aim", 0.1))
     from mbi import Domain, LinearMeasurement

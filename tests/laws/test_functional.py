@@ -77,6 +77,8 @@ def whitened(question, rows, state):
     return functional.whitened(state.whiten, functional.sums(question, state.points, columns(rows)))
 
 
+CLASSES = GaussianKernel(blocks=(PLACES,), lengthscale=0.8, widths=3, label=BINS[0])
+PLACED = np.column_stack([np.tile(PLACES.table, (2, 1)), np.repeat([0, 1], 3)])  # every row of either class
 CASES = {
     "codes": (path(), [POINTS[:5], POINTS[5:7], POINTS[7:]]),
     "few": (path(POINTS[:3]), [POINTS[:3]]),
@@ -85,7 +87,11 @@ CASES = {
         path(PLACES.table, k=GaussianKernel(blocks=(PLACES,), lengthscale=0.8), gradients=True, nugget=1e-2),
         [PLACES.table[:1], PLACES.table[1:] + 0.05],
     ),
-}
+    "classes": (path(PLACED, k=CLASSES), [PLACED[:2], PLACED[2:]]),
+    "gradients of classes": (
+        path(PLACED, k=CLASSES, gradients=True, nugget=1e-2), [PLACED[:4], PLACED[4:] + np.array([0.05, 0.05, 0])],
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("relation", list(Relation))
@@ -97,7 +103,7 @@ def test_no_neighbour_moves_the_whitened_sum_by_more_than_stated(case, relation)
     moves = [whitened(question, x, state) - whitened(question, y, state) for x, y in neighbours(relation)]
     largest = max(np.linalg.norm(m * PITCH) for m in moves)
     assert largest <= bound
-    if case == "codes":
+    if case in ("codes", "classes"):
         assert largest > 0.998 * bound, "with a row's own point asked, all but the nugget's share is reached"
 
 
@@ -113,27 +119,31 @@ def test_without_noise_the_values_are_the_sums_of_the_kernel():
     rows = [ROWS[i] for i in rng.integers(0, len(ROWS), 300)]
     for case, (question, batches) in CASES.items():
         _, values = told(question, batches, rows)
-        x = question.kernel.points(columns(rows))
+        x = question.kernel.coded(columns(rows))
         points = np.concatenate(batches)
         truth = question.kernel.seen(x, points, gradients=question.gradients).sum(0)
         if question.gradients:
-            truth = truth.reshape(-1, 3) / [1.0, 0.8, 0.8]
-        assert np.abs(values - truth).max() < 0.05, case  # told to sigma / 32, times the factor's rows
+            truth = truth.reshape(-1, 3) / [1.0, question.kernel.unit, question.kernel.unit]
+        finest = getattr(question.kernel, "unit", 1.0)  # told to sigma / 32, times the factor's rows
+        assert np.abs(values - truth).max() < 0.05 / min(finest, 1.0), case
 
 
-def test_gradients_are_those_of_the_values():
-    k = GaussianKernel(blocks=(PLACES,), lengthscale=0.8)
+@pytest.mark.parametrize("widths", [1, 3])
+def test_gradients_are_those_of_the_values(widths):
+    k = GaussianKernel(blocks=(PLACES,), lengthscale=0.8, widths=widths)
     w, step = np.array([[0.3, 0.1]]), 1e-5
-    analytic = k.seen(PLACES.table, w, gradients=True).reshape(3, 3)[:, 1:] / 0.8
+    each = np.arange(3)[:, None]
+    analytic = k.seen(each, w, gradients=True).reshape(3, 3)[:, 1:] / k.unit
     for j in range(2):
         shift = step * np.eye(2)[j]
-        slope = (k.seen(PLACES.table, w + shift) - k.seen(PLACES.table, w - shift))[:, 0] / (2 * step)
+        slope = (k.seen(each, w + shift) - k.seen(each, w - shift))[:, 0] / (2 * step)
         assert np.allclose(slope, analytic[:, j], atol=1e-8)
     gram = k.gram(PLACES.table, w, gradients=True)
     for j in range(2):  # the covariance of values with gradients, and of gradients with each other, by differences
         shift = step * np.eye(2)[j]
-        above, below = (k.seen(PLACES.table + s, w, gradients=True) for s in (shift, -shift))
-        assert np.allclose(gram.reshape(3, 3, 3)[:, 1 + j], 0.8 * (above - below).reshape(3, 3) / (2 * step), atol=1e-8)
+        above, below = (k.gram(PLACES.table + s, w, gradients=True) for s in (shift, -shift))
+        slope = (above - below).reshape(3, 3, 3)[:, 0] / (2 * step)
+        assert np.allclose(gram.reshape(3, 3, 3)[:, 1 + j], k.unit * slope, atol=1e-8)
 
 
 def test_a_point_told_keeps_its_value_and_a_path_is_paid_once():
@@ -216,6 +226,12 @@ def test_kernels_that_break_the_proof_are_refused():
         path(nugget=1e-7)
     with pytest.raises(ValueError, match="codes"):
         path(np.array([[0, 3, 0]]))
+    for bad, what in (([[0.0, 0.0, 2.0]], "label"), ([[0.0, np.inf, 1.0]], "finite")):
+        with pytest.raises(ValueError, match=what):
+            path(np.array(bad), k=CLASSES)
+    for more in ({"lengthscale": 0.0}, {"lengthscale": 1.0, "widths": 9}):
+        with pytest.raises(ValueError, match="lengthscale"):
+            GaussianKernel(blocks=(PLACES,), **more)
 
 
 def test_no_rows_are_well():

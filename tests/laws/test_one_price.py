@@ -28,7 +28,7 @@ from synth.release import store
 
 X, MU = Bins.each("x", 3), calibrate(1.0, 1e-5)
 KERNEL = ProductKernel(bins=(X,), tables=(np.array([[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]),))
-SMOOTH = GaussianKernel(blocks=(Block.one_hot(X, weight=1.0),), lengthscale=1.5)
+SMOOTH = GaussianKernel(blocks=(Block.one_hot(X, weight=1.0),), lengthscale=1.5, widths=2, label=X)
 WAVES = Fourier(blocks=(Block(bins=X, table=np.arange(6.0).reshape(3, 2)),), label=Block.one_hot(X, weight=1.0))
 TABLE = Tensors(terms=(Term(blocks=(Block.one_hot(X, weight=1.0),), weight=1.0),))
 NETWORK = Gradients(blocks=(Block.one_hot(X, weight=1.0),), weights=np.eye(3), signs=np.array([1.0, -1, 1]))
@@ -75,7 +75,9 @@ def test_a_refused_path_is_not_open(monkeypatch):
     "question",
     [
         path([[0], [2]]),
-        FunctionalQuery(name="g", purpose="p", kernel=SMOOTH, sigma=9.0, nugget=0.01, points=np.eye(3), gradients=True),
+        FunctionalQuery(
+            name="g", purpose="p", kernel=SMOOTH, sigma=9.0, nugget=0.01, points=np.eye(3, 4), gradients=True
+        ),
         *(Embedding(purpose="e", features=f, sigma=9.0) for f in (WAVES, TABLE, NETWORK)),
     ],
     ids=lambda q: type(getattr(q, "features", getattr(q, "kernel", None))).__name__,

@@ -64,9 +64,9 @@ def check(source, one, other, tmp_path):
     assert sum(t.sum() for t in found[0]) > 0
 
 
-# 5 MB in a cell of every format are read alone in test_rows_alone; of trees here from two sources, all with -m slow.
+# 5 MB in a cell of every format are read alone in test_rows_alone; of trees here from frames, all with -m slow.
 HEAVY = {("5 MB", "parquet"): pytest.mark.slow, ("5 MB", "xlsx"): pytest.mark.slow,
-         ("5 MB", "csv"): pytest.mark.long, ("5 MB", "frame"): pytest.mark.long,
+         ("5 MB", "csv"): pytest.mark.slow, ("5 MB", "frame"): pytest.mark.long,
          ("new texts", "parquet"): pytest.mark.long, ("new texts", "xlsx"): pytest.mark.long}  # fmt: skip
 
 

@@ -53,7 +53,12 @@ HOSTILE = {
     "5 MB": ["7" * 5_000_000],
     "the 2,001st text": [f"new {i}" for i in range(2_001)],
 }
-CROWD = ["", "nan", "9" * 19, *(f"new {i / 8}" for i in range(100_000))]
+CROWD = [
+    "",
+    "nan",
+    "9" * 19,
+    *(f"new {i / 8}" for i in range(70_000)),
+]  # more than any reader lists or fetches at a time
 LONG = "7" * 5_000_000
 NUL = ["a\0", "1.10\0"]
 OBJECTS = {
@@ -144,7 +149,7 @@ def crowd(beside: list[str], name: str) -> tuple[pa.Table, pa.Table, Schema]:
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.long
 def test_rows_are_read_alone_in_a_crowd(source, tmp_path):
-    """A hundred thousand texts that nobody else has, 5 MB and NUL, all in one column."""
+    """Seventy thousand texts that nobody else has, 5 MB and NUL, all in one column."""
     for name in "xt":
         (tmp_path / name).mkdir()
         rows, beside, schema = crowd([*CROWD, LONG, *NUL], name)
@@ -326,7 +331,8 @@ IN_A_CROWD = [pytest.param(*(SPARK.values if e == "spark" else (e,)), n, marks=(
 @pytest.mark.long
 def test_texts_of_an_engine_are_read_alone_in_a_crowd(engine, name, tmp_path):
     """Categories are counted in the engine, numbers in text are fetched."""
-    rows, beside, schema = crowd([*CROWD, LONG, *NUL], name)
+    long = LONG[:200_000] if engine == "spark" else LONG  # no length is a limit to Spark: it reads them slowly alone
+    rows, beside, schema = crowd([*CROWD, long, *NUL], name)
     place = ENGINES[engine](tmp_path)
     opened = place(rows).encoded(schema, SeededNoise(1), person=None, key=b"k" * 16)
     assert isinstance(opened.encoded.positions, WarehouseRows) is (name == "t")

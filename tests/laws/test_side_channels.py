@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from app.session import aside, copies
 from tests.conftest import ROOT, SMALL, small_frame
 from tests.laws.masks import masked, still
 
@@ -49,14 +50,39 @@ def ran(place: Path, frame: pd.DataFrame, *arguments: str) -> dict:
     (place / "kinds.json").write_text(json.dumps({"columns": facts}))
     environment = {**os.environ, "SYNTH_HOME": str(place / "home"), "SYNTH_LEDGER": str(place / "ledger.sqlite"),
                    "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}  # fmt: skip
-    done = subprocess.run([sys.executable, "-m", "synth", *arguments], cwd=place, env=environment, capture_output=True,
+    code, out, err = (started if place.name == "base" else LOADED)(arguments, environment, str(place))
+    return {"code": code, "out": masked(out, place), "err": masked(err, place), **seen(place)}
+
+
+def started(arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> copies.Ended:
+    """The command line in a process of its own."""
+    done = subprocess.run([sys.executable, "-m", "synth", *arguments], cwd=folder, env=environment, capture_output=True,
                           text=True, check=False)  # fmt: skip
-    return {
-        "code": done.returncode,
-        "out": masked(done.stdout, place),
-        "err": masked(done.stderr, place),
-        **seen(place),
-    }
+    return done.returncode, done.stdout, done.stderr
+
+
+class Loaded:
+    """The command line in copies of one process that has loaded it: what is compared owes nothing to noise.
+
+    The base table's commands are started anew, so that a copy that showed anything else would be seen.
+    """
+
+    def __init__(self) -> None:
+        self.helper = aside.Aside(*copies.LOADED)
+
+    def __call__(self, arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> copies.Ended:
+        ended = self.helper.ask("commanded", arguments, environment, folder, seconds=120)
+        assert ended is not None, "the process has threads"
+        return ended
+
+
+LOADED = Loaded()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _at_rest():
+    yield
+    LOADED.helper.rest()
 
 
 def seen(place: Path) -> dict:
@@ -194,6 +220,7 @@ def test_refusals_say_the_same_of_neighbours(refusal, tmp_path, command, monkeyp
     assert told["less"][0] in (2, 3, 4)
 
 
+@pytest.mark.long  # OpenDP takes seconds to load
 def test_only_the_filters_own_refusal_is_passed_over_in_opendps_rounds():
     """A fault that the rows might have caused must not choose which tables are told (external.md)."""
     dp = pytest.importorskip("opendp.prelude", reason="the extra [mbi] is not installed")

@@ -1,6 +1,7 @@
 """Releases and models survive the disk, and a damaged one is an error in one line, whatever was damaged."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from safetensors.numpy import save_file
 
 import synth
 from synth.errors import InputError
+from synth.questions import Bins, Counts, CountsRelease, Marginal
 from synth.release import folder as bundle
 from synth.release import store
 from tests.conftest import SMALL, small_frame
@@ -87,3 +89,31 @@ def test_no_file_of_a_release_is_a_pickle(made):
         assert path.suffix in (".json", ".csv", ".safetensors")
         if path.suffix == ".safetensors":  # eight bytes of length, then a JSON header
             assert path.read_bytes()[8:9] == b"{"
+
+
+def counted(tables=7):
+    """A release of pairs of different shapes, negative counts among them."""
+    bins = [Bins.each(f"c{i}", 2 + i % 3) for i in range(tables + 1)]
+    pairs = tuple(Marginal(bins=(a, b), sigma=2.5) for a, b in pairwise(bins))
+    values = tuple(np.arange(m.cells).reshape(m.shape) - 3 for m in pairs)
+    return CountsRelease(question=Counts(purpose="tables", marginals=pairs), values=values)
+
+
+def test_very_many_tables_are_stored_as_one_array_and_read_back(monkeypatch):
+    release = counted()
+    before = store.pack([release])
+    monkeypatch.setattr(store, "MANY", 5)
+    plain, arrays = store.pack([release])
+    assert len(arrays) == len(before[1]) - 7 + 2
+    for read in (store.unpack(plain, arrays), store.unpack(*before)):  # those written before are read as ever
+        assert [v.tolist() for v in read[0].values] == [v.tolist() for v in release.values]
+        assert [m.columns for m in read[0].question.marginals] == [m.columns for m in release.question.marginals]
+
+
+@pytest.mark.parametrize("shapes", [[[2, 3]], [[0, 3]] * 7, [[-2, -3]] * 7, [[2, 3], [3, 400]], [2, 3]])
+def test_shapes_that_do_not_fill_their_array_are_damage(monkeypatch, shapes):
+    monkeypatch.setattr(store, "MANY", 5)
+    plain, arrays = store.pack([counted()])
+    (told,) = (p["values"]["shapes"]["array"] for p in plain["parts"] if "values" in p)
+    with pytest.raises(InputError, match="damaged"):
+        store.unpack(plain, {**arrays, told: np.array(shapes)})

@@ -18,6 +18,7 @@ from synth.questions import (
     EmbeddingRelease,
     ExternalRelease,
     FunctionalRelease,
+    GaussianKernel,
     NearestRelease,
     SearchRelease,
     SlicesRelease,
@@ -112,14 +113,15 @@ def _slices(release: SlicesRelease, one: Positions, other: Positions) -> float:
 
 
 def _path(release: FunctionalRelease, one: Positions, other: Positions) -> float:
-    asked = release.question
+    asked, kernel, more = release.question, release.question.kernel, {"gradients": release.question.gradients}
     points, unique = np.unique(asked.points, axis=0, return_index=True)
-    if asked.gradients:
-        return 0.0
-    means = [asked.kernel.seen(asked.kernel.points(t), points).sum(0) for t in (one, other)]
-    covariance = asked.sigma**2 * (asked.kernel.gram(points, points) + asked.nugget * np.eye(len(points)))
+    told = release.values[unique].reshape(len(points), -1)
+    if isinstance(kernel, GaussianKernel):
+        told = told * np.array([1.0] + [kernel.unit] * (told.shape[1] - 1))
+    means = [kernel.seen(kernel.coded(t), points, **more).sum(0) for t in (one, other)]
+    covariance = asked.sigma**2 * (kernel.gram(points, points, **more) + asked.nugget * np.eye(told.size))
     weights = np.linalg.solve(covariance, means[0] - means[1])
-    return float(weights @ (release.values[unique] - (means[0] + means[1]) / 2))
+    return float(weights @ (told.ravel() - (means[0] + means[1]) / 2))
 
 
 def _step(release: StepRelease, one: Positions, other: Positions) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.embeddings import anova, embedding, path
+from synth.generators.embeddings import anova, embedding, gaussian, path
 from synth.generators.embeddings.fit import Loss, Options
 from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
@@ -16,24 +16,37 @@ from synth.generators.marginals.fit_mixture import Options as TableOptions
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
-from synth.questions import Bins, CountsRelease, EmbeddingRelease, FunctionalRelease, Release, Tensors
+from synth.questions import (
+    Bins,
+    CountsRelease,
+    EmbeddingRelease,
+    FunctionalRelease,
+    GaussianKernel,
+    ProductKernel,
+    Release,
+    Tensors,
+)
 
 MOST_ANCHORS = 8000  # one path tells so many values
-FORMS = ("anova", "path")
+FORMS = ("anova", "path", "gaussian")
 VARIANTS = ("joint", "conditional", "parallel")
+GRADIENTS = ("none", "joint")
 BIN_NOISE = 25.0  # a bin of the path's kernel holds this many deviations of its noise
 LABEL_RHO = 0.3  # the label takes part in most of what the joint kernel of a path compares
 
 
 @dataclass(frozen=True, kw_only=True)
 class DPKernel(OneEmbedding):
-    """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in the two forms that keep what they promise.
+    """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in three forms that keep what they promise.
 
-    ``form``: ``anova``, finite features of a sum of delta kernels over pairs, or ``path``, one sample path of the
-    functional mechanism under a product kernel, told at ``anchors`` points. ``variant``: ``joint``, the label a column
-    like others; ``conditional``, kernel times 1[same label]; ``parallel`` (of anova), a model for each class.
-    ``compared``: how many columns, about, the path's kernel compares at a time. ``back_end``: mixture or network (not
-    for parallel). ``oneway_share``: part of mu**2 for one-way counts.
+    ``form``: ``anova``, finite features of a sum of delta kernels over pairs; ``path``, one sample path of the
+    functional mechanism under a product kernel, told at ``anchors`` points; ``gaussian``, such a path under the
+    published kernel on rows of norm at most one. ``variant``: ``joint``, the label a column like others;
+    ``conditional``, kernel times 1[same label]; ``parallel`` (not of path), a model for each class.
+    ``compared``: how many columns, about, the path's kernel compares at a time. ``lengthscale``: the Gaussian's, in
+    median distances of rows; ``widths``: how many Gaussians it is the mean of; ``gradients``: ``joint``, told with the
+    values; ``anchors`` then counts numbers. ``back_end``: mixture or network (not for parallel of anova).
+    ``oneway_share``: part of mu**2 for one-way counts.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
@@ -47,21 +60,27 @@ class DPKernel(OneEmbedding):
     back_end: str = "mixture"
     oneway_share: float = 0.33
     compared: float = 2.5
+    lengthscale: float = 0.5
+    widths: int = 1
+    gradients: str = "none"
     anchors: int = 4000
     components: int = 100
     ensembles: int = 1
     steps: int = 300
     ranges: ClassVar[Mapping[str, Range]] = {
         "form": OneOf(FORMS), "variant": OneOf(VARIANTS), "back_end": OneOf(embedding.BACK_ENDS),
-        "oneway_share": SHARE, "compared": Between(0.01, 100_000), "anchors": Between(1, MOST_ANCHORS),
+        "oneway_share": SHARE, "compared": Between(0.01, 100_000), "lengthscale": Between(0.05, 100),
+        "widths": Between(1, 8), "gradients": OneOf(GRADIENTS), "anchors": Between(1, MOST_ANCHORS),
         "components": COMPONENTS, "ensembles": ENSEMBLES, "steps": STEPS,
     }  # fmt: skip
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-way counts; then the embedding, or the path in rounds, with the rest of the budget."""
-        if self.form != "path":
+        if self.form == "anova":
             return super().measure(ask, setting, progress=progress)
         self.check_options()
+        if self.form == "gaussian":
+            gaussian.check(setting, anchors=self.anchors, gradients=self.gradients == "joint")
         return self._measure_path(ask, setting, progress)
 
     def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
@@ -78,8 +97,11 @@ class DPKernel(OneEmbedding):
 
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""
-        if self.variant == "parallel" and (self.form, self.back_end) != ("anova", "mixture"):
-            raise UsageError("option variant=parallel: goes with form=anova and back_end=mixture only")
+        if self.variant == "parallel" and (self.form, self.back_end) in (
+            ("anova", "network"), ("path", "mixture"), ("path", "network")):  # fmt: skip
+            raise UsageError("option variant=parallel: goes with form=gaussian, or form=anova and back_end=mixture")
+        if self.gradients == "joint" and self.form != "gaussian":
+            raise UsageError("option gradients=joint: goes with form=gaussian, whose kernel has gradients")
 
     def _measure_path(self, ask: Ask, setting: Setting, progress: Progress) -> list[Release]:
         counts, left = embedding.begin(ask, setting, share=self.oneway_share)
@@ -89,12 +111,19 @@ class DPKernel(OneEmbedding):
             made = embedding.columns(*estimate(counts, setting), setting, least=BIN_NOISE * sigma)
             if made.names:
                 options = Options(components=self.components, ensembles=self.ensembles, steps=path.ROUND_STEPS)
-                rho = max(1 - self.compared / len(made.names), LABEL_RHO)
-                asks = path.kernel(made, rho=rho, label_rho=LABEL_RHO if self.variant == "joint" else 0.0)
-                releases += path.measure(ask, made, sigma=sigma, asks=asks, anchors=self.anchors, options=options,
-                                         progress=progress)  # fmt: skip
+                releases += path.measure(ask, made, sigma=sigma, asks=self._kernel(made), anchors=self.anchors,
+                                         options=options, progress=progress,
+                                         gradients=self.gradients == "joint")  # fmt: skip
         progress(1.0)
         return releases
+
+    def _kernel(self, made: embedding.Columns) -> ProductKernel | GaussianKernel:
+        """That of the form; a label that is the only column with relations is a coordinate like others."""
+        if self.form == "gaussian":
+            labelled = self.variant != "joint" and bool(made.others)
+            return gaussian.kernel(made, lengthscale=self.lengthscale, widths=self.widths, labelled=labelled)
+        rho = max(1 - self.compared / len(made.names), LABEL_RHO)
+        return path.kernel(made, rho=rho, label_rho=LABEL_RHO if self.variant == "joint" else 0.0)
 
     def fit(
         self,
@@ -110,8 +139,11 @@ class DPKernel(OneEmbedding):
         paths = [r for r in releases if isinstance(r, FunctionalRelease)]
         how: dict[str, Any] = {"rng": rng, "device": device, "progress": progress}
         if paths:
-            made = embedding.regrouped(*estimate(counts, setting), setting, path.kernel_of(paths).bins)
-            distance = path.FunctionalLoss(made, paths, device=device)
+            asked_of = paths[0].question.kernel
+            made = embedding.regrouped(*estimate(counts, setting), setting, asked_of.bins)
+            if self.variant == "parallel" and isinstance(asked_of, GaussianKernel) and asked_of.label is not None:
+                return gaussian.fit_parallel(made, paths, self.fitting, back_end=self.back_end, **how)
+            distance = path.distance(made, paths, device=device)
             return embedding.fitted(made, distance, self.fitting, back_end=self.back_end, **how)
         label = _label(embedding.features_of(asked[0], Tensors), setting) if asked else None
         if self.variant == "parallel" and label is not None:

@@ -9,11 +9,11 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress
-from synth.generators.embeddings import embedding
+from synth.generators.embeddings import embedding, gaussian
 from synth.generators.embeddings.embedding import Columns, public_rng
 from synth.generators.embeddings.fit import Distance, Loss, Movable, OneWays, Options, Parts, Sum, descend, real
 from synth.generators.product_mixture.model import Product
-from synth.questions import FunctionalQuery, FunctionalRelease, ProductKernel
+from synth.questions import FunctionalQuery, FunctionalRelease, GaussianKernel, ProductKernel
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -50,9 +50,19 @@ def kernel(made: Columns, *, rho: float, label_rho: float) -> ProductKernel:
 
 
 def measure(
-    ask: Ask, made: Columns, *, sigma: float, asks: ProductKernel, anchors: int, options: Options, progress: Progress
+    ask: Ask,
+    made: Columns,
+    *,
+    sigma: float,
+    asks: ProductKernel | GaussianKernel,
+    anchors: int,
+    options: Options,
+    progress: Progress,
+    gradients: bool = False,
 ) -> list[FunctionalRelease]:
-    """Asks for the path at ``anchors`` points in rounds; after the first each round's points come from a model.
+    """Asks for ``anchors`` numbers of the path in rounds; after the first each round's points come from a model.
+
+    A number is a value, or with ``gradients`` a coordinate of the gradient at the point, too.
 
     **Guarantee**: the whole path costs one Gaussian mechanism; points are public or follow earlier answers; all
     randomness of this phase comes from a public seed.
@@ -61,21 +71,23 @@ def measure(
     model = embedding.alone(made)
     state = None
     releases: list[FunctionalRelease] = []
-    seen = np.zeros((0, asks.dim), dtype=np.int64)
-    for step in range(ROUNDS):
-        count = max(anchors // ROUNDS, 1)
-        points = _fresh(asks, model, seen, count, rng) if step else _public(asks, count, rng)
+    each = 1 + asks.smooth * gradients
+    seen: np.ndarray | None = None
+    for step in range(min(ROUNDS, max(anchors // each, 1))):
+        count = max(anchors // ROUNDS // each, 1)
+        points = _first(asks, model, count, rng) if seen is None else _fresh(asks, model, seen, count, rng)
         if not len(points):
             break
-        seen = np.vstack([seen, points])
+        seen = points if seen is None else np.vstack([seen, points])
         query = FunctionalQuery(
-            name=NAME, purpose=embedding.PURPOSE, kernel=asks, sigma=sigma, nugget=NUGGET, points=points
-        )
+            name=NAME, purpose=embedding.PURPOSE, kernel=asks, sigma=sigma, nugget=NUGGET, points=points,
+            gradients=gradients,
+        )  # fmt: skip
         releases.append(ask(query))
         progress((step + 0.5) / ROUNDS)
         if step < ROUNDS - 1:
             state = state or embedding.start(made, options, back_end="mixture", rng=rng, device="cpu")
-            _move(state, made, FunctionalLoss(made, releases, device="cpu"), options)
+            _move(state, made, distance(made, releases, device="cpu"), options)
             model = embedding.model(made, *state.arrays())
     return releases
 
@@ -85,22 +97,38 @@ def _move(state: Movable, made: Columns, loss: Loss, options: Options) -> None:
     descend(state, whole, options, progress=lambda _: None)
 
 
-def _public(asks: ProductKernel, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Uniform points of the domain, each once."""
+def distance(made: Columns, releases: Sequence[FunctionalRelease], *, device: str) -> Loss:
+    """The loss that goes with the path's kernel."""
+    smooth = isinstance(releases[0].question.kernel, GaussianKernel)
+    return (gaussian.GaussianLoss if smooth else FunctionalLoss)(made, releases, device=device)
+
+
+def _first(asks: ProductKernel | GaussianKernel, model: Product, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Points of the first round, each once: of codes uniform ones, of vectors rows of independent columns.
+
+    Classes take turns, so that each is told as much of as any other.
+    """
+    if isinstance(asks, GaussianKernel):
+        drawn = asks.points(model.sample(count, rng=rng))
+        if asks.label is not None:
+            drawn[:, -1] = np.arange(count) % asks.label.size
+        return np.unique(drawn, axis=0)
     drawn = np.column_stack([rng.integers(0, b.size, count) for b in asks.bins])
     return np.unique(drawn, axis=0)
 
 
-def _fresh(asks: ProductKernel, model: Product, seen: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+def _fresh(
+    asks: ProductKernel | GaussianKernel, model: Product, seen: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
     """Points drawn from the model that were not asked yet."""
     drawn = np.unique(asks.points(model.sample(2 * count, rng=rng)), axis=0)
     known = {p.tobytes() for p in seen}
     new = [p for p in drawn[rng.permutation(len(drawn))] if p.tobytes() not in known]
-    return np.array(new[:count], dtype=np.int64).reshape(-1, asks.dim)
+    return np.array(new[:count], dtype=drawn.dtype).reshape(-1, asks.dim)
 
 
 def kernel_of(releases: Sequence[FunctionalRelease]) -> ProductKernel:
-    """The kernel of a path. Errors: UsageError where another method asked for it."""
+    """The kernel of a path of codes. Errors: UsageError where it is of vectors."""
     found = releases[0].question.kernel
     if not isinstance(found, ProductKernel):
         raise UsageError("the release's kernel is of another kind; fit it with the method that asked for it")

@@ -8,7 +8,7 @@ import numpy as np
 
 from synth.generators.gradients.taught import Pulled
 from synth.generators.ranges import Between, Range
-from synth.questions import CountsRelease, PullsRelease, TaughtRelease
+from synth.questions import PullsRelease
 from synth.questions.pulls import SIGNS
 
 
@@ -16,10 +16,6 @@ from synth.questions.pulls import SIGNS
 class DataLens(Pulled):
     """Teachers on separate rows vote for where generated rows should go, each for its ``kept`` largest moves.
 
-    ``rounds``: of lessons and questions, ``asked`` rows in each, every one of them paid for; ``rows_each``: rows of a
-    teacher, about. ``features``: public random features, by whose means a teacher sets its rows apart from
-    generated ones. ``oneway_share``: part of mu**2 for one-way counts, which give the row count, groups (at most about
-    ``groups`` a column) and starting point; with 0 groups are even. ``generator_rate``: of Adam.
     ``kept``: numbers of a gradient that a teacher tells the signs of, at most all; ``agreed``: of teachers, the part
     that must agree for a direction to be followed.
     **Guarantee**: asks within ``setting.mu``, whatever teachers agree on; ``fit`` sees releases only.
@@ -30,15 +26,6 @@ class DataLens(Pulled):
     name: str = "datalens"
     barrier: str = "between the critics and the generator, in the gradients on generated rows"
     summary: str = "adversarial network; teachers on separate rows vote on the signs of few gradients of generated rows"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
-    rounds: int = 200
-    asked: int = 4
-    rows_each: int = 15
-    features: int = 64
-    oneway_share: float = 0.3
-    groups: int = 8
-    generator_rate: float = 1e-3
     kept: int = 8
     agreed: float = 0.1
     ranges: ClassVar[Mapping[str, Range]] = {

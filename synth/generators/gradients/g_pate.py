@@ -9,7 +9,7 @@ import numpy as np
 from synth.generators.gradients import common
 from synth.generators.gradients.taught import Pulled
 from synth.generators.ranges import Between, Range
-from synth.questions import CountsRelease, PullsRelease, TaughtRelease
+from synth.questions import PullsRelease
 from synth.questions.pulls import BALLOTS, LONGEST
 
 
@@ -17,10 +17,6 @@ from synth.questions.pulls import BALLOTS, LONGEST
 class GPate(Pulled):
     """Teachers on separate rows vote on where the coordinates of their gradients lie, each in one of a few parts.
 
-    ``rounds``: of lessons and questions, ``asked`` rows in each, every one of them paid for; ``rows_each``: rows of a
-    teacher, about. ``features``: public random features, by whose means a teacher sets its rows apart from
-    generated ones. ``oneway_share``: part of mu**2 for one-way counts, which give the row count, groups (at most about
-    ``groups`` a column) and starting point; with 0 groups are even. ``generator_rate``: of Adam.
     ``coordinates``: of a public random projection; ``parts``: of a coordinate's range.
     **Guarantee**: asks within ``setting.mu``, whatever teachers agree on; ``fit`` sees releases only.
     **Source**: Long et al., arXiv 1906.09338 (G-PATE): random projection, discretisation, votes; without its
@@ -30,15 +26,6 @@ class GPate(Pulled):
     name: str = "g_pate"
     barrier: str = "between the critics and the generator, in the gradients on generated rows"
     summary: str = "adversarial network; teachers on separate rows vote on projected gradients of generated rows"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
-    rounds: int = 200
-    asked: int = 4
-    rows_each: int = 15
-    features: int = 64
-    oneway_share: float = 0.3
-    groups: int = 8
-    generator_rate: float = 1e-3
     coordinates: int = 5
     parts: int = 5
     ranges: ClassVar[Mapping[str, Range]] = {

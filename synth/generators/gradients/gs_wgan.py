@@ -8,7 +8,7 @@ import numpy as np
 
 from synth.generators.gradients.taught import Pulled
 from synth.generators.ranges import Between, Range
-from synth.questions import CountsRelease, PullsRelease, TaughtRelease
+from synth.questions import PullsRelease
 from synth.questions.pulls import CLIPPED
 
 
@@ -16,10 +16,6 @@ from synth.questions.pulls import CLIPPED
 class GSWgan(Pulled):
     """Critics on separate rows say which way generated rows should go; their gradients are summed under noise.
 
-    ``rounds``: of lessons and questions, ``asked`` rows in each, every one of them paid for; ``rows_each``: rows of a
-    teacher, about. ``features``: public random features, by whose means a teacher sets its rows apart from
-    generated ones. ``oneway_share``: part of mu**2 for one-way counts, which give the row count, groups (at most about
-    ``groups`` a column) and starting point; with 0 groups are even. ``generator_rate``: of Adam;
     ``clip``: length to which a critic's gradient on a row is scaled down.
     **Guarantee**: asks within ``setting.mu``, whatever teachers agree on; ``fit`` sees releases only.
     **Source**: Chen, Orekondy, Fritz, arXiv 2006.08265 (GS-WGAN); without amplification by drawing critics (pulls.md).
@@ -28,15 +24,6 @@ class GSWgan(Pulled):
     name: str = "gs_wgan"
     barrier: str = "between the critics and the generator, in the gradients on generated rows"
     summary: str = "adversarial network; critics on separate rows move generated rows by clipped, noised gradients"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
-    rounds: int = 200
-    asked: int = 4
-    rows_each: int = 15
-    features: int = 64
-    oneway_share: float = 0.3
-    groups: int = 8
-    generator_rate: float = 1e-3
     clip: float = 0.05
     ranges: ClassVar[Mapping[str, Range]] = {**Pulled.usual, "clip": Between(1e-6, 1e6)}
 

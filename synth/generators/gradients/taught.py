@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import ceil, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +18,7 @@ from synth.generators.marginals.mixture import SAFE
 from synth.generators.mlp import Adam, Network, network
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, Between, Range
-from synth.questions import DescentRelease, Pulls, PullsRelease, Release, TaughtRelease, Teachers
+from synth.questions import CountsRelease, DescentRelease, Pulls, PullsRelease, Release, TaughtRelease, Teachers
 from synth.questions.votes import LOGISTIC, MEANS
 from synth.schema.lazy import Lazy
 
@@ -59,12 +60,25 @@ class Taught(Trained):
                         most_rows=ceil(mean + 4 * sqrt(mean)), sigma=sigma, critic=critic)  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Pulled(Taught):
-    """A generator that follows what teachers' gradients on its rows come to, in one of the forms of ``Pulls``."""
+    """A generator that follows what teachers' gradients on its rows come to, in one of the forms of ``Pulls``.
 
-    rounds: int
-    asked: int
-    generator_rate: float
+    ``rounds``: of lessons and questions, ``asked`` rows in each, every one of them paid for; ``rows_each``: rows of a
+    teacher, about. ``features``: public random features, by whose means a teacher sets its rows apart from
+    generated ones. ``oneway_share``: part of mu**2 for one-way counts, which give the row count, groups (at most about
+    ``groups`` a column) and starting point; with 0 groups are even. ``generator_rate``: of Adam.
+    """
+
+    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
+    reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
+    rounds: int = 200
+    asked: int = 4
+    rows_each: int = 15
+    features: int = 64
+    oneway_share: float = 0.3
+    groups: int = 8
+    generator_rate: float = 1e-3
     usual: ClassVar[Mapping[str, Range]] = {
         "rounds": Between(1, 100_000), "asked": Between(1, 10_000), "rows_each": Between(1, 100_000),
         "features": Between(1, 4096), "oneway_share": NONE_OR_SHARE,

@@ -17,6 +17,7 @@ SURE = 5.0  # standard deviations by which a table's mean square error must pass
 ROUNDS = 2  # in which a target's logit learns how much each column tells
 BROKEN = 0.005  # part of the rows in cells that stay empty, from which on a column is drawn again
 MOST_CHILDREN = 16  # columns drawn again besides the target
+MANY, FARTHEST = 10_000, 1000  # of more tables than that only so many are looked at, and the target's
 
 Groups = Mapping[str, np.ndarray]
 Answer = tuple[Marginal, np.ndarray]
@@ -42,6 +43,8 @@ def headed(
     """
     everything = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
     answers = averaged(a for a in everything if len(a[0].bins) == 2)
+    if len(answers) > MANY:
+        answers = farthest(model, groups, answers, target)
     ruled = {id(v): _never(model, groups, m, v) for m, v in answers}
     larger = [a for a in everything if len(a[0].bins) > 2 and target in a[0].columns]
     goal = target if target is not None and _suits(target, groups, answers) else None
@@ -102,6 +105,22 @@ def averaged(answers: Iterable[Answer]) -> list[Answer]:
             marginal = replace(marginal, sigma=first.sigma * part**0.5)
         met[key] = marginal, values
     return list(met.values())
+
+
+def farthest(model: Product, groups: Groups, answers: Sequence[Answer], target: str | None) -> list[Answer]:
+    """The tables that the mixture is farthest from, in units of their noise, and all that hold the target."""
+    sides: dict[int, np.ndarray] = {}
+    for bins in (b for m, _ in answers for b in m.bins):
+        if id(bins) not in sides:
+            sides[id(bins)] = _binned(model, groups, bins.column, bins.groups)
+    weighted = {key: side * (model.weights * model.total)[:, None] for key, side in sides.items()}
+    excess = np.empty(len(answers))
+    for i, (marginal, values) in enumerate(answers):
+        off = (weighted[id(marginal.bins[0])].T @ sides[id(marginal.bins[1])] - values).ravel()
+        own = np.inf if target in marginal.columns else float(off @ off) / marginal.sigma**2
+        excess[i] = (own - values.size) / np.sqrt(2 * values.size)
+    kept = FARTHEST + int(np.isinf(excess).sum())
+    return [answers[i] for i in np.sort(np.argsort(-excess, kind="stable")[:kept])]
 
 
 def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:

@@ -66,10 +66,14 @@ def _share_out(value: np.ndarray, parent: np.ndarray, parts: np.ndarray, spare: 
 def _margins(tables: Sequence[CountsRelease]) -> dict[str, list[Margin]]:
     """For each column and each of its binnings the precision-weighted mean margin."""
     seen: dict[str, dict[bytes, tuple[np.ndarray, list, list]]] = {}
+    slots: dict[int, tuple[np.ndarray, list, list]] = {}  # by the grouping's identity, of which pairs share a few
     for marginal, values in [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]:
         for axis, bins in enumerate(marginal.bins):
             counts = values.sum(axis=tuple(i for i in range(values.ndim) if i != axis))
-            slot = seen.setdefault(bins.column, {}).setdefault(bins.groups.tobytes(), (bins.groups, [], []))
+            slot = slots.get(id(bins))
+            if slot is None:
+                slot = seen.setdefault(bins.column, {}).setdefault(bins.groups.tobytes(), (bins.groups, [], []))
+                slots[id(bins)] = slot
             slot[1].append(counts)
             slot[2].append(1 / (marginal.sigma**2 * (marginal.cells / bins.size)))
     return {n: [_mean(*slot) for slot in slots.values()] for n, slots in seen.items()}

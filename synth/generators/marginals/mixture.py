@@ -8,7 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.marginals import calendar, higher_order, layout, oneway_queries, pair_queries, second_round
+from synth.generators.marginals import (
+    calendar,
+    higher_order,
+    layout,
+    oneway_queries,
+    pair_queries,
+    second_round,
+    wide_queries,
+)
 from synth.generators.marginals import fit_mixture as fitting
 from synth.generators.marginals.calm import calmed
 from synth.generators.marginals.choose_heads import headed
@@ -24,6 +32,7 @@ SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEFT = 1e-4  # of the tables' budget: less is not worth another question
 MIXTURES = 16  # fitted to the same tables, whose errors from noise and from the start are averaged
 RICHER = 8000  # cells of all tables above which components are twice as many
+FEWER = 4  # mixtures of the ensemble, where pairs are so many that their steps take minutes
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
 
 
@@ -70,6 +79,10 @@ class Mixture(Method):
         progress(0.3)
         total, found = estimate(releases, setting)
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
+        if wide_queries.many(found, self.plan):
+            releases.append(ask(wide_queries.question(found, setting, share=left, plan=self.plan)))
+            progress(1.0)
+            return releases
         question = None if alone else pair_queries.question(found, total, setting, share=left, plan=self.plan)
         if question is not None:
             releases += self._tables(ask, question, releases, setting, progress, share=left, fitted=fitted)
@@ -118,10 +131,12 @@ class Mixture(Method):
         tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
         found = sharpen(found, tables, total)
         groups = layout.refine(found, tables)
-        calmer, moved = calmed(tables, found, total)
+        many = wide_queries.many(found, self.plan)
+        calmer, moved = (tables, 0.0) if many else calmed(tables, found, total)
         problem, spans = layout.problem(found, groups, calmer, total)
         problem = replace(problem, moved=moved)
-        weights, probs = fitting.fit(problem, self.options, rng=rng, device=device, progress=progress)
+        options = replace(self.options, ensembles=FEWER) if many else self.options
+        weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
         progress(1.0)

@@ -32,7 +32,8 @@ class Plan:
     most ``most`` bins a column on average and ``widest`` in all, so that the fit's steps are products of one matrix.
     ``finest``: most bins of a column in any table; reached by millions of rows, whose fit it keeps within memory.
     ``ordered``: the same of a number or date, beside values that are as heavy: inside a bin its distribution is smooth,
-    so that finer ones cost noise and time and tell nothing.
+    so that finer ones cost noise and time and tell nothing. ``together``: with more pairs than this all are asked once,
+    in one question that takes the tables' whole budget (``wide_queries.py``).
     """
 
     target: float = 8.0
@@ -57,6 +58,7 @@ class Plan:
     widest: int = 3000
     finest: int = 256
     ordered: int = 32
+    together: int = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)

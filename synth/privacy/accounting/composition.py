@@ -18,6 +18,7 @@ from synth.privacy.accounting.events import (
     GaussianDpEvent,
     PoissonSampledDpEvent,
     PoissonSampledReplacedDpEvent,
+    RoundedGaussianDpEvent,
     SlicesDpEvent,
     TabledGaussianDpEvent,
     ZCDpEvent,
@@ -82,7 +83,7 @@ def _chosen(events: list[Event]) -> tuple[str, Callable[[list[Event], float], fl
         return RENYI, _by_renyi
     if kinds & {PoissonSampledDpEvent, PoissonSampledReplacedDpEvent}:
         return COMPOSED, _by_samples
-    if kinds <= {GaussianDpEvent, TabledGaussianDpEvent, BoundedRangeDpEvent}:
+    if kinds <= {GaussianDpEvent, TabledGaussianDpEvent, RoundedGaussianDpEvent, BoundedRangeDpEvent}:
         return ACCOUNTANT, lambda held, delta: derived_epsilon(total_mu(held), delta)
     elsewhere, slices = _parted(events)
     one = slice_pld.as_one(slices)

@@ -87,6 +87,14 @@ class TabledGaussianDpEvent(GaussianDpEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RoundedGaussianDpEvent(GaussianDpEvent):
+    """A Gaussian whose noise is drawn by rounded_gaussian.py, on the lattice of sigma; stored as any Gaussian.
+
+    Privacy: public only.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class BoundedRangeDpEvent(GaussianDpEvent):
     """A choice by the exponential mechanism, priced by a Gaussian of that ratio that dominates it (search.md).
 

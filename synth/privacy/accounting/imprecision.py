@@ -6,10 +6,17 @@ Proof note: synth/mechanisms/counts.md.
 from functools import singledispatch
 from math import exp, sqrt
 
-from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, SlicesDpEvent, TabledGaussianDpEvent
+from synth.privacy.accounting.events import (
+    Event,
+    PoissonSampledDpEvent,
+    RoundedGaussianDpEvent,
+    SlicesDpEvent,
+    TabledGaussianDpEvent,
+)
 from synth.privacy.accounting.float_slack import sampler_cost
 
 TABLED = 2.0**-109  # total variation of a draw from the noise's table
+ROUNDED = 2.0**-100  # the same of a draw by rounded_gaussian.py
 
 
 @singledispatch
@@ -26,6 +33,12 @@ def imprecision(event: Event, *, cells: int, epsilon: float, delta: float) -> tu
 def _(event: Event, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG001
     """Their noise is drawn from a table, near enough to the ideal for any number of sums."""
     return 0.0, event.count * cells * TABLED * (1 + exp(min(epsilon, 700.0)))
+
+
+@imprecision.register
+def _(event: RoundedGaussianDpEvent, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG001
+    """Drawn by inversion, in as many digits as it takes."""
+    return 0.0, event.count * cells * ROUNDED * (1 + exp(min(epsilon, 700.0)))
 
 
 @imprecision.register

@@ -46,12 +46,14 @@ def sentences(card: Mapping[str, Any]) -> list[str]:
         f"{accident:.2g}, with which the protection may fail."
         for what, sure, accident in guesses(card)
     ]
-    if card["unit"] == "row":
-        whose = "What is protected is a row: a person with several rows is protected less."
+    if "keys" in card:
+        about = f"What is protected is {whose(card)}: somebody who stands under several such rows is protected less."
+    elif card["unit"] == "row":
+        about = "What is protected is a row: a person with several rows is protected less."
     else:
         most = card["max_rows_of_a_unit"]
-        whose = f"What is protected is a person ({card['unit']}), of whom at most {most} rows were used."
-    return [*told, whose]
+        about = f"What is protected is a person ({card['unit']}), of whom at most {most} rows were used."
+    return [*told, about]
 
 
 def share(probability: float) -> str:

@@ -9,15 +9,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from synth.report.documents.facts import Facts, kind_of
+from synth.report.documents.facts import Facts, OfTable, kind_of
 from synth.schema.column import Column
 
-TABLE = "synthetic.csv"
 MEDIA = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "json": "application/json",
          "html": "text/html"}  # fmt: skip
-CROISSANT_TYPES = {"integer": "sc:Integer", "float": "sc:Float", "datetime": "sc:DateTime"}
+CROISSANT_TYPES = {"identifier": "sc:Integer", "integer": "sc:Integer", "float": "sc:Float", "datetime": "sc:DateTime"}
 CSVW_TYPES = {"integer": "integer", "float": "double", "datetime": "dateTime"}
-NAME = "synthetic-table"
 CONTEXT = {
     "@language": "en", "@vocab": "https://schema.org/", "citeAs": "cr:citeAs", "column": "cr:column",
     "conformsTo": "dct:conformsTo", "cr": "http://mlcommons.org/croissant/",
@@ -40,26 +38,36 @@ def written(record: Mapping[str, Any]) -> str:
 
 
 def croissant(f: Facts) -> dict[str, Any]:
-    """The table for machine-learning catalogues: its file with its checksum, and every column with its type."""
-    size, digest = f.files[TABLE]
-    fields = [
-        {"@type": "cr:Field", "@id": f"{NAME}/{name}", "name": name, "description": _told(column),
-         "dataType": CROISSANT_TYPES.get(column.type, "sc:Text"),
-         "source": {"fileObject": {"@id": TABLE}, "extract": {"column": name}}}
-        for name, column in f.schema.kept().columns.items()
-    ]  # fmt: skip
+    """The tables for machine-learning catalogues: files with their checksums, and every column with its type."""
     return {
         "@context": CONTEXT, "@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": f.name, "description": f.description, "datePublished": f.published, "version": "1.0.0",
         "citeAs": _cited(f), **_people(f, "creator"),
-        "rai:dataCollection": "Drawn from a model of noisy answers about a private table.",
+        "rai:dataCollection": "Drawn from a model of noisy answers about "
+        f"{f.of('a private table', 'private tables')}.",
         "rai:personalSensitiveInformation": f"Rows drawn from noisy answers about real ones; epsilon "
         f"{f.card['epsilon']:g}, delta {f.card['delta']:g}, {f.card['relation_in_words']}.",
-        "distribution": [{"@type": "cr:FileObject", "@id": TABLE, "name": TABLE, "contentUrl": TABLE,
-                          "contentSize": f"{size} B", "encodingFormat": MEDIA["csv"], "sha256": digest}],
-        "recordSet": [{"@type": "cr:RecordSet", "@id": NAME, "name": NAME, "description": "The synthetic rows.",
-                       "field": fields}],
+        "distribution": [{"@type": "cr:FileObject", "@id": t.file, "name": t.file, "contentUrl": t.file,
+                          "contentSize": f"{f.files[t.file][0]} B", "encodingFormat": MEDIA["csv"],
+                          "sha256": f.files[t.file][1]} for t in f.tables],
+        "recordSet": [_record_set(t) for t in f.tables],
     }  # fmt: skip
+
+
+def _record_set(table: OfTable) -> dict[str, Any]:
+    """A table's fields; of tables that belong together its key, and to which fields of another its own refer."""
+    name = table.name
+    above, referred = table.above or ("", {})
+    fields = [
+        {"@type": "cr:Field", "@id": f"{name}/{n}", "name": n, "description": _told(column),
+         "dataType": CROISSANT_TYPES.get(column.type, "sc:Text"),
+         "source": {"fileObject": {"@id": table.file}, "extract": {"column": n}},
+         **({"references": {"field": {"@id": f"{above}/{referred[n]}"}}} if n in referred else {})}
+        for n, column in table.schema.columns.items()
+    ]  # fmt: skip
+    keys = [{"@id": f"{name}/{n}"} for n in table.keys]
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "description": table.rows,
+            **({"key": keys} if keys else {}), "field": fields}  # fmt: skip
 
 
 def ro_crate(f: Facts) -> dict[str, Any]:
@@ -121,12 +129,30 @@ def dcat(f: Facts) -> dict[str, Any]:
 
 
 def csvw(f: Facts) -> dict[str, Any]:
-    """The columns of the CSV: name, type, range, missing codes; to lie beside it as synthetic.csv-metadata.json."""
-    return {
-        "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}], "url": TABLE, "dc:title": f.name,
-        "dc:description": f.description, "dialect": {"encoding": "utf-8", "header": True, "delimiter": ","},
-        "tableSchema": {"columns": [_column(n, c) for n, c in f.schema.kept().columns.items()]},
-    }  # fmt: skip
+    """The columns of each CSV: name, type, range, missing codes; keys, where there are several tables.
+
+    To lie beside one table as synthetic.csv-metadata.json, beside several as csv-metadata.json.
+    """
+    dialect = {"encoding": "utf-8", "header": True, "delimiter": ","}
+    head = {"@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}]}
+    about = {"dc:title": f.name, "dc:description": f.description}
+    if len(f.tables) == 1:
+        only = f.tables[0]
+        return {**head, "url": only.file, **about, "dialect": dialect, "tableSchema": _table_schema(only)}
+    return {**head, **about, "dialect": dialect,
+            "tables": [{"url": t.file, "dc:title": t.name, "dc:description": t.rows, "tableSchema": _table_schema(t)}
+                       for t in f.tables]}  # fmt: skip
+
+
+def _table_schema(table: OfTable) -> dict[str, Any]:
+    out: dict[str, Any] = {"columns": [_column(n, c) for n, c in table.schema.columns.items()]}
+    if table.keys:
+        out["primaryKey"] = list(table.keys)
+    if table.above:
+        above, referred = table.above
+        out["foreignKeys"] = [{"columnReference": list(referred), "reference": {
+            "resource": f"{above}.csv", "columnReference": list(referred.values())}}]  # fmt: skip
+    return out
 
 
 def citation(f: Facts) -> str:
@@ -152,7 +178,7 @@ def _people(f: Facts, role: str) -> dict[str, Any]:
 
 def _cited(f: Facts) -> str:
     who = f"{', '.join(f.curators)}: " if f.curators else ""
-    return f"{who}{f.name}. Synthetic table, {f.published[:4]}."
+    return f"{who}{f.name}. {f.of('Synthetic table', 'Synthetic tables')}, {f.published[:4]}."
 
 
 def _told(column: Column) -> str:

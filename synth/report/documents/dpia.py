@@ -14,16 +14,17 @@ def english(f: Facts) -> Document:
     """Article 35(7) GDPR: description, necessity, risks, measures."""
     a = f.about
     return Document(
-        title="Data-protection impact assessment: the synthetic table",
+        title=f"Data-protection impact assessment: the synthetic {f.of('table', 'tables')}",
         intro="A chapter for the assessment under Article 35 GDPR. It answers what the release can answer.",
         parts=(
             ("Description of the processing", (
-                fact("What is done?", f"{f.description} Measured of the private table: {f.measured}."),
+                fact("What is done?", f"{f.description} Measured of the private {f.of('table', 'tables')}: "
+                     f"{f.measured}."),
                 fact("Which data?", f"Columns {', '.join(f.schema.kept().columns)}."),
                 f.stated("For which purpose?", "intended_use", "State the purpose."),
                 f.stated("Who is responsible?", "curators", "Name the controller."),
-                ask("On which legal basis?", "State the legal basis of making and of publishing the table, and that of "
-                    "special categories of data."),
+                ask("On which legal basis?", "State the legal basis of making and of publishing "
+                    f"{f.of('the table', 'the tables')}, and that of special categories of data."),
             )),
             ("Necessity and proportionality", (
                 ask("Why is it necessary?", "State why the purpose cannot be reached with less: tables, access on "
@@ -33,8 +34,8 @@ def english(f: Facts) -> Document:
                      "read."),
             )),
             ("Risks to the persons", (
-                fact("Singling out", f"No row was copied. Whether a unit was in the table can be guessed "
-                     f"with at most {f.odds} instead of 50 %, whatever else is known (but for delta)."),
+                fact("Singling out", f"No row was copied. Whether a unit was in the {f.of('table', 'tables')} can be "
+                     f"guessed with at most {f.odds} instead of 50 %, whatever else is known (but for delta)."),
                 fact("Linkability", str(a.get("linkage", "-"))),
                 fact("Inference", "What is true of many can be inferred of one; the guarantee bounds only what a "
                      "unit's own rows add."),
@@ -62,16 +63,15 @@ def english(f: Facts) -> Document:
 def german(f: Facts) -> Document:
     """As ``english``."""
     a = f.about
-    unit = "eine Zeile" if a["unit"] == "row" else (
-        f"eine Person ({a['unit']}) mit höchstens {a['max_rows_of_a_unit']} Zeilen")  # fmt: skip
-    made = (f"Aus einer vertraulichen Tabelle wurde mit dem Verfahren {a['method']} unter Differential Privacy eine "
-            f"synthetische Tabelle mit {a['rows']['synthetic']} Zeilen und {len(f.schema.kept().columns)} Spalten "
-            "erzeugt; keine Zeile ist aus der privaten Tabelle kopiert, jede aus einem Modell "
+    source = f.of("einer vertraulichen Tabelle wurde", "vertraulichen Tabellen wurden")
+    made = (f"Aus {source} mit dem Verfahren {a['method']} unter Differential Privacy {f.ausmass} erzeugt; keine Zeile "
+            f"ist aus {f.of('der privaten Tabelle', 'den privaten Tabellen')} kopiert, jede aus einem Modell "
             "verrauschter Antworten gezogen; gleicht eine einer wirklichen, ist das Zufall.")  # fmt: skip
+    relation = RELATIONS.get(str(a["relation"]), str(a["relation"]))
     public = [c for c, s in (a.get("public_facts") or {}).items() if s != "private"]
     return Document(
         lang="de",
-        title="Datenschutz-Folgenabschätzung: die synthetische Tabelle",
+        title=f"Datenschutz-Folgenabschätzung: die {f.of('synthetische Tabelle', 'synthetischen Tabellen')}",
         intro="Ein Kapitel für die Abschätzung nach Artikel 35 DSGVO. Es beantwortet, was die Freigabe selbst "
         "beantworten kann.",
         parts=(
@@ -86,15 +86,16 @@ def german(f: Facts) -> Document:
             ("Notwendigkeit und Verhältnismäßigkeit", (
                 ask("Warum ist es notwendig?", "Begründen, warum der Zweck nicht mit weniger erreicht wird: Tabellen, "
                     "Zugang vor Ort, weniger Spalten."),
-                fact("Was begrenzt die Offenlegung?", f"Geschützte Einheit ist {unit}, im Vergleich zweier Tabellen: "
-                     f"{RELATIONS.get(str(a['relation']), str(a['relation']))}. Epsilon {a['epsilon']:g}, Delta "
-                     f"{a['delta']:g}, vor dem Lesen der ersten Zeile in ein Hauptbuch gebucht (Eintrag "
-                     f"{a['ledger_entry']['number']})."),
+                fact("Was begrenzt die Offenlegung?", f"Geschützte Einheit ist {f.einheit}, im Vergleich zweier "
+                     f"{f.of('Tabellen', 'Bestände')}: "
+                     f"{f.of(relation, relation.replace('eine Zeile', 'eine Einheit'))}. "
+                     f"Epsilon {a['epsilon']:g}, Delta {a['delta']:g}, vor dem Lesen der ersten Zeile "
+                     f"in ein Hauptbuch gebucht (Eintrag {a['ledger_entry']['number']})."),
             )),
             ("Risiken für die betroffenen Personen", (
-                fact("Herausgreifen", "Keine Zeile ist von der einer Person kopiert. Ob eine Einheit in der Tabelle "
-                     f"stand, lässt sich mit höchstens {f.odds} statt 50 % Wahrscheinlichkeit erraten, gleich welches "
-                     "Vorwissen besteht (bis auf Delta)."),
+                fact("Herausgreifen", "Keine Zeile ist von der einer Person kopiert. Ob eine Einheit in "
+                     f"{f.of('der Tabelle', 'den Tabellen')} stand, lässt sich mit höchstens {f.odds} "
+                     "statt 50 % Wahrscheinlichkeit erraten, gleich welches Vorwissen besteht (bis auf Delta)."),
                 fact("Verknüpfbarkeit", "Kennungen werden durch frische Schlüssel ersetzt, die nur für ihre Zeile "
                      "gelten." if a.get("identifiers") else "Die Tabelle enthält keine Kennungen."),
                 fact("Inferenz", "Was für viele gilt, lässt sich für eine Person vermuten; begrenzt ist nur, was die "

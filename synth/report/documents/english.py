@@ -58,7 +58,8 @@ def nist(f: Facts) -> Document:
                 fact("What of side channels?", a["side_channels"]),
                 fact("Which software?", ", ".join(f"{n} {v}" for n, v in a["versions"].items())),
                 fact("Who must be trusted?", a["trust"]),
-                ask("How are the private rows secured?", "Describe storage, access and logging of the source table."),
+                ask("How are the private rows secured?", "Describe storage, access and logging of the source "
+                    f"{f.of('table', 'tables')}."),
                 ask("How were the rows collected?", "Describe collection, consent and minimisation: differential "
                     "privacy does not protect rows before the release."),
             )),
@@ -84,13 +85,17 @@ def five_safes(f: Facts) -> Document:
                 fact("What is not protected?", f.invariants),
             )),
             ("Safe outputs", (
-                fact("May results be published without a check?", "What is computed from the table is post-processing "
-                     "of the release: the guarantee stated holds for it too, without further disclosure control."),
+                fact("May results be published without a check?", "What is computed from the "
+                     f"{f.of('table', 'tables')} is post-processing of the release: the guarantee stated holds for it "
+                     "too, without further disclosure control."),
                 fact("May results be taken for those of the source?", "Not without an interval for the noise; "
-                     "`synth sample --multiple` and `synth.combine` give one where the method is mixture."),
+                     "the publishable report has that of each released count"
+                     + f.of("; `synth sample --multiple` and `synth.combine` give one where the method is mixture.",
+                            ".")),
             )),
             ("Safe projects", (f.stated("For which use?", "intended_use", "State the uses that are allowed."),)),
-            ("Safe people", (ask("Who may use it?", "State whether the table is open, or who is admitted and how."),)),
+            ("Safe people", (ask("Who may use it?", f"State whether the {f.of('table is', 'tables are')} open, or "
+                                   "who is admitted and how."),)),
             ("Safe settings", (ask("Where may it be used?", "State whether there are conditions on the place; the "
                                    "guarantee does not depend on any."),)),
         ),
@@ -99,16 +104,18 @@ def five_safes(f: Facts) -> Document:
 
 def data_card(f: Facts) -> Document:
     """What a user of the table wants to know first."""
-    columns = tuple(fact(n, kind_of(c) + (f". {c.description}" if c.description else "")) for n, c in
-                    f.schema.kept().columns.items())  # fmt: skip
+    columns = [(f.of("Columns", f"Columns of {t.name}"),
+                tuple(fact(n, kind_of(c) + (f". {c.description}" if c.description else "")) for n, c in
+                      t.schema.columns.items())) for t in f.tables]  # fmt: skip
     return Document(
         title=f"Data card: {f.name}",
         intro=f.description,
         parts=(
             ("Overview", (
-                fact("Rows", f"{f.card['rows']['synthetic']:,} synthetic ones"),
+                *_rows(f),
                 fact("Made", f"{f.card['created']}, method {f.card['method']}"),
-                fact("Measured of the private table", f.measured),
+                fact(f"Measured of the private {f.of('table', 'tables')}", f.measured),
+                fact("Unit of privacy", f.unit),
                 fact("Rules across columns", "; ".join(f"{c['rule']}: kept by {100 * c['kept']:.4g} % of the rows"
                      if "rule" in c else str(c) for c in f.card.get("constraints") or []) or "none were stated"),
                 f.stated("Published by", "curators", "Name who publishes it."),
@@ -118,7 +125,7 @@ def data_card(f: Facts) -> Document:
                 ask("Licence", "State the licence."),
                 ask("Source", "Describe the source: population, time, how it was sampled."),
             )),
-            ("Columns", columns),
+            *columns,
             ("Not to be used for", (
                 fact("Single persons", f"{MADE_UP[0].upper()}{MADE_UP[1:]}. Nothing about anybody "
                      "can be looked up."),
@@ -158,11 +165,19 @@ def ons(f: Facts) -> Document:
     )  # fmt: skip
 
 
+def _rows(f: Facts) -> list[Line]:
+    """How many, and which belong to which."""
+    if len(f.tables) == 1:
+        return [fact("Rows", f"{f.card['rows']['synthetic']:,} synthetic ones")]
+    return [fact(f"Rows of {t.name}", t.rows) for t in f.tables]
+
+
 def _limit(what: str, sure: str, accident: float) -> str:
     """A guess and how far it can rise, for those whom it may be about."""
     whose = what.replace("one row", "your row").replace("one person", "you").replace("you was", "you were")
-    return (f"Suppose somebody thinks the chances even {whose}. Seeing this table can make them at most {sure} sure, "
-            f"but for an accident of a probability of {accident:.2g}.")  # fmt: skip
+    return (f"Suppose somebody thinks the chances even {whose}. Seeing what is published here can make them "
+            f"at most {sure} sure, but for an accident of a probability "
+            f"of {accident:.2g}.")  # fmt: skip
 
 
 def people(f: Facts) -> Document:
@@ -172,18 +187,20 @@ def people(f: Facts) -> Document:
         intro="This page is for the people whose data were used.",
         parts=(
             ("In short", (
-                fact("Is there a row about me?", "No. The table is made up. A computer learnt blurred totals from the "
-                     "real data, and drew rows that fit the totals. One may look like yours; that is by chance."),
+                fact("Is there a row about me?", f"No. The {f.of('table is', 'tables are')} made up. A "
+                     "computer learnt blurred totals from the real data, and drew rows that fit the totals. "
+                     "One may look like yours; that is by chance."),
                 fact("Can somebody find out about me?", "There is a limit that can be proved. " + " ".join(
                      _limit(*g) for g in f.guesses) + (" Rows are protected one by one: whoever has several is "
                      "protected less." if f.card["unit"] == "row" else "")),
                 fact("What can still be learnt?", "What is true of many people. If most people who do a job earn much, "
-                     "the table shows it, and someone who knows your job may guess that you do too. That would be "
-                     "the same without your data."),
+                     f"the {f.of('table shows', 'tables show')} it, and someone who knows your job may guess that you "
+                     "do too. That would be the same without your data."),
                 fact("Which information is in it?", ", ".join(f.schema.kept().columns)),
             )),
             ("From the people who keep the data", (
-                f.stated("Why was it made?", "intended_use", "Say in a sentence why the table was made."),
+                f.stated("Why was it made?", "intended_use", "Say in a sentence why the "
+                         f"{f.of('table was', 'tables were')} made."),
                 f.stated("Whom can I ask?", "contact", "Name a person or an office."),
                 ask("Can I object?", "Say what rights people have and how to use them. A table that was published "
                     "cannot be taken back."),

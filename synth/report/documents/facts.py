@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth.questions import CountsRelease, Release
+from synth.questions import CountsRelease, LinkedRelease, Release
+from synth.questions.linked import Linked, placed
 from synth.release.card.card import odds
 from synth.release.card.limits import MADE_UP, guesses, share
 from synth.release.card.statements import complete, shares
 from synth.schema.column import Column
+from synth.schema.related import Related
 from synth.schema.table import Schema
+
+NAME, TABLE = "synthetic-table", "synthetic.csv"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,20 @@ class Document:
         return sum(line.open for _, lines in self.parts for line in lines)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfTable:
+    """A synthetic table. ``name``: in records; ``file``: its CSV; ``rows``: what they are, in words; ``keys``: columns
+    by which tables below refer to it; ``above``: the table above it, and by its own columns the ones they refer to.
+    """
+
+    name: str
+    file: str
+    rows: str
+    schema: Schema
+    keys: tuple[str, ...] = ()
+    above: tuple[str, Mapping[str, str]] | None = None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
     """What is known of a release. ``files``: by name the size in bytes and the SHA-256 of each part that is described.
@@ -47,6 +65,15 @@ class Facts:
     schema: Schema
     releases: Sequence[Release]
     files: Mapping[str, tuple[int, str]]
+
+    @property
+    def tables(self) -> tuple[OfTable, ...]:
+        """The synthetic tables: here one."""
+        return (OfTable(name=NAME, file=TABLE, rows="The synthetic rows.", schema=self.schema.kept()),)
+
+    def of(self, one: str, several: str) -> str:
+        """The words for one table, or those for several."""
+        return one if len(self.tables) == 1 else several
 
     @property
     def about(self) -> dict[str, Any]:
@@ -61,15 +88,27 @@ class Facts:
     @property
     def name(self) -> str:
         """Of the product."""
-        return str(self.own.get("name") or f"Synthetic table {self.card.get('dataset') or ''}".strip())
+        kind = self.of("Synthetic table", "Synthetic tables")
+        return str(self.own.get("name") or f"{kind} {self.card.get('dataset') or ''}".strip())
 
     @property
     def description(self) -> str:
         """In a sentence or two."""
-        told = (f"A synthetic table of {self.card['rows']['synthetic']:,} rows and {len(self.schema.columns)} columns; "
-                f"{MADE_UP}. Made from a private table by the method {self.card['method']} with "
-                f"differential privacy, epsilon {self.card['epsilon']:g}, delta {self.card['delta']:g}.")  # fmt: skip
+        told = (f"{self.extent}; {MADE_UP}. Made from {self.of('a private table', 'private tables')} by the method "
+                f"{self.card['method']} with differential privacy, epsilon {self.card['epsilon']:g}, delta "
+                f"{self.card['delta']:g}.")  # fmt: skip
         return f"{self.own['description']} {told}" if self.own.get("description") else told
+
+    @property
+    def extent(self) -> str:
+        """Rows and columns."""
+        return f"A synthetic table of {self.card['rows']['synthetic']:,} rows and {len(self.schema.columns)} columns"
+
+    @property
+    def ausmass(self) -> str:
+        """As ``extent``, in German."""
+        return (f"eine synthetische Tabelle mit {self.card['rows']['synthetic']} Zeilen und "
+                f"{len(self.schema.kept().columns)} Spalten")  # fmt: skip
 
     @property
     def published(self) -> str:
@@ -88,6 +127,13 @@ class Facts:
         if self.card["unit"] == "row":
             return "one row"
         return f"one person ({self.card['unit']}), with at most {self.card['max_rows_of_a_unit']} rows"
+
+    @property
+    def einheit(self) -> str:
+        """As ``unit``, in German."""
+        if self.card["unit"] == "row":
+            return "eine Zeile"
+        return f"eine Person ({self.card['unit']}) mit höchstens {self.card['max_rows_of_a_unit']} Zeilen"
 
     @property
     def odds(self) -> str:
@@ -141,6 +187,88 @@ class Facts:
         told = self.own.get(fact)
         text = ", ".join(told) if isinstance(told, list | tuple) else str(told or "")
         return Line(question=question, answer=text or wanted, open=not text)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RelatedFacts(Facts):
+    """What is known of a release of related tables; ``schema`` has all columns, as TABLE.COLUMN."""
+
+    related: Related
+
+    @property
+    def tables(self) -> tuple[OfTable, ...]:
+        """The synthetic tables, the root's first."""
+        return tuple(self._of_table(t) for t in self.related.downwards)
+
+    def _of_table(self, table: str) -> OfTable:
+        key, below = self.related.key_above(table), self.related.keys_below(table)
+        rows = f"{self._rows(table):,} synthetic rows{'' if key is None else f', each of one row of {key.parent}'}."
+        above = None if key is None else (key.parent, dict(zip(key.columns, key.referred, strict=True)))
+        return OfTable(name=table, file=f"{table}.csv", rows=rows, schema=self.related.tables[table].kept(),
+                       keys=tuple(below[0].referred) if below else (), above=above)  # fmt: skip
+
+    def _rows(self, table: str) -> int:
+        return int(self.card["rows"]["tables"][table])
+
+    @property
+    def extent(self) -> str:
+        """Rows and columns."""
+        told = [f"{t} of {self._rows(t):,} rows and {len(self.related.tables[t].columns)} columns" for t in
+                self.related.downwards]  # fmt: skip
+        return f"Synthetic tables that belong together, {', '.join(told)}"
+
+    @property
+    def ausmass(self) -> str:
+        """As ``extent``, in German."""
+        told = [f"{t} mit {self._rows(t)} Zeilen und {len(self.related.tables[t].kept().columns)} Spalten" for t in
+                self.related.downwards]  # fmt: skip
+        return f"verbundene synthetische Tabellen, {', '.join(told)},"
+
+    @property
+    def unit(self) -> str:
+        """The unit of privacy in words."""
+        return self.related.unit_in_words
+
+    @property
+    def einheit(self) -> str:
+        """As ``unit``, in German."""
+        root, *below = self.related.downwards
+        return f"eine Zeile von {root} mit allem, was in {', '.join(below)} dazu gehört"
+
+    @property
+    def invariants(self) -> str:
+        """What was taken as public: keys and their bounds too."""
+        keys = [f"which rows belong together by {', '.join(k.columns)}, and that at most {k.most_children} of "
+                f"{k.child} are kept of one row of {k.parent} (declared public by the steward in the schema)"
+                for k in self.related.keys]  # fmt: skip
+        return "; ".join([super().invariants, *keys])
+
+    @property
+    def most_columns(self) -> int:
+        """Of a table of counts that was released."""
+        linked = [r for r in self.releases if isinstance(r, LinkedRelease)]
+        return max((len(m.bins) for r in linked for m in r.question.marginals), default=0)
+
+    @property
+    def measured(self) -> str:
+        """What was asked of the private rows, in words."""
+        found: dict[str, set[frozenset[str]]] = {}
+        for r in (r for r in self.releases if isinstance(r, LinkedRelease)):
+            for m in r.question.marginals:
+                found.setdefault(_asked(r.question, m.columns), set()).add(frozenset(m.columns))
+        return ", ".join(f"{what.format(len(tables))}" for what, tables in found.items())
+
+
+def _asked(question: Linked, columns: Sequence[str]) -> str:
+    """What tables of this kind are, with a place for their number."""
+    table, tables = question.table, {placed(c)[0] for c in columns}
+    if question.view == "first":
+        return f"{{}} tables of the first rows of {table}"
+    if question.view in ("steps", "siblings"):
+        return f"{{}} tables of {'one row and the next' if question.view == 'steps' else 'two rows'} of {table}"
+    if len(columns) == 1:
+        return f"counts of {{}} single columns of {table}"
+    return f"{{}} tables of {len(columns)} columns of {' and '.join(sorted(tables))}"
 
 
 def kind_of(column: Column) -> str:

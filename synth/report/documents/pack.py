@@ -7,11 +7,14 @@ from typing import Any
 
 from synth.errors import UsageError, reading
 from synth.release import folder as folders
+from synth.release import related_folder
 from synth.release.card import verify
 from synth.report import html
 from synth.report.documents import catalogue, dpia, english
-from synth.report.documents.facts import Document, Facts
+from synth.report.documents.facts import Document, Facts, RelatedFacts
+from synth.schema.table import Schema
 
+Stored = folders.StoredRelease | related_folder.StoredRelease
 OPEN = {"en": "To be written by the steward:", "de": "Von der verantwortlichen Stelle zu schreiben:"}
 MISSING = {"en": "{} answers are for the steward to write; they are marked.",
            "de": "{} Antworten sind von der verantwortlichen Stelle zu schreiben; sie sind gekennzeichnet.",
@@ -41,10 +44,10 @@ def page(document: Document) -> str:
                        open=OPEN[document.lang], missing=MISSING[document.lang].format(document.missing))  # fmt: skip
 
 
-def parts(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+def parts(stored: Stored, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Every document and record. ``files``: the parts that they describe."""
-    facts = _facts(stored, card, files)
-    made = {name: make(facts) for name, make in RECORDS.values()}
+    facts = facts_of(stored, card, files)
+    made = {record_name(kind, facts): make(facts) for kind, (_, make) in RECORDS.items()}
     made |= {name: page(make(facts)) for name, make in PAGES.values()}
     return {name: text.encode() for name, text in made.items()}
 
@@ -60,24 +63,39 @@ def export(release: str | Path, kind: str) -> str:
         raise UsageError(f"--format {kind}: choose one of {', '.join(FORMATS)}")
     place = Path(release)
     with reading(release, "release"):
-        stored, card = folders.load_release(place), verify.load(place)
+        stored, card = _stored(place), verify.load(place)
+        named = [t.file for t in facts_of(stored, card, {}).tables]
         try:
-            files = {n: (place / n).read_bytes() for n in (catalogue.TABLE, "schema.json", "card.json")}
+            files = {n: (place / n).read_bytes() for n in (*named, "schema.json", "card.json")}
         except OSError as error:
             raise UsageError(f"{release}: {error.strerror}; name the folder that a run wrote") from None
-        facts = _facts(stored, card, files)
+        facts = facts_of(stored, card, files)
         return RECORDS[kind][1](facts) if kind in RECORDS else page(PAGES[kind][1](facts))
 
 
 def open_questions(release: str | Path, kind: str) -> list[str]:
     """What of a document waits for the steward. Errors: as of ``export``. Privacy: released answers only."""
-    stored, card = folders.load_release(release), verify.load(release)
-    facts = _facts(stored, card, {catalogue.TABLE: b""})
+    facts = facts_of(_stored(Path(release)), verify.load(release), {})
     if kind not in PAGES:
         return catalogue.todo(facts)
     return [line.question for _, lines in PAGES[kind][1](facts).parts for line in lines if line.open]
 
 
-def _facts(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
+def record_name(kind: str, facts: Facts) -> str:
+    """A record's file; that of the columns is named after its table, or stands for all."""
+    return "csv-metadata.json" if kind == "csvw" and len(facts.tables) > 1 else RECORDS[kind][0]
+
+
+def _stored(place: Path) -> Stored:
+    several = related_folder.is_related(place)
+    return related_folder.load_release(place) if several else folders.load_release(place)
+
+
+def facts_of(stored: Stored, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
+    """What documents and records are made of. ``files``: the parts that they describe."""
     told = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
-    return Facts(card=card, schema=stored.setting.schema, releases=stored.releases, files=told)
+    if isinstance(stored, folders.StoredRelease):
+        return Facts(card=card, schema=stored.setting.schema, releases=stored.releases, files=told)
+    columns = {f"{t}.{n}": c for t, s in stored.schema.tables.items() for n, c in s.columns.items()}
+    return RelatedFacts(card=card, schema=Schema.model_construct(columns=columns), releases=stored.releases,
+                        files=told, related=stored.schema)  # fmt: skip

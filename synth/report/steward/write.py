@@ -79,8 +79,9 @@ def private_text(path: Path, words: str) -> None:
     """Writes a file that its owner alone may read, whole or not at all. Errors: UsageError."""
     begun = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        begun.unlink(missing_ok=True)  # of a killed process, or a link that somebody laid there
         try:
-            handle = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            handle = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(words)
             begun.replace(path)

@@ -2,7 +2,8 @@
 
 Tables that share columns are counted together: a *block* is a joint table of several groupings, small enough for the
 processor's cache; it is counted once per row, and every table inside it is a sum over its other axes. Sums of whole
-numbers are exact, so that the counts do not depend on the blocks.
+numbers are exact, so that the counts do not depend on the blocks. Very many tables of two columns each are one product
+of matrices instead (crossed.py).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from synth.sources.rows.crossed import crossed
 from synth.sources.rows.encoded import Grouping, Tables
 
 STEP = 1 << 18  # most rows counted at a time
@@ -34,7 +36,9 @@ class MarginalCounter:
         self.groupings, self._axes = distinct(tables)
         self._bins = [Binner(g) for g in self.groupings]
         sizes = [b.size for b in self._bins]
-        self._blocks = cover(self._axes, sizes)
+        self._crossed = crossed(self._axes, sizes)
+        self._by_block = [a for a in self._axes if not self._crossed.holds(a)] if self._crossed else self._axes
+        self._blocks = cover(self._by_block, sizes)
         self._shapes = [tuple(sizes[i] for i in block) for block in self._blocks]
         self._joint = [np.zeros(prod(shape), dtype=np.int64) for shape in self._shapes]
 
@@ -53,11 +57,19 @@ class MarginalCounter:
         codes = [b.codes(batch[g.column]) for g, b in zip(self.groupings, self._bins, strict=True)]
         for block, shape, joint in zip(self._blocks, self._shapes, self._joint, strict=True):
             add([codes[i] for i in block], shape, joint)
+        if self._crossed:
+            self._crossed.add(codes)
 
     def tables(self) -> list[np.ndarray]:
         """Each table's counts so far, int64 (cells,)."""
-        found = zip(self._axes, holders(self._axes, self._blocks), strict=True)
-        return [self._table(axes, at) for axes, at in found]
+        held = iter(holders(self._by_block, self._blocks))
+        crossed = self._crossed
+        return [
+            crossed.table(axes, [self.groupings[i].size for i in axes])
+            if crossed and crossed.holds(axes)
+            else self._table(axes, next(held))
+            for axes in self._axes
+        ]
 
     def _table(self, axes: tuple[int, ...], at: int) -> np.ndarray:
         return part(self._joint[at].reshape(self._shapes[at]), self._blocks[at], axes, self.groupings)
@@ -88,16 +100,19 @@ def part(joint: np.ndarray, block: Sequence[int], axes: Sequence[int], groupings
 def distinct(tables: Tables) -> tuple[list[Grouping], list[tuple[int, ...]]]:
     """The groupings of the tables, equal ones once, and for each table which of them its axes are."""
     known: dict[tuple[str, bytes, bytes], int] = {}
+    met: dict[int, int] = {}
     groupings: list[Grouping] = []
     axes = []
     for table in tables:
         at = []
         for bins in table:
-            key = (bins.column, bins.starts.tobytes(), bins.groups.tobytes())
-            if key not in known:
-                known[key] = len(groupings)
-                groupings.append(bins)
-            at.append(known[key])
+            if id(bins) not in met:
+                key = (bins.column, bins.starts.tobytes(), bins.groups.tobytes())
+                if key not in known:
+                    known[key] = len(groupings)
+                    groupings.append(bins)
+                met[id(bins)] = known[key]
+            at.append(met[id(bins)])
         axes.append(tuple(at))
     return groupings, axes
 

@@ -27,7 +27,7 @@ def test_an_audit_in_words(command):
 
 def test_capacity_in_words_and_as_a_page(command, tmp_path):
     out = tmp_path / "capacity.html"
-    code, told, _ = command("audit", "capacity", "--epsilon", 1, "--draws", 4000, "--order", 2, "--out", out)
+    code, told, _ = command("audit", "capacity", "--epsilon", 1, "--draws", 1000, "--order", 2, "--out", out)
     assert code == 0
     assert "two-layer ReLU" in told
     assert "Renyi of order 2" in out.read_text()

@@ -59,20 +59,23 @@ def test_a_method_of_ours_is_not_contradicted(name):
 
 
 def test_the_attack_sees_much_of_what_is_claimed():
-    """The bound's median is 0.49 of the 1.12 claimed; of 150 runs two were below 0.1: all of four hardly ever."""
-    found = [audit("independent", epsilon=5.0, draws=1600, table_draws=0, confidence=SURE) for _ in range(4)]
-    assert max(f.outputs.mu for f in found) > 0.1
+    """The bound's median is 0.49 of the 1.12 claimed; of 150 runs two were below 0.1: all of four once in 3e7.
+
+    One that sees is enough, so that the others are made only where it did not.
+    """
+    found = (audit("independent", epsilon=5.0, draws=1600, table_draws=0, confidence=SURE) for _ in range(4))
+    assert any(f.outputs.mu > 0.1 for f in found)
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_other_relations_are_audited_on_their_own_neighbours(relation):
-    found = audit("independent", epsilon=5.0, draws=800, table_draws=0, relation=relation, confidence=SURE)
+    found = audit("independent", epsilon=5.0, draws=400, table_draws=0, relation=relation, confidence=SURE)
     assert not found.violated
     assert found.tables is None
 
 
 def test_a_person_of_several_rows_is_audited_as_one():
-    assert not audit("independent", epsilon=5.0, max_rows=3, draws=800, table_draws=0, confidence=SURE).violated
+    assert not audit("independent", epsilon=5.0, max_rows=3, draws=400, table_draws=0, confidence=SURE).violated
 
 
 @pytest.mark.slow

@@ -113,6 +113,7 @@ SMALL = {
     "conditional": DPKernel(variant="conditional"),
     "parallel": DPKernel(variant="parallel"),
     "path": DPKernel(form="path", anchors=200, steps=60),
+    "gaussian": DPKernel(form="gaussian", variant="conditional", widths=3, anchors=120, steps=40),
     "network": DPKernel(back_end="network", steps=80),
 }
 ROWS = chain()

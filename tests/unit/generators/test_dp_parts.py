@@ -5,15 +5,18 @@ import pytest
 import torch
 
 from synth.errors import UsageError
+from synth.generators.embeddings import embedding, gaussian
 from synth.generators.embeddings.dp_hp import DPHP, hermite
 from synth.generators.embeddings.dp_kernel import DPKernel
 from synth.generators.embeddings.dp_merf import DPMerf
 from synth.generators.embeddings.dp_ntk import DPNTK
 from synth.generators.embeddings.loss import FourierLoss
 from synth.generators.embeddings.pearl import MAX_WEIGHT, Game, Pearl
+from synth.generators.marginals.histogram import estimate
 from synth.privacy.relation import Relation
 from synth.questions import Embedding, EmbeddingRelease, FunctionalRelease
-from tests.unit.generators.embedding_helpers import CHAIN, chain, fitted, measured
+from synth.schema.table import parse
+from tests.unit.generators.embedding_helpers import CHAIN, chain, fitted, measured, setting_of
 
 ROWS = chain(1500)
 
@@ -103,16 +106,59 @@ def test_a_conditional_embedding_has_the_label_in_every_term():
     assert len(release.question.features.terms) == 4 + 6
 
 
-def test_a_parallel_model_keeps_its_classes_apart():
+@pytest.mark.parametrize("more", [{}, {"form": "gaussian", "anchors": 60, "steps": 20}])
+def test_a_parallel_model_keeps_its_classes_apart(more):
     """Each component belongs to one class."""
-    releases, setting, _ = measured(DPKernel(variant="parallel"), ROWS)
-    label = next(a for a in fitted(DPKernel(variant="parallel"), releases, setting).axes if a.column == "d")
+    generator = DPKernel(variant="parallel", **more)
+    releases, setting, _ = measured(generator, ROWS)
+    label = next(a for a in fitted(generator, releases, setting).axes if a.column == "d")
     assert set(np.unique(label.probs.max(1))) == {1.0}
+
+
+def test_a_classs_own_distance_sees_its_points_alone_and_the_classes_add_up():
+    """Points of two classes are orthogonal: the whole distance of a model is the sum of its classes' distances."""
+    releases, setting, _ = measured(DPKernel(form="gaussian", variant="parallel", anchors=40), ROWS)
+    paths = [r for r in releases if isinstance(r, FunctionalRelease)]
+    made = embedding.regrouped(*estimate(embedding.split(releases)[0], setting), setting, paths[0].question.kernel.bins)
+    rng, label = np.random.default_rng(0), made.at("d")
+    share = torch.tensor(made.mass[label][None], dtype=torch.float32)  # one component for each class
+    parts = [torch.tensor(rng.dirichlet(np.ones(len(m)), 2)[None], dtype=torch.float32) for m in made.mass]
+    parts[label] = torch.eye(2)[None]
+    whole = float(gaussian.GaussianLoss(made, paths, device="cpu")(share, parts))
+    alone = [gaussian.GaussianLoss(made, paths, device="cpu", within=c) for c in (0, 1)]
+    each = [float(a(torch.ones((1, 1)), [p[:, c : c + 1] for p in parts])) for c, a in enumerate(alone)]
+    assert sum(each) == pytest.approx(whole, rel=1e-3)
+    assert sum(a.goal for a in alone) == sum(len(r.question.points) for r in paths)
+
+
+def test_rows_of_the_gaussian_kernel_lie_in_the_unit_ball_and_classes_take_turns():
+    for options in ({}, {"variant": "conditional"}):
+        releases, _, _ = measured(DPKernel(form="gaussian", anchors=40, **options), ROWS)
+        first = next(r for r in releases if isinstance(r, FunctionalRelease)).question
+        rows = first.kernel.points(ROWS)[:, : first.kernel.smooth]
+        assert 0.7 < np.linalg.norm(rows, axis=1).max() <= 1
+    assert np.bincount(first.points[:, -1].astype(int)).tolist() == [5, 5]
+
+
+def test_what_a_gaussian_form_cannot_tell_is_refused_before_anything_is_asked(monkeypatch):
+    wide = parse({"columns": {"a": {"type": "categorical", "categories": [f"c{i}" for i in range(60)]},
+                              "b": {"type": "boolean", "categories": ["n", "y"]}}})  # fmt: skip
+    setting = setting_of(wide, epsilon=1.0)
+
+    def refused(**options):
+        with pytest.raises(UsageError, match="option"):
+            DPKernel(form="gaussian", **options).measure(lambda _: pytest.fail("asked"), setting, progress=print)
+
+    refused(gradients="joint", anchors=40)
+    monkeypatch.setattr(gaussian, "MOST_COORDINATES", 50)
+    refused()
 
 
 @pytest.mark.parametrize("bad", [
     DPKernel(form="tensor"), DPKernel(variant="both"), DPKernel(variant="parallel", form="path"),
     DPKernel(variant="parallel", back_end="network"), DPKernel(form="path", anchors=10**6),
+    DPKernel(gradients="joint"), DPKernel(form="path", gradients="joint"), DPKernel(form="gaussian", lengthscale=0.0),
+    DPKernel(form="gaussian", widths=9), DPKernel(form="gaussian", gradients="both"),
     DPHP(decay=1.0), DPHP(degree=0), Pearl(adversary=-1.0), DPNTK(order=2), DPMerf(frequencies=0),
 ])  # fmt: skip
 def test_options_that_do_not_fit_are_refused_before_anything_is_asked(bad):

@@ -62,6 +62,14 @@ def test_fewer_rows_count_as_a_smaller_epsilon():
     assert synth.kept("slicing", epsilon=0.51, rows=330_000).relations
 
 
+def test_below_all_that_was_measured_nothing_is_claimed():
+    """What keeps relations at the smallest epsilon measured may keep none below; what keeps none there keeps none."""
+    assert synth.kept("mixture", epsilon=0.2).relations
+    assert synth.kept("mixture", epsilon=0.1) is None
+    assert synth.kept("mixture", epsilon=1.0, rows=1_000) is None
+    assert "keeps no relations" in synth.kept_warning("independent", epsilon=0.01)
+
+
 def test_a_run_says_so_before_it_spends(command, tmp_path):
     """The note comes although the run is then refused: the table is not there, and no ledger is made."""
     (tmp_path / "s.json").write_text(json.dumps({"columns": {"a": {"type": "boolean", "categories": ["n", "y"]}}}))

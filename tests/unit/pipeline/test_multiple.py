@@ -1,7 +1,10 @@
 """Several tables from one release: free, as far apart as the noise, and combined by the rule of docs/inference.md."""
 
+import html
 import json
 import re
+import shutil
+import subprocess
 import warnings
 from functools import cache
 
@@ -32,11 +35,12 @@ def releases(tmp_path_factory):
 
 
 @cache
-def spread(place, tables=12):
+def spread(place, tables=8):
     """Deviation of the tables' share of the ill."""
     return np.std([(t["ill"] == "yes").mean() for t in synth.multiple(place, count=tables, seed=2)])
 
 
+@pytest.mark.long
 def test_tables_differ_as_the_noise_does_and_cost_nothing(releases):
     loud, quiet = spread(releases / "0.2"), spread(releases / "20")
     assert loud > 4 * quiet  # the noise is a hundred times as large; evened rows leave some chance of their own
@@ -44,6 +48,7 @@ def test_tables_differ_as_the_noise_does_and_cost_nothing(releases):
     assert charged == [0.2, 20.0]
 
 
+@pytest.mark.long
 def test_noise_drawn_again_is_as_large_as_the_releases_own(releases):
     """The share's spread over tables against the noise of the best count of that column, by a factor of three."""
     stored = multiple.folder.load_release(releases / "0.2")
@@ -120,9 +125,31 @@ def test_it_warns_of_what_was_not_measured(releases):
         synth.beyond(releases / "0.2", ["nothing"])
 
 
+@pytest.mark.long
 def test_the_pages_example_runs(releases, monkeypatch, capsys):
     monkeypatch.chdir(releases)
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "inference.md").read_text(), re.S).group(1)
     code = code.replace('"release"', '"20"').replace("count=20", "count=3")
     exec(compile(code, "inference.md", "exec"), {})  # the page is ours
     assert len(capsys.readouterr().out.split()) == 3
+
+
+PAGES = {"docs/inference.md": r"```r\n(.*?)```", "synth/report/templates/index.html": r"<code>(files .*?)</code>"}
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed (Debian's r-base-core)")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_lines_for_r_give_the_same_interval(tmp_path, page):
+    """What recipients are told to run in R, on files with missing cells, against ``synth.combine``."""
+    (tmp_path / "tables").mkdir()
+    rng, tables = np.random.default_rng(0), []
+    for i in range(5):
+        tables.append(pd.DataFrame({"id no": range(90), "age": rng.normal(40 + rng.normal(), 9, 90)}))
+        tables[-1].loc[:i, "age"] = np.nan
+        tables[-1].to_csv(tmp_path / "tables" / f"{i}.csv", index=False)
+    code = html.unescape(re.search(PAGES[page], (ROOT / page).read_text(), re.S).group(1)).replace("COLUMN", "age")
+    ended = subprocess.run(["Rscript", "--vanilla", "-"], input=f"options(digits = 15)\n{code}", cwd=tmp_path,
+                           text=True, capture_output=True, check=True, timeout=120)  # fmt: skip
+    ages = [t["age"] for t in tables]
+    found = synth.combine([a.mean() for a in ages], [a.var() / a.count() for a in ages])
+    assert [float(x) for x in ended.stdout.split()[1:]] == pytest.approx([found.low, found.high], rel=1e-9)

@@ -126,6 +126,7 @@ def test_what_else_a_job_asks_for_is_done_as_its_folder_says(small, command, tmp
     assert synth.Ledger().summary("club")[0].epsilon == spent == 3.0
 
 
+@pytest.mark.long
 def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_path):
     table, schema = small
     with duckdb.connect(tmp_path / "d.duckdb") as con:

@@ -97,6 +97,7 @@ def test_it_feeds_a_harness_that_compares_frames(fitted):
     assert np.isfinite(single_table.TVComplement.compute(real[["sex"]], ours[["sex"]]))
 
 
+@pytest.mark.long
 def test_the_pages_example_runs(tmp_path, monkeypatch):
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)

@@ -118,7 +118,7 @@ def test_export_writes_one_and_refuses_what_it_does_not_know(command, release, t
 def test_nothing_is_claimed_for_the_steward(release):
     stored = pack.folders.load_release(release)
     facts = Facts(card=stored.card, schema=stored.setting.schema, releases=stored.releases,
-                  files={catalogue.TABLE: (1, "0")})  # fmt: skip
+                  files={"synthetic.csv": (1, "0")})  # fmt: skip
     record = catalogue.croissant(facts)
     assert "license" not in record
     assert "creator" not in record

@@ -1,7 +1,11 @@
 """Reports, card and bundle of related tables: what they show is in the rows or the release, and damage is found."""
 
+import hashlib
 import json
+import os
+import re
 import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -13,7 +17,8 @@ import synth
 from synth.errors import InputError
 from synth.evaluate.related_fidelity import compare_related, forest
 from synth.release.card import verify
-from synth.report import related_bundle, related_publish
+from synth.report import related_bundle, related_index, related_publish
+from synth.report.documents import pack
 from synth.report.steward import related as related_steward
 from synth.report.steward.write import private_text
 
@@ -118,6 +123,98 @@ def test_the_publishable_report_reads_the_release_alone(command, made, tmp_path)
     region = found.singles["homes"]["region"]
     assert region.table.values.sum() == pytest.approx(region.synthetic.sum(), rel=0.1), "both are in roots"
     assert "one row of homes with everything below it" in (tmp_path / "p.html").read_text()
+
+
+STATED = {"curators": ["Town <b>office</b>"], "intended_use": "teaching", "contact": "office@example.org",
+          "region": "Town", "sector": "Health"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bundled(made, tmp_path_factory):
+    """The folder of a bundle whose steward has said who he is."""
+    place = tmp_path_factory.mktemp("bundled")
+    related_bundle.make(made[0], place / "b.zip", facts=STATED, how="before")
+    with zipfile.ZipFile(place / "b.zip") as file:
+        file.extractall(place / "b")
+    return place / "b"
+
+
+def test_every_page_for_those_who_answer_names_the_unit_and_all_tables(made, bundled):
+    unit = "ne row of homes with everything below it in people"
+    for kind, (name, _) in pack.PAGES.items():
+        page = (bundled / name).read_text()
+        assert "Town <b>" not in page, "what the steward writes is escaped"
+        assert ("homes" in page and "people" in page) or kind == "nist", name
+        assert unit in page or kind in ("dpia-de", "people"), name
+        assert pack.open_questions(made[0], kind), "each has something that only the steward knows"
+    assert (
+        "eine Zeile von homes mit allem, was in people dazu gehört" in (bundled / "documents/dpia.de.html").read_text()
+    )
+    assert "your row of homes with everything below it" in (bundled / "documents/for-the-people.html").read_text()
+    assert (
+        "at most 3 of people are kept of one row of homes" in (bundled / "documents/nist-sp-800-226.html").read_text()
+    )
+
+
+def test_records_name_every_table_with_its_keys(made, bundled):
+    def record(name):
+        return json.loads((bundled / name).read_text())
+
+    croissant, digests = record("croissant.json"), {}
+    for part in croissant["distribution"]:
+        digests[part["@id"]] = part["sha256"]
+        assert part["sha256"] == hashlib.sha256((bundled / part["@id"]).read_bytes()).hexdigest()
+    assert set(digests) == {"homes.csv", "people.csv"}
+    homes_of, people_of = croissant["recordSet"]
+    assert homes_of["key"] == [{"@id": "homes/home"}]
+    assert people_of["field"][0]["references"] == {"field": {"@id": "homes/home"}}
+    for table, records in zip(record("csv-metadata.json")["tables"], croissant["recordSet"], strict=True):
+        header = (bundled / table["url"]).read_text().splitlines()[0].split(",")
+        assert [c["name"] for c in table["tableSchema"]["columns"]] == header == [f["name"] for f in records["field"]]
+    plain = json.loads(pack.export(made[0], "csvw"))["tables"]
+    assert plain[0]["tableSchema"]["primaryKey"] == ["home"]
+    assert plain[1]["tableSchema"]["foreignKeys"] == [
+        {"columnReference": ["home"], "reference": {"resource": "homes.csv", "columnReference": ["home"]}}
+    ]
+    crate = {e["@id"]: e for e in record("ro-crate-metadata.json")["@graph"] if e["@type"] == "File"}
+    assert {"homes.csv", "people.parquet", "release.safetensors", "card.json", "index.html"} <= set(crate)
+    assert all(e["sha256"] == hashlib.sha256((bundled / n).read_bytes()).hexdigest() for n, e in crate.items())
+    files = {f["dct:title"] for f in record("dcat.jsonld")["dcat:distribution"]}
+    assert files == {"homes.csv", "homes.parquet", "people.csv", "people.parquet"}
+
+
+def test_the_first_page_says_what_belongs_together_and_its_lines_join_the_tables(bundled, monkeypatch):
+    page = (bundled / "index.html").read_text()
+    assert "What is protected is one row of homes with everything below it in people" in page
+    assert "homes, by home" in page
+    assert "single columns of homes" in page
+    assert "steward-only" not in page
+    monkeypatch.chdir(bundled)
+    found: dict = {}
+    exec(related_index.joined(SCHEMA), found)
+    assert len(found["table_1"]) == len(pd.read_csv("people.csv"))
+    assert {"region", "work"} <= set(found["table_1"])
+    linked = re.findall(r'href="([a-z]+\.[a-z]+)"', page)
+    assert "homes.csv" in linked
+    for name in linked:
+        assert (bundled / name).is_file(), name
+
+
+@pytest.mark.slow
+def test_outside_validators_take_the_records_of_related_tables(bundled):
+    """As of one table (test_documents.py), with ``SYNTH_VALIDATORS`` naming an environment of their own."""
+    python = os.environ.get("SYNTH_VALIDATORS")
+    if python is None or not Path(python).exists():
+        pytest.skip("no environment with mlcroissant and rocrate is named by SYNTH_VALIDATORS")
+    asking = (
+        "import mlcroissant, rdflib; from rocrate.rocrate import ROCrate\n"
+        "d = mlcroissant.Dataset(jsonld='croissant.json'); assert not d.metadata.ctx.issues.errors\n"
+        "assert len(next(iter(d.records('homes')))) == 2 and len(next(iter(d.records('people')))) == 3\n"
+        "c = ROCrate('.'); assert c.get('people.csv')['sha256'] and c.get('homes.csv')['sha256']\n"
+        "g = rdflib.Graph(); g.parse('dcat.jsonld', format='json-ld', publicID='http://example.org/')\n"
+        "assert len(g) > 12\n"
+    )
+    subprocess.run([python, "-c", asking], cwd=bundled, check=True, timeout=120)
 
 
 def test_a_bundle_holds_every_table_and_states_its_unit(command, made, tmp_path):

@@ -1,6 +1,7 @@
 """The steward's report stands alone, is marked in name, page and data, and stays out of the release."""
 
 import json
+import os
 import re
 import stat
 
@@ -44,10 +45,18 @@ def test_the_mark_is_in_name_page_sections_and_data(made):
 
 
 def test_only_the_owner_may_read_it(made):
-    import os
-
     for path in made[1].values():
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+def test_a_link_laid_where_the_page_begins_is_not_followed(tmp_path):
+    """Whoever may write in the folder could guess the name: the exact figures must not land where a link leads."""
+    victim, out = tmp_path / "victim", tmp_path / "r.html"
+    victim.write_text("another's file")
+    (tmp_path / f".{out.name}.{os.getpid()}").symlink_to(victim)
+    write.private_text(out, "exact figures")
+    assert victim.read_text() == "another's file"
+    assert (out.is_symlink(), out.read_text()) == (False, "exact figures")
 
 
 def test_every_line_that_was_promised_is_there(made):

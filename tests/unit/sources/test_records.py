@@ -97,7 +97,7 @@ from synth.errors import InputError
 from synth.sources.formats import csv_reader as delimited
 delimited.BYTES_AT_A_TIME = 1 << 16
 paths = [Path(p) for p in sys.argv[1:]]
-for turn in range(200):
+for turn in range(100):
     path = paths[turn % len(paths)]
     try:
         if turn % 2:

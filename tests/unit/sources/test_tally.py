@@ -3,6 +3,7 @@
 import numpy as np
 
 from synth.questions import Bins
+from synth.sources.rows import crossed
 from synth.sources.rows.marginals import AXES, MarginalCounter, count
 
 
@@ -20,3 +21,34 @@ def test_tables_of_single_bins_are_counted_however_many_columns_they_join():
     assert len(found) == 4950
     assert all(t.tolist() == [40] for t in found)
     assert max(len(b) for b in counter._blocks) == AXES
+
+
+def test_the_product_of_marks_counts_as_joint_tables_do(monkeypatch):
+    """Pairs, one-ways, a table of three, equal groupings under two names, rows left out, batches of odd sizes."""
+    rng = np.random.default_rng(0)
+    sizes = (2, 5, 3, 7)
+    rows = {f"c{i}": rng.integers(0, size, 1000) for i, size in enumerate(sizes)}
+    bins = [Bins.each(f"c{i}", size) for i, size in enumerate(sizes)]
+    again = Bins.each("c1", 5)
+    some = Bins(column="c3", cells=7, starts=np.arange(7), groups=np.array([0, -1, 1, 1, -1, 2, 0]))
+    tables = [[a, b] for a in (*bins, some, again) for b in (*bins, some, again)] + [
+        [bins[0]],
+        [some],
+        bins[:3],
+        [again],
+    ]
+
+    def counted():
+        batches = [{n: p[at : at + 300] for n, p in rows.items()} for at in range(0, 1000, 300)]
+        return count(batches, MarginalCounter(tables))
+
+    plain = counted()
+    assert not MarginalCounter(tables)._crossed
+    monkeypatch.setattr(crossed, "MANY", 5)
+    monkeypatch.setattr(crossed, "HELD", 700)  # some tens of rows at a time
+    assert MarginalCounter(tables)._crossed
+    for one, two in zip(plain, counted(), strict=True):
+        assert one.tolist() == two.tolist()
+    assert plain[0].dtype == counted()[1].dtype == np.int64
+    monkeypatch.setattr(crossed, "SIDE", 10)  # too many bins for a square of counts
+    assert not MarginalCounter(tables)._crossed

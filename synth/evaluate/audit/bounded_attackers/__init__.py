@@ -10,9 +10,10 @@ from synth.evaluate.audit.bounded_attackers.closed_form import (
     laplace_linear_renyi,
     laplace_renyi,
     laplace_renyi_at_least,
+    published_linear_renyi,
 )
 from synth.evaluate.audit.bounded_attackers.exact import restricted_kl, restricted_renyi
-from synth.evaluate.audit.bounded_attackers.polynomials import matrix_kl, polynomial_renyi
+from synth.evaluate.audit.bounded_attackers.polynomials import matrix_kl, matrix_renyi, polynomial_renyi
 
 __all__ = [
     "ATTACKERS",
@@ -28,7 +29,9 @@ __all__ = [
     "laplace_renyi_at_least",
     "leakage",
     "matrix_kl",
+    "matrix_renyi",
     "polynomial_renyi",
+    "published_linear_renyi",
     "restricted_kl",
     "restricted_renyi",
 ]

@@ -5,7 +5,7 @@ linear Renyi entries, bounded there, are computed exactly here (``linear_renyi``
 """
 
 from collections.abc import Callable
-from math import expm1, log, log1p, sqrt
+from math import expm1, log, log1p, pi, sqrt
 
 import numpy as np
 
@@ -99,3 +99,16 @@ def laplace_linear_renyi(epsilon: float, order: float) -> float:
 def gaussian_linear_renyi(sigma: float, order: float) -> float:
     """The linear attacker's Renyi divergence of Gaussian noise: exact, and below the unrestricted one."""
     return linear_renyi(stats.norm(scale=sigma).pdf, order, width=sigma)
+
+
+def published_linear_renyi(noise: str, scale: float, order: float) -> float:
+    """What the paper bounds a linear attacker's Renyi divergence by, as far as we know its formulas: see docs/audit.md.
+
+    log(1 + 2^(a - 1) / b^a) / (a - 1) of Laplace noise, log(1 + (2 pi)^((a - 1) / 2) / sigma^a) / (a - 1) of Gaussian.
+    They are bounds at scale 1, and not at every scale: a linear attacker sees a / (4 b^2) of wide Laplace noise, about.
+
+    >>> round(published_linear_renyi("laplace", 1.0, 2.0), 4), round(published_linear_renyi("gaussian", 1.0, 2.0), 4)
+    (1.0986, 1.2547)
+    """
+    grown = 2 ** (order - 1) if noise == LAPLACE else (2 * pi) ** ((order - 1) / 2)
+    return log1p(grown / scale**order) / (order - 1)

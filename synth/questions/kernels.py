@@ -1,0 +1,275 @@
+"""Kernels on rows whose sums a sample path tells: a product of tables on codes, a mean of Gaussians on vectors."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from math import sqrt
+
+import numpy as np
+
+from synth.questions.encoding import Block
+from synth.questions.features import codes, distinct, looked_up
+from synth.questions.tables import Bins
+from synth.schema.lazy import Lazy
+
+distance = Lazy("scipy.spatial.distance")
+
+FLOAT = 2.0**-53
+MOST_WIDTHS = 8
+
+Seen = Callable[[np.ndarray], np.ndarray]  # records' codes -> what each adds at points fixed before
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProductKernel:
+    """``k(x, w) = prod_j tables[j][x_j, w_j]`` on bin codes; a table (size, size) for each of ``bins``.
+
+    Tables are symmetric, positive semi-definite, with unit diagonal and no negative entry, so that k(x, x) = 1 and
+    k >= 0. One more column with the identity as its table makes the kernel conditional. A row that belongs to no bin of
+    some column adds nothing. Errors: ValueError where a table is none of this.
+
+    Privacy: public only.
+
+    >>> sex = Bins.each("SEX", 2)
+    >>> k = ProductKernel(bins=(sex,), tables=(np.array([[1, 0.3], [0.3, 1]]),))
+    >>> k.gram(np.array([[0], [1]]), np.array([[0]]))
+    array([[1. ],
+           [0.3]])
+    """
+
+    bins: tuple[Bins, ...]
+    tables: tuple[np.ndarray, ...]
+
+    def __post_init__(self) -> None:
+        tables = tuple(np.array(t, dtype=np.float64) for t in self.tables)
+        if not tables or len(tables) != len(self.bins):
+            raise ValueError("a table for each column is needed")
+        for b, t in zip(self.bins, tables, strict=True):
+            _check_table(b, t)
+            t.setflags(write=False)
+        object.__setattr__(self, "tables", tables)
+        if self.defect > 1e-9:
+            raise ValueError("a kernel's table is not positive semi-definite")
+
+    @cached_property
+    def defect(self) -> float:
+        """How far rounding may have pushed the tables' eigenvalues below zero, in all."""
+        return sum(max(0.0, -float(np.linalg.eigvalsh(t)[0])) + len(t) ** 2 * FLOAT for t in self.tables)
+
+    @property
+    def dim(self) -> int:
+        """Length of a point, J."""
+        return len(self.bins)
+
+    @property
+    def rounding(self) -> float:
+        """How far rounding may put an entry of ``gram``."""
+        return self.dim * FLOAT
+
+    @property
+    def smooth(self) -> int:
+        """Number of coordinates that the kernel can be differentiated by: codes have none."""
+        return 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns read."""
+        return distinct([b.column for b in self.bins])
+
+    @cached_property
+    def key(self) -> bytes:
+        """Tells kernels apart."""
+        parts = [a for b, t in zip(self.bins, self.tables, strict=True) for a in (b.starts, b.groups, t)]
+        names = [f"{b.column}\0{b.cells}" for b in self.bins]
+        return sha256("\0".join(names).encode() + b"".join(p.tobytes() for p in parts)).digest()
+
+    def points(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rows as points: their bin codes, int64 (n, J)."""
+        return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
+
+    coded = points  # rows as ``seen`` takes them
+
+    def checked(self, points: np.ndarray, gradients: bool) -> np.ndarray:
+        """Points as int64 (m, J). Errors: ValueError where a code is out of range, or gradients are wanted."""
+        points = np.ascontiguousarray(points, dtype=np.int64)
+        if gradients:
+            raise ValueError("codes have no gradients")
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise ValueError("a code for each column is needed")
+        if np.any(points < 0) or np.any(points >= [b.size for b in self.bins]):
+            raise ValueError("a point's codes must name bins")
+        return points
+
+    def gram(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
+        """k(x, w), float64 (n, m), for points x (n, J) and w (m, J)."""
+        return self.seen(x, w, gradients=gradients)
+
+    def told(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
+        """``seen`` at points w, for many rows."""
+        return lambda x: self.seen(x, w, gradients=gradients)
+
+    def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:  # noqa: ARG002
+        """What a record x adds to the values at w: k(x, w), (n, m); zero for a record with a code of -1."""
+        out = np.ones((len(x), len(w)))
+        for j, table in enumerate(self.tables):
+            padded = np.vstack([table, np.zeros(len(table))])  # a code of -1 finds the row of zeros
+            out *= padded[:, w[:, j]][x[:, j]]
+        return out
+
+
+def _check_table(bins: Bins, table: np.ndarray) -> None:
+    if table.shape != (bins.size, bins.size) or not np.isfinite(table).all():
+        raise ValueError("a kernel's table has a finite entry for each pair of bins")
+    if not (np.array_equal(table, table.T) and np.all(np.diag(table) == 1) and table.min() >= 0):
+        raise ValueError("a kernel's table is symmetric, with unit diagonal and no negative entry")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GaussianKernel:
+    """k(x, w): the mean over ``scales`` of exp(-|x - w|^2 / 2 scale^2), times 1[same label] where a ``label`` is named.
+
+    Rows are their blocks' coordinates side by side; a row in no bin of a block has zeros there, a row in no bin of the
+    label adds nothing. A point is such a vector, and then the label's code. ``scales``: ``lengthscale``, its half, and
+    so on, ``widths`` in all. A smooth kernel: values and gradients of a path can be told jointly.
+
+    Errors: ValueError for a bad lengthscale, or number of widths.
+    Privacy: public only.
+
+    >>> kernel = GaussianKernel(blocks=(Block.one_hot(Bins.each("SEX", 2), weight=0.5),), lengthscale=0.5)
+    >>> kernel.seen(np.array([[0], [1]]), np.array([[0.5, 0.0]])).round(3)
+    array([[1.   ],
+           [0.368]])
+    """
+
+    blocks: tuple[Block, ...]
+    lengthscale: float
+    widths: int = 1
+    label: Bins | None = None
+
+    def __post_init__(self) -> None:
+        if not self.blocks or not 0 < self.lengthscale < np.inf or not 1 <= self.widths <= MOST_WIDTHS:
+            raise ValueError(f"a column, a positive lengthscale and 1 to {MOST_WIDTHS} widths are needed")
+
+    @cached_property
+    def scales(self) -> tuple[float, ...]:
+        """Width of each Gaussian, the largest first."""
+        return tuple(self.lengthscale / 2**i for i in range(self.widths))
+
+    @cached_property
+    def unit(self) -> float:
+        """What gradients are told in units of: their covariance at a point is then the identity, as a value's is 1."""
+        return 1 / sqrt(sum(1 / s**2 for s in self.scales) / self.widths)
+
+    @property
+    def defect(self) -> float:
+        """The kernel is positive definite: rounding aside, nothing is below zero."""
+        return 16 * FLOAT
+
+    @property
+    def rounding(self) -> float:
+        """How far rounding may put a number of ``gram`` or ``seen``: distances are sums of squared differences."""
+        return 4 * (self.smooth + 8) * FLOAT
+
+    @property
+    def smooth(self) -> int:
+        """Number of coordinates that the kernel can be differentiated by, d."""
+        return sum(b.width for b in self.blocks)
+
+    @property
+    def dim(self) -> int:
+        """Length of a point."""
+        return self.smooth + (self.label is not None)
+
+    @property
+    def bins(self) -> tuple[Bins, ...]:
+        """Bins of all columns, the label's last."""
+        return (*(b.bins for b in self.blocks), *([self.label] if self.label else []))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns read."""
+        return distinct([b.column for b in self.bins])
+
+    @cached_property
+    def key(self) -> bytes:
+        """Tells kernels apart."""
+        parts = [a for b in self.bins for a in (b.starts, b.groups)] + [b.table for b in self.blocks]
+        names = [f"{b.column}\0{b.cells}" for b in self.bins] + [
+            repr((self.lengthscale, self.widths, self.label is None))
+        ]
+        return sha256("\0".join(names).encode() + b"".join(p.tobytes() for p in parts)).digest()
+
+    def coded(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rows as ``seen`` takes them: their bin codes, int64 (n, columns)."""
+        return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
+
+    def points(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rows as points, float64 (n, dim)."""
+        found = [looked_up(b, rows[b.bins.column]) for b in self.blocks]
+        return np.hstack([*found, *([codes(self.label, rows[self.label.column])[:, None]] if self.label else [])])
+
+    def checked(self, points: np.ndarray, gradients: bool) -> np.ndarray:  # noqa: ARG002
+        """Points as float64 (m, dim). Errors: ValueError where they are none."""
+        points = np.ascontiguousarray(points, dtype=np.float64) + 0.0  # one zero, not two
+        if points.ndim != 2 or points.shape[1] != self.dim or not np.isfinite(points).all():
+            raise ValueError("a finite vector for each point is needed")
+        if self.label is not None and not np.isin(points[:, -1], np.arange(self.label.size)).all():
+            raise ValueError("a point's label must name a bin")
+        return points
+
+    def told(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
+        """``seen`` at points w, for many rows: each row's numbers follow from its own codes alone."""
+        places, far, at = [], [], 0
+        for block in self.blocks:
+            places.append(np.vstack([block.table, np.zeros(block.width)]))  # a code of -1 finds the row of zeros
+            far.append(_apart(places[-1], w[:, at : at + block.width]))
+            at += block.width
+
+        def seen(x: np.ndarray) -> np.ndarray:
+            apart = far[0][x[:, 0]]
+            for j, table in enumerate(far[1:], 1):
+                apart += table[x[:, j]]
+            value, slope, _ = self._values(apart, None if self.label is None else x[:, -1, None] == w[:, -1])
+            if not gradients:
+                return value
+            vectors = np.hstack([p[x[:, j]] for j, p in enumerate(places)])
+            moved = vectors[:, None, :] - w[None, :, : self.smooth]
+            moved *= slope[:, :, None] * self.unit
+            return np.concatenate([value[:, :, None], moved], axis=2).reshape(len(x), -1)
+
+        return seen
+
+    def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
+        """What records of codes x (n, columns) add at w, (n, m * each): k(x, w), then gradients in ``unit``s."""
+        return self.told(w, gradients=gradients)(x)
+
+    def gram(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
+        """Covariance of the path's numbers at points x with those at w, in the order of ``seen``."""
+        d = self.smooth
+        a, b = x[:, :d], w[:, :d]
+        value, slope, bend = self._values(_apart(a, b), None if self.label is None else x[:, -1, None] == w[:, -1])
+        if not gradients:
+            return value
+        apart = a[:, None, :] - b[None, :, :]
+        block = np.empty((len(x), 1 + d, len(w), 1 + d))
+        block[:, 0, :, 0] = value
+        block[:, 0, :, 1:] = self.unit * slope[:, :, None] * apart
+        block[:, 1:, :, 0] = -block[:, 0, :, 1:].transpose(0, 2, 1)
+        turned = apart.transpose(0, 2, 1)[..., None] * (-bend[:, :, None] * apart)[:, None, :, :]
+        block[:, 1:, :, 1:] = self.unit**2 * (np.eye(d)[None, :, None, :] * slope[:, None, :, None] + turned)
+        return block.reshape(len(x) * (1 + d), len(w) * (1 + d))
+
+    def _values(self, far: np.ndarray, same: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """At squared distances ``far``: the kernel; its mean over scale^2; its mean over scale^4."""
+        share = (1.0 if same is None else same) / self.widths
+        each = [share * np.exp(far * (-0.5 / s**2)) for s in self.scales]
+        value, slope, bend = each[0], each[0] / self.scales[0] ** 2, each[0] / self.scales[0] ** 4
+        for more, s in zip(each[1:], self.scales[1:], strict=True):
+            value, slope, bend = value + more, slope + more / s**2, bend + more / s**4
+        return value, slope, bend
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Squared distances (n, m) as sums of squared differences, each pair's from its own numbers alone."""
+    return distance.cdist(a, b, "sqeuclidean")

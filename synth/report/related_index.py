@@ -1,0 +1,146 @@
+"""The first page and the README of a bundle of related tables: what they are, good for, how to join and cite them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from synth.release import markdown
+from synth.release.card import limits
+from synth.report import html, index_page
+from synth.report.bundle_texts import CITED, DOCUMENTS
+from synth.report.html import percent
+from synth.report.publishable import Shown
+from synth.report.related_picture import picture
+from synth.report.related_publish import VIEWS, PublishableTables
+from synth.schema.related import Related
+
+STARTS = "opens in a spreadsheet; a .parquet file of each for programs"
+
+
+def render(found: PublishableTables, card: Mapping[str, Any]) -> str:
+    """The page. ``found``: the publishable report.
+
+    **Guarantee**: that of the release: it rests on releases, public facts and the card alone.
+
+    Privacy: released answers only.
+    """
+    schema, named = found.schema, name_of(card)
+    rows = card["rows"]["tables"]
+    root = schema.root
+    return html.render(
+        "related_index.html", title=named, mark=None, about=card, made_up=limits.MADE_UP, picture=picture(schema),
+        extent=", ".join(f"{t} of {rows[t]:,} rows" for t in schema.downwards), limits=limits.sentences(card),
+        uses=uses(found), cite=index_page.cite(named, card), joined=joined(schema), columns=list(_columns(schema)),
+        tables=[_line(schema, t, rows[t]) for t in schema.downwards],
+        files=files(card, schema),
+        starts=[("The tables", f"{root}.csv", f"and {', '.join(f'{t}.csv' for t in schema.downwards[1:])}; {STARTS}"),
+                ("What was measured", "report.html", "the released noisy counts beside these tables, with intervals"),
+                ("What is guaranteed", "card.html", f"epsilon {card['epsilon']:g}, delta {card['delta']:g}, and all "
+                 "that they rest on")],
+    )  # fmt: skip
+
+
+def name_of(card: Mapping[str, Any]) -> str:
+    """What the steward calls the tables."""
+    return str(card.get("deployment", {}).get("name") or f"Synthetic tables {card.get('dataset') or ''}".strip())
+
+
+def _line(schema: Related, table: str, rows: int) -> tuple[str, ...]:
+    key, below = schema.key_above(table), schema.keys_below(table)
+    own = ", ".join(below[0].referred) if below else ""
+    above = ("", "") if key is None else (f"{key.parent}, by {', '.join(key.columns)}", str(key.most_children))
+    return (table, f"{table}.csv", f"{rows:,}", own, *above)
+
+
+def _columns(schema: Related) -> Iterator[tuple[str, list[str], list[tuple[str, ...]]]]:
+    for table in schema.downwards:
+        own = schema.tables[table]
+        told = ["meaning"] if any(c.description for c in own.columns.values()) else []
+        yield table, ["column", "kind", "values", *told], index_page.columns(own)
+
+
+def joined(schema: Related) -> str:
+    """A few lines of Python that join every table to the one above it."""
+    lines = ["import pandas as pd", ""]
+    lines += [f"table_{i} = pd.read_parquet({f'{t}.parquet'!r})" for i, t in enumerate(schema.downwards)]
+    for key in schema.keys:
+        low, high = (f"table_{schema.downwards.index(t)}" for t in (key.child, key.parent))
+        lines.append(f"{low} = {low}.merge({high}, left_on={list(key.columns)!r}, right_on={list(key.referred)!r}, "
+                     "suffixes=('', '_above'))")  # fmt: skip
+    return "\n".join(lines)
+
+
+def uses(found: PublishableTables) -> list[tuple[str, list[str]]]:
+    """What the tables are good for, usable with care for, and not for, as far as what was released can tell."""
+    good: list[str] = []
+    care: list[str] = []
+    singles = {f"single columns of {t}": s for t, s in found.singles.items()}
+    pairs = {f"{'single columns' if VIEWS['first'] in n else 'tables of two columns'}, {n}": p
+             for n, p in found.pairs.items()}  # fmt: skip
+    for name, shown in {**singles, **pairs}.items():
+        if shown:
+            line, agrees = _agreement(name, list(shown.values()))
+            (good if agrees else care).append(line)
+    noise = [s.table.sigma for shown in found.singles.values() for s in shown.values()]
+    if noise:
+        care.append(f"groups of fewer than about {index_page.TIMES * max(noise):,.0f} rows of {found.schema.root}: the "
+                    f"standard deviation of the noise in a count is up to {max(noise):,.0f}")  # fmt: skip
+    care.append("relations of three and more columns: no counts of them were released, the model fills them in")
+    care.append("results that matter: confirm them on the real tables, through whoever holds them")
+    never = [
+        "anything about a single person: no row is anybody's record",
+        "linking with other tables row by row: keys are made up",
+        "rare cases, extremes and outliers, which noise hides on purpose",
+    ]
+    parts = [("Good for", good), ("Usable with care for", care), ("Not for", never)]
+    return [(title, lines) for title, lines in parts if lines]
+
+
+def _agreement(name: str, shown: Sequence[Shown]) -> tuple[str, bool]:
+    """How far synthetic and released counts are apart, in a sentence, and whether noise explains it and is small."""
+    distance = float(np.mean([s.fit.distance for s in shown]))
+    noise = float(np.mean([s.fit.from_noise for s in shown]))
+    line = (f"{name}: {percent(distance)} of the weight away from the noisy counts, of which noise alone explains up "
+            f"to {percent(noise)}")  # fmt: skip
+    return line, distance <= index_page.NEAR * noise and noise <= index_page.LITTLE
+
+
+def files(card: Mapping[str, Any], schema: Related) -> list[tuple[str, str]]:
+    """What each file of a bundle is."""
+    rows = card["rows"]["tables"]
+    found = [(f"{n}.csv, {n}.parquet", f"{rows[n]:,} synthetic rows{_belongs(schema, n)}") for n in schema.tables]
+    found += [(f"{n}.csv", "a public table, as it is") for n in schema.public or {} if n in card["tables_sha256"]]
+    return [
+        *found,
+        ("index.html", "begin here: what this is, what it is good for, how to analyse and to cite it"),
+        ("schema.json", "the public facts of tables, columns and keys"),
+        ("card.html", "the release card: what is guaranteed and how; also card.md, and card.json for programs"),
+        ("report.html", "the released noisy counts beside the synthetic tables; also report.json"),
+        ("release.json, release.safetensors", "everything that was told of the private tables"),
+        ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
+        ("documents/", DOCUMENTS),
+        ("croissant.json, ro-crate-metadata.json, dcat.jsonld, csv-metadata.json, CITATION.cff", CITED),
+        ("MANIFEST.sha256", "checksums; sha256sum -c MANIFEST.sha256 verifies them"),
+    ]
+
+
+def _belongs(schema: Related, table: str) -> str:
+    key = schema.key_above(table)
+    return "" if key is None else f", each of one row of {key.parent} ({', '.join(key.columns)})"
+
+
+def readme(card: Mapping[str, Any], schema: Related) -> str:
+    """What the bundle is and holds, as Markdown.
+
+    Privacy: released answers only.
+    """
+    lines = [f"| `{name}` | {markdown.text(what)} |" for name, what in files(card, schema)]
+    return (
+        f"# {markdown.text(name_of(card))}\n\nSynthetic tables that belong together. They are no copies: no row "
+        "was taken from a private table; each was drawn from a model of noisy answers. Made from private tables with "
+        f"differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g}; the unit "
+        f"is {markdown.text(card['unit_in_words'])}.\n\n| file | |\n|---|---|\n" + "\n".join(lines) + "\n\n"
+        "To draw more: install the library in the version that the card names, then\n\n"
+        "    synth sample . --num-roots 1000 --out more\n    synth card check card.json\n"
+    )

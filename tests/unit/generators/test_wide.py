@@ -1,0 +1,116 @@
+"""Tables of so many columns that all pairs are asked in one question."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from synth.generators.base import Setting
+from synth.generators.marginals import choose_heads, wide_queries
+from synth.generators.marginals.fit_mixture import Options
+from synth.generators.marginals.histogram import estimate
+from synth.generators.marginals.mixture import Mixture
+from synth.generators.marginals.pair_queries import PURPOSE, Plan
+from synth.schema.table import Schema
+from tests.unit.generators.helpers import OpenSession, quiet
+
+ROWS, COLUMNS = 5000, 12
+FEW = Plan(together=20)  # as if twelve columns were hundreds
+WIDE = Mixture(plan=FEW, options=Options(components=8, ensembles=4, steps=60))
+
+
+def setting(target=None, mu=1.0):
+    facts = {"type": "categorical", "categories": [str(i) for i in range(6)]}
+    columns = {f"c{j}": facts for j in range(COLUMNS)} | {"x": {"type": "integer", "min": 0, "max": 999}}
+    return Setting(schema=Schema.model_validate({"columns": columns, "target": target}), mu=mu, sensitivity=1.0)
+
+
+def people():
+    """Every column follows one hidden cause."""
+    rng = np.random.default_rng(0)
+    cause = rng.random(ROWS)
+    mixed = {f"c{j}": np.where(rng.random(ROWS) < 0.7, cause, rng.random(ROWS)) for j in range(COLUMNS)}
+    return {n: (v * 6).astype(np.int64) for n, v in mixed.items()} | {"x": (cause * 1000).astype(np.int64)}
+
+
+def measured(target=None, mu=1.0):
+    session = OpenSession(people(), setting(target, mu))
+    return WIDE.measure(session, session.setting, progress=quiet), session
+
+
+def test_all_pairs_are_one_question_that_takes_the_whole_budget():
+    releases, session = measured()
+    assert 0.9999 * session.setting.mu < sqrt(session.spent) <= session.setting.mu
+    (pairs,) = (q for q in session.asked if q.purpose == PURPOSE)
+    assert len(pairs.marginals) == (COLUMNS + 1) * COLUMNS // 2 == len({m.columns for m in pairs.marginals})
+    assert len({m.sigma for m in pairs.marginals}) == 1
+    assert len({id(b) for m in pairs.marginals for b in m.bins}) == COLUMNS + 1  # one grouping a column
+    assert releases[-1].question is pairs
+
+
+def test_the_target_is_told_better_for_the_same_budget():
+    _, session = measured(target="c3")
+    pairs = next(q for q in session.asked if q.purpose == PURPOSE)
+    own, others = ({m.sigma for m in pairs.marginals if ("c3" in m.columns) is held} for held in (True, False))
+    assert len(own) == len(others) == 1
+    assert others.pop() > 2 * own.pop()
+    assert 0.9999 * session.setting.mu < sqrt(session.spent) <= session.setting.mu
+
+
+def test_below_the_threshold_nothing_is_asked_in_that_way():
+    session = OpenSession(people(), setting())
+    releases = Mixture(rounds=0).measure(session, session.setting, progress=quiet)
+    assert not wide_queries.many(estimate(releases[:1], session.setting)[1], Plan())
+    assert wide_queries.many(estimate(releases[:1], session.setting)[1], FEW)
+
+
+def test_the_bins_of_all_columns_are_as_few_as_the_plan_says():
+    """Hardly any noise: as many as there are values, unless ``widest`` says fewer."""
+    for widest, least, most in ((3000, 60, 200), (40, 13, 40)):
+        method = replace(WIDE, plan=replace(FEW, widest=widest))
+        session = OpenSession(people(), setting(mu=100.0))
+        pairs = method.measure(session, session.setting, progress=quiet)[-1].question.marginals
+        bins = {b.column: b.size for m in pairs for b in m.bins}
+        assert least <= sum(bins.values()) <= most
+
+
+def off(model):
+    """Mean total variation of all pairs of categories."""
+    rows, goal = model.sample(ROWS, rng=np.random.default_rng(1)), people()
+    names = [n for n in goal if n != "x"]
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    tables = [[np.bincount(t[a] * 6 + t[b], minlength=36) / ROWS for t in (rows, goal)] for a, b in pairs]
+    return float(np.mean([np.abs(x - y).sum() / 2 for x, y in tables]))
+
+
+def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
+    """Against columns drawn independently; the tables the fit is farthest from are looked at, not all of them."""
+    releases, session = measured(target="c3", mu=2.0)
+    monkeypatch.setattr(choose_heads, "MANY", 20)
+    monkeypatch.setattr(choose_heads, "FARTHEST", 5)
+    looked: list[int] = []
+    misses = choose_heads.misses
+    monkeypatch.setattr(choose_heads, "misses", lambda m, g, a: looked.append(len(a)) or misses(m, g, a))
+    told = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
+    model = WIDE.fit(releases, session.setting, **told)
+    alone = WIDE.fit(releases[:-1], session.setting, **told)
+    assert looked[0] == COLUMNS + 5
+    assert off(model) < 0.4 * off(alone)
+
+
+def test_the_farthest_tables_are_those_the_model_misses(monkeypatch):
+    """The model's own tables as answers, but for two that are far from it."""
+    releases, session = measured()
+    told = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
+    poor = replace(WIDE, options=Options(components=2, ensembles=2, steps=5))
+    model = poor.fit(releases, session.setting, **told)
+    pairs = releases[-1].question.marginals
+    groups = {b.column: b.groups for m in pairs for b in m.bins}
+    answers = [(m, np.rint(choose_heads._made(model, groups, m) * model.total)) for m in pairs]
+    for i in (7, 31):
+        answers[i] = (pairs[i], answers[i][1] + 9 * pairs[i].sigma)
+    monkeypatch.setattr(choose_heads, "FARTHEST", 2)
+    kept = choose_heads.farthest(model, groups, answers, None)
+    assert [m.columns for m, _ in kept] == [pairs[7].columns, pairs[31].columns]
+    kept = choose_heads.farthest(model, groups, answers, "c5")
+    assert sum("c5" in m.columns for m, _ in kept) == COLUMNS
