@@ -214,7 +214,7 @@ def approved(schema: Related, request: RunRequest, *, note: Note) -> Related:
         because = {v.split(".", 1)[1]: text for v, text in reasons.items() if _of(v, name)}
         tables[name] = confirmed(
             table.model_copy(update={"unit_source": None}), assume_public=own, reasons=because,
-            max_categories=request.max_categories, note=_noting(note, name),
+            max_categories=request.max_categories, note=_noting(note, name), of=f"{name}.",
         )  # fmt: skip
     plain = schema.model_dump(exclude_none=True, exclude={"tables"})
     return parse_related({**plain, "tables": {n: t.model_dump(exclude_none=True) for n, t in tables.items()}})

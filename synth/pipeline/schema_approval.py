@@ -67,14 +67,16 @@ def confirmed(
     reasons: Mapping[str, str],
     max_categories: int,
     note: Callable[[str], None],
+    of: str = "",
 ) -> Schema:
     """The schema if somebody vouches for every fact, without the columns that are left out.
 
+    ``of``: how columns' names begin in messages, TABLE. for one of related tables, whose facts cannot be learnt.
     Errors: InputError naming what nobody vouches for, alone where it tells of persons; UsageError.
     """
     schema = explained(schema, reasons)
     drafted = schema.unconfirmed()
-    listed = "; ".join(f"{name} ({', '.join(names)})" for name, names in drafted.items())
+    listed = "; ".join(f"{of}{name} ({', '.join(names)})" for name, names in drafted.items())
     if drafted and assume_public is False:
         raise InputError(
             f"schema: drafted facts that nobody has confirmed: {listed}. Facts read off private rows are not "
@@ -86,7 +88,7 @@ def confirmed(
             f"schema: nobody has confirmed how the file is read ({schema.dialect.in_words()}): correct dialect and set "
             'its source to "declared", or pass --assume-public'
         )
-    check_alone(schema, assume_public)
+    check_alone(schema, assume_public, of=of)
     check_answered(schema, assume_public)
     if drafted:
         note(f"taken as public on your word: {listed}")
@@ -94,7 +96,7 @@ def confirmed(
         many = len(column.categories or ())
         if many > max_categories:
             raise InputError(
-                f"column {name}: {many} categories, more than {max_categories}; "
+                f"column {of}{name}: {many} categories, more than {max_categories}; "
                 f"make it an identifier or confirm with --max-categories {many}"
             )
     return schema.assume_public().kept()
@@ -124,7 +126,7 @@ def risky(schema: Schema) -> dict[str, Risk]:
     return {n: r for n, r in found.items() if r is not None}
 
 
-def check_alone(schema: Schema, assume_public: bool | Sequence[str]) -> None:
+def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str = "") -> None:
     """Errors: InputError for a list that tells of persons, unnamed or without a reason; UsageError for a false name."""
     named = () if isinstance(assume_public, bool) else tuple(assume_public)
     for name in named:
@@ -133,17 +135,19 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str]) -> None:
     alone = risky(schema)
     waiting = [n for n in alone if schema.columns[n].source == UNCONFIRMED and n not in named]
     if waiting:
-        told = "; ".join(_told(n, schema.columns[n], alone[n]) for n in waiting)
+        told = "; ".join(_told(of + n, schema.columns[n], alone[n]) for n in waiting)
+        learn = "" if of else "Learn them (--learn-share 0.1 or `synth schema learn`), group"
+        column = "TABLE.COLUMN" if of else "COLUMN"
         raise InputError(
-            f"schema: these lists are not vouched for together with others: {told}. Learn them (--learn-share 0.1 or "
-            "`synth schema learn`), group them (`synth schema init --group`), leave them out (type omitted), or vouch "
-            f"for each by name: --assume-public {','.join(waiting)} with a --reason COLUMN=TEXT for each"
+            f"schema: these lists are not vouched for together with others: {told}. "
+            f"{learn or 'Group'} them (`synth schema init --group`), leave them out (type omitted), or vouch for each "
+            f"by name: --assume-public {','.join(of + n for n in waiting)} with a --reason {column}=TEXT for each"
         )
     for name, risk in alone.items():
         if not (schema.columns[name].reason or "").strip():
             raise InputError(
-                f"column {_told(name, schema.columns[name], risk)}: say why the list may be public, with --reason "
-                f'{name}=TEXT or "reason" in the schema; it goes onto the card'
+                f"column {_told(of + name, schema.columns[name], risk)}: say why the list may be public, with --reason "
+                f'{of}{name}=TEXT or "reason" in the schema; it goes onto the card'
             )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError
-from synth.schema.column import Column
+from synth.schema.column import LEARN, Column
 from synth.schema.related_constraints import Across
 from synth.schema.related_rules import MOST_CHILDREN, NUMBER, problems
 from synth.schema.table import UNCONFIRMED, Schema, read
@@ -193,6 +193,14 @@ def is_related(plain: object) -> bool:
     return isinstance(plain, Mapping) and "tables" in plain
 
 
+def _own(plain: object, *, name: str, complete: bool) -> Schema:
+    """A table's schema; its facts cannot be learnt, so no message says so. Errors: InputError."""
+    try:
+        return parse_table(plain, name=name, complete=complete)
+    except InputError as error:
+        raise InputError(str(error).replace(LEARN, "")) from None
+
+
 def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Related:
     """A checked schema of related tables from plain JSON data. Errors: InputError naming table, key and rule.
 
@@ -202,9 +210,7 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Rela
     """
     if not isinstance(plain, Mapping) or not isinstance(plain.get("tables"), Mapping):
         raise InputError(f"{name}: related tables need an object `tables`, a schema under each table's name")
-    tables = {
-        str(n): parse_table(facts, name=f"{name}: table {n}", complete=complete) for n, facts in plain["tables"].items()
-    }
+    tables = {str(n): _own(facts, name=f"{name}: table {n}", complete=complete) for n, facts in plain["tables"].items()}
     try:
         found = Related.model_validate({**plain, "tables": tables})
     except ValidationError as error:

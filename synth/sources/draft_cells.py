@@ -9,6 +9,8 @@ from synth.schema.table import canonical
 from synth.sources import draft_risks
 from synth.sources.formats.text_table import Table, canonical_texts
 
+LEARN = "learn them privately with --learn-share, or "  # which a run of related tables cannot
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
@@ -82,6 +84,6 @@ class Notes:
             return []
         told = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
-        group = f", group them by first characters with --group {ways}" if ways else ""
-        return [f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): learn them privately with "
-                f"--learn-share{group}, or vouch for each alone with --assume-public and --reason"]  # fmt: skip
+        group = f"group them by first characters with --group {ways}, or " if ways else ""
+        return [f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): {LEARN}{group}vouch for "
+                "each alone with --assume-public and --reason"]  # fmt: skip

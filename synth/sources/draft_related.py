@@ -15,6 +15,7 @@ from synth.schema.related import Key, PublicTable, written
 from synth.schema.related_names import Reference, Tree, guessed, tree
 from synth.schema.related_rules import MOST_CHILDREN
 from synth.schema.table import UNCONFIRMED, Column, Schema
+from synth.sources.draft_cells import LEARN
 from synth.sources.draft_risks import named_like_birth
 from synth.sources.draft_schema import draft
 from synth.sources.draft_unit import rows_kept
@@ -60,8 +61,10 @@ def draft_related(
     """
     check(headers, wanted)
     said = {(k.child, k.columns) for k in wanted.keys}
+    joined = {(k.child, k.parent) for k in wanted.keys if k.parent not in wanted.public}
     found = guessed(headers) if declared is None else list(declared)
-    references = [*wanted.keys, *(r for r in found if (r.child, r.columns) not in said)]
+    others = (r for r in found if (r.child, r.columns) not in said and (r.child, r.parent) not in joined)
+    references = [*wanted.keys, *others]
     made = tree(list(headers), references, public=wanted.public, root=wanted.root)
     tables = [t for t in headers if t not in wanted.public and t not in made.aside]
     read = _Read(rows, made, wanted)
@@ -101,7 +104,7 @@ class _Read:
         options["identifier"] = list(dict.fromkeys([*options.get("identifier", ()), *keyed]))
         found = draft(table, unit="row", **options)
         columns = {**found.schema.columns, **self._referring(name)}
-        self.notes += [f"{name}: {line}" for line in [*notes, *found.suggestions]]
+        self.notes += [f"{name}: {line.replace(LEARN, '')}" for line in [*notes, *found.suggestions]]
         self._counts[name] = None if notes else _children(table, keyed[: len(above[0].columns)]) if above else None
         dates = [n for n, c in columns.items() if c.type == "datetime" and not named_like_birth(n)]
         self._orders[name] = dates[0] if len(dates) == 1 else None

@@ -121,6 +121,45 @@ def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):
     assert command("schema", "check", out)[0] == 0
 
 
+def test_a_stated_key_settles_how_two_tables_hang_together(command, folder, tmp_path):
+    """Found on hospitals whose key is a site and a number: the number alone was guessed beside it, and left open."""
+    out = tmp_path / "s.json"
+    frames = tables()
+    for name in ("patients", "stays"):
+        frames[name].assign(site="a").to_csv(folder / f"{name}.csv", index=False)
+    whole = "stays.site+patient_id=patients.site+patient_id"
+    asked = ["--out", out, "--public", "clinics", "--key", whole, "--most-children", "stays=3"]
+    code, said, told = command("schema", "init", folder, *asked)
+    assert code == 0, told
+    assert "to be decided" not in said + told
+    assert "open" not in drafted(out)
+    assert [k["columns"] for k in drafted(out)["keys"]] == [["site", "patient_id"]]
+
+
+def test_nothing_that_a_run_of_related_tables_refuses_is_recommended(command, folder, tmp_path):
+    out, ledger = tmp_path / "s.json", tmp_path / "l.sqlite"
+    frames = tables()
+    jobs = ["the only king", *(f"job {i % 10}" for i in range(len(frames["stays"]) - 1))]
+    frames["stays"].assign(job=jobs).to_csv(folder / "stays.csv", index=False)
+    code, said, told = command(
+        "schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=3"
+    )
+    assert code == 0, told
+    assert "job: long lists" in said + told
+    run = ["run", folder, "--schema", out, "--epsilon", "1", "--ledger", ledger, "--out", tmp_path / "r"]
+    code, _, refused = command(*run, "--assume-public")
+    assert (code, "vouch for each by name: --assume-public stays.job with a --reason TABLE.COLUMN" in refused) == (
+        2,
+        True,
+    )
+    plain = drafted(out)
+    del plain["tables"]["stays"]["columns"]["job"]["categories"]
+    out.write_text(json.dumps(plain))
+    code, _, absent = command(*run)
+    assert (code, "needs its categories" in absent) == (2, True), absent
+    assert "earn" not in said + told + refused + absent
+
+
 def test_parts_of_one_table_are_no_related_tables(tmp_path):
     """Parquet files of one header are parts, whatever lies beside them; of two headers they are two tables."""
     from synth.sources.tables_to_draft import is_folder_of_tables
