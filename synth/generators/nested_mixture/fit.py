@@ -11,10 +11,11 @@ import numpy as np
 
 from synth.generators.base import Progress, Share
 from synth.generators.marginals.adam import Adam
-from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, across, levels, of_root
+from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, across, levels
 from synth.generators.nested_mixture.counted import ByNumber
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
+from synth.generators.nested_mixture.root_last import root_last
 from synth.generators.nested_mixture.simplicity import dependence
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
@@ -29,7 +30,6 @@ else:
 BY_NUMBER = ("steps by number", "next by number")  # views: rows with a next one, and these next ones
 CHECK = 20  # steps between words of progress
 FEWEST = 16  # components, however few roots there are
-LAST_STEPS, LAST_RATE, MET = 300, 0.02, 0.5  # of the root's own tables; squared errors of noise that they may keep
 FEW_STEPS = 300  # in which these are found
 
 
@@ -294,27 +294,5 @@ def fit(
                 mover.move(gradient, step=step + 1, rate=rate)
     for variable in variables:
         variable.requires_grad_(False)
-    _root_last(schema.root, columns[schema.root], logits[schema.root], measured)
+    root_last(schema.root, columns[schema.root], logits[schema.root], measured)
     return logits
-
-
-def _root_last(root: str, columns: Columns, given: Logits, measured: Sequence[Block]) -> None:
-    """Moves the columns of the root's components until the root's own tables are met within their noise; in place.
-
-    They are known far better than others, and so few that all classes together can follow them.
-    """
-    own = [b for b in measured if b.table == root and b.view in ("rows", "one-way")]
-    cells = sum(float((b.precision > 0).sum()) for b in own)
-    variable = given.columns.requires_grad_()
-    mover = Adam(variable)
-    for step in range(LAST_STEPS):
-        level = of_root(given, columns)
-        loss = torch.stack([
-            (b.precision * ((level.one_way[None] if b.view == "one-way" else level.own) - b.y) ** 2).sum() for b in own
-        ]).sum()  # fmt: skip
-        if float(loss.detach()) <= MET * cells:
-            break
-        (gradient,) = torch.autograd.grad(loss, [variable])
-        with torch.no_grad():
-            mover.move(gradient, step=step + 1, rate=LAST_RATE * (1 - step / LAST_STEPS))
-    variable.requires_grad_(False)

@@ -8,6 +8,7 @@ import torch
 import synth
 from synth.generators.nested_mixture import fit, measure
 from synth.generators.nested_mixture.closed_form import Columns, Logits, of_root
+from synth.generators.nested_mixture.root_last import root_last
 from synth.questions import Bins
 from synth.questions.linked import place
 from synth.schema import related
@@ -86,5 +87,5 @@ def test_the_roots_own_tables_are_met_at_last_whatever_the_rest_asked_for():
         return float((precision * (of_root(given, columns).own - y) ** 2).sum())
 
     before = off()
-    fit._root_last("p", columns, given, [own])
+    root_last("p", columns, given, [own])
     assert off() < 4 < before, "within the noise of its four cells"
