@@ -132,7 +132,8 @@ class Mixture(Method):
         found = sharpen(found, tables, total)
         groups = layout.refine(found, tables)
         many = wide_queries.many(found, self.plan)
-        calmer, moved = (tables, 0.0) if many else calmed(tables, found, total)
+        found_more = sum(isinstance(r, SearchRelease) for r in releases) > 1  # then the goal must show every misfit
+        calmer, moved = (tables, 0.0) if many or found_more else calmed(tables, found, total)
         problem, spans = layout.problem(found, groups, calmer, total)
         problem = replace(problem, moved=moved)
         options = replace(self.options, ensembles=FEWER) if many else self.options
