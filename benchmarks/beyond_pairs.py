@@ -3,17 +3,20 @@
     python benchmarks/beyond_pairs.py [--tables acs,adult,nist,credit,nist24,nist10] [--epsilons 0.2,1,5.1] [--seeds 3]
                                       [--methods mixture,independent,mst,aim] [--once aim,mst] [--most-seconds 1200]
                                       [--options mixture:rounds=0] [--fresh] [--json FILE]
+                                      [--rival-python ENV/bin/python]
 
 Needs the public tables and score.py in ../shared; says so and stops without them. Every cell (table, epsilon, method,
 options, seed) is a run through the command line with a ledger of its own; cells that the JSON (default
 benchmarks/results/beyond_pairs.json) holds already are passed over; ``--fresh`` starts again. ``nist24`` and
 ``nist10`` are all rows of NIST's national excerpt of 2019, on 24 columns at delta 3.6e-6 and on ten at 1e-9, without a
-target, scored by tables of three columns alone; of the others a fifth is held out. Prints Markdown, which
-docs/high-order.md holds.
+target, scored by tables of three columns alone; of the others a fifth is held out. The methods ``dpsynth-swift`` and
+``dpsynth-aim`` are google/dpsynth's, run by rival_table.py in the Python named by ``--rival-python``; their tables are
+of three columns, or of two with ``--options dpsynth-swift:order=2``. Prints Markdown, which docs/high-order.md holds.
 """
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -26,12 +29,15 @@ from markdown_tables import means
 from orders import k_marginal, triple_tv_err
 from peers import cells_of, scored
 
+from synth.privacy.accounting import composition
+
 ROOT = flagship.ROOT
 RESULTS = ROOT / "benchmarks" / "results" / "beyond_pairs.json"
 SCORES = ("ks", "tv", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 SHOWN = ("k_marginal", "c2st_auc", "triple_tv_err", "pair_tv_err", "logreg_f1", "tstr_auc", "ks", "tv")
 TEN = ("PUMA", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "EDU", "PINCP_DECILE")
 DELTA = {"nist24": 3.6e-6, "nist10": 1e-9}
+RIVAL = "dpsynth-"
 BY = "PUMA"  # in every table of the k-marginal
 BY_PAIRS = ("nist10",)  # whose k-marginal is that of all pairs: 40 % of the rows then reach what is published, 985
 PARTS = (0.1, 0.4, 1.0)  # of the real rows, drawn anew, that are scored like synthetic ones; the last with replacement
@@ -84,9 +90,27 @@ def scores(folder: Path, synthetic: Path, table: str) -> dict:
     return out
 
 
-def one(folder: Path, cell: dict, most: float) -> dict:
+def rival(folder: Path, cell: dict, python: str, most: float) -> dict:
+    """The cell with the seconds of a method of dpsynth, or with ``failed``; its rows lie in made.csv."""
+    mu = composition.calibrate(cell["epsilon"], DELTA.get(cell["table"], 1e-5))
+    order = dict(o.split("=") for o in cell["options"].split()).get("order", "3")
+    command = [python, ROOT / "benchmarks" / "rival_table.py", folder, "--method", cell["method"].removeprefix(RIVAL),
+               "--rho", mu**2 / 2, "--order", order, "--seed", cell["seed"]]  # fmt: skip
+    try:
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=most)
+    except subprocess.TimeoutExpired:
+        return {**cell, "failed": f"not done after {most:g} s"}
+    if done.returncode:
+        return {**cell, "failed": done.stderr.strip().splitlines()[-1]}
+    return {**cell, "seconds": json.loads(done.stdout.splitlines()[-1])["seconds"]}
+
+
+def one(folder: Path, cell: dict, most: float, python: str) -> dict:
     """One run with fresh noise and its scores, or the reason why there are none."""
     out = folder / "out"
+    if cell["method"].startswith(RIVAL):
+        told = rival(folder, cell, python, most)
+        return told if "failed" in told else {**told, **scores(folder, folder / "made.csv", cell["table"])}
     told = ran(folder, cell, out, delta=DELTA.get(cell["table"], 1e-5), most=most)
     return told if "failed" in told else {**told, **scores(folder, out / "synthetic.csv", cell["table"])}
 
@@ -126,6 +150,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--most-seconds", type=float, default=1200)
     parser.add_argument("--json", default=str(RESULTS))
+    parser.add_argument("--rival-python", default=sys.executable)
     parser.add_argument("--fresh", action="store_true")
     return parser.parse_args()
 
@@ -145,7 +170,7 @@ def main() -> None:
             if not any(r["table"] == table and r["epsilon"] is None for r in rows):
                 rows += floors(folder, table)
             for cell in wanted:
-                rows.append(one(folder, cell, given.most_seconds))
+                rows.append(one(folder, cell, given.most_seconds, given.rival_python))
                 print(rows[-1], flush=True)
                 path.write_text(json.dumps(rows, indent=1) + "\n")
     path.write_text(json.dumps(rows, indent=1) + "\n")

@@ -30,6 +30,7 @@ import high_order
 import k_marginal
 import outside_judges
 import risks
+import told_apart
 from markdown_tables import figure, means, scores, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -221,11 +222,13 @@ FIGURES: dict[str, Callable[[], str]] = {
     "families": lambda: families.markdown(kept("families")),
     **{f"families-{m}": partial(of_family, m) for m in families.METHODS},
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
+    "told-apart": lambda: told_apart.markdown(kept("told_apart")),
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
     "closer": lambda: closer.markdown(kept("closer")),
     "ablation": lambda: ablation.markdown(kept("ablation")),
     "parities": lambda: high_order.markdown(kept("high_order")),
     "published": published,
+    "schedule": schedule,
     "relations": relations,
     "steps": steps,
     **{f"audit-{n}": partial(audit.part, n, kept) for n in audit.PARTS},

@@ -121,7 +121,40 @@ def _both(taken: list[float] | None) -> str:
     return "-" if taken is None else f"{figure(taken[0], 1)} ({figure(taken[1], 1)})"
 
 
+def writing(kept: Kept) -> str:
+    """Rows of a model into files: seconds by the clock and by the processor."""
+    lines = [
+        [w["way"], power(w["rows"]), *_times(w), f"{w['rows'] / w['cpu_seconds']:,.0f}", figure(w["bytes"] / 2**20, 0)]
+        for w in kept("write").values()
+    ]
+    return table(("into", "rows", "seconds", "processor", "rows a second of processor", "MiB on disk"), lines)
+
+
+def wide_seconds(kept: Kept) -> str:
+    """A thousand columns: forecast, seconds and memory."""
+    found = kept("wide_columns")
+    heads = ("method", "forecast, s", "forecast, MiB", "measure", "fit", "sample", "write", "processor in all", "MiB")
+    lines = []
+    for name in ("independent", "mixture"):
+        own = found[name]
+        stages = [figure(own["stages"][s]["cpu_seconds"], 1) for s in ("measure", "fit", "sample", "write")]
+        forecast = [figure(own["forecast"][k], 0) for k in ("seconds", "peak_mib")]
+        lines.append([name, *forecast, *stages, figure(own["processor"], 1), figure(own["peak_mib"], 0)])
+    return table(heads, lines)
+
+
+def wide_errors(kept: Kept) -> str:
+    """Mean total variation of pairs, by what they are compared with."""
+    found = kept("wide_columns")["errors"]
+    names = ("dependence", "independent", "mixture", "bootstrap", "fresh")
+    lines = [[kind, *(figure(own[n], 4) for n in names)] for kind, own in found.items()]
+    return table(("pairs", "real table to independence", *names[1:]), lines)
+
+
 TABLES: dict[str, Callable[[Kept], str]] = {
+    "wide-seconds": wide_seconds,
+    "wide-errors": wide_errors,
+    "writing": writing,
     "ledger": ledger,
     "counting": counting,
     "files": files,

@@ -140,9 +140,13 @@ def picture(path: Path, real: tuple[np.ndarray, np.ndarray], made: tuple[np.ndar
 def keep(path: Path, rows: list[dict]) -> None:
     """Writes these lines over the same ones of before, and leaves all others."""
     held = json.loads(path.read_text()) if path.exists() else []
-    new = {tuple(r.get(k) for k in LINE) for r in rows}
+
+    def line(row: dict) -> tuple:
+        return tuple((row | {"seed": row.get("seed", 0)}).get(k) for k in LINE)  # older lines of digits name no seed
+
+    new = {line(r) for r in rows}
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = [r for r in held if tuple(r.get(k) for k in LINE) not in new]
+    kept = [r for r in held if line(r) not in new]
     path.write_text(json.dumps(kept + rows, indent=1) + "\n")
 
 

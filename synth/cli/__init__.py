@@ -82,7 +82,10 @@ def sample(
     num_roots: Annotated[int | None, typer.Option("--num-roots", help="Rows of the root of related tables.")] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="A .csv, .csv.gz, .parquet or .xlsx file [default: sample.csv].")
+        Path | None,
+        typer.Option(
+            "--out", help="A .csv, .csv.gz, .parquet or .xlsx file, or a folder of Parquet [default: sample.csv]."
+        ),
     ] = None,
     seed: SeedOpt = None,
     raw_text: RawTextOpt = False,

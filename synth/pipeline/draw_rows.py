@@ -25,7 +25,7 @@ class Drawn:
     """A table of ``num_rows`` rows from a model, told once: as ``blocks`` or as a ``whole``.
 
     ``where``: by column the positions allowed. ``kept``: for each constraint the share of rows drawn so far that keep
-    it; the list is filled in place.
+    it; the list is filled in place. ``first``: the number that identifiers begin with.
     """
 
     def __init__(
@@ -36,13 +36,25 @@ class Drawn:
         *,
         rng: np.random.Generator,
         where: Mapping[str, np.ndarray] | None = None,
+        first: int = 1,
     ) -> None:
         self._model, self._schema, self._num_rows, self._rng, self._where = model, schema, num_rows, rng, where
+        self._first = first
         self._rules = Rules(schema)
         self.kept: list[dict[str, Any]] = []
 
     def blocks(self) -> Iterator[dict[str, pa.Array]]:
         """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
+        for part, size, first in self._pieces():
+            yield codec.decode(part, self._schema, num_rows=size, first=first)
+
+    def listed(self) -> Iterator[dict[str, pa.Array]]:
+        """The same with each text column as its distinct texts and their places, and numbers and dates as such."""
+        for part, size, first in self._pieces():
+            yield codec.decode_listed(part, self._schema, num_rows=size, first=first)
+
+    def _pieces(self) -> Iterator[tuple[Mapping[str, np.ndarray], int, int]]:
+        """Positions of at most ``PIECE`` rows, how many they are, and the number of the first."""
         step = rows_at_a_time(self._schema)
         for start in range(0, self._num_rows, step):
             size = min(step, self._num_rows - start)
@@ -50,7 +62,7 @@ class Drawn:
             self._note(start, size)
             for at in range(0, size, PIECE):
                 part = {n: p[at : at + PIECE] for n, p in positions.items()}
-                yield codec.decode(part, self._schema, num_rows=min(PIECE, size - at), first=start + at + 1)
+                yield part, min(PIECE, size - at), self._first + start + at
             positions = part = {}  # or they would be held while the next block is drawn
 
     def whole(self) -> dict[str, pa.Array]:

@@ -31,6 +31,8 @@ SECONDS_START = 1.5
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
 SECONDS_PER_CELL_FITTED = 6e-5
+TOGETHER = 10_000  # pairs, beyond which they are counted and fitted together; for two of their bins and a table:
+SECONDS_PER_ROW_AND_BIN2, SECONDS_PER_BIN2, SECONDS_PER_TABLE = 1.2e-11, 1e-5, 1.2e-4
 ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents, by eye
 BYTES_START = 450e6
 BYTES_PER_CELL_READ = 60
@@ -131,5 +133,11 @@ def _training(asked: Sequence[Any], rows: int) -> float:
 
 def _seconds(marginals: Sequence[Marginal], rows: int, columns: int) -> float:
     cells = sum(prod(m.shape) for m in marginals)
+    start = SECONDS_START + SECONDS_PER_CELL_READ * rows * columns
+    if len(marginals) > TOGETHER:  # all as one product of matrices, fitted as one matrix
+        side = sum({id(b): b.size for m in marginals for b in m.bins if len(m.bins) == 2}.values())
+        return (
+            start + SECONDS_PER_TABLE * len(marginals) + (SECONDS_PER_ROW_AND_BIN2 * rows + SECONDS_PER_BIN2) * side**2
+        )
     counting = SECONDS_PER_ROW_AND_TABLE * rows * len(marginals)
-    return SECONDS_START + SECONDS_PER_CELL_READ * rows * columns + counting + SECONDS_PER_CELL_FITTED * cells
+    return start + counting + SECONDS_PER_CELL_FITTED * cells

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import UsageError, reading
+from synth.pipeline import sample_parts
 from synth.pipeline.draw_rows import Drawn
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.release import dialect_copy, folder
@@ -62,7 +63,9 @@ def sample_to(
 ) -> tuple[int, float]:
     """As ``sample``, any number of rows in bounded memory, to a file or to a new table of a database.
 
-    ``out``: a .csv, .csv.gz, .parquet (a row group for each block of 2**20 rows) or .xlsx file. Or ``source``, the
+    ``out``: a .csv, .csv.gz, .parquet (a row group for each block of 2**20 rows) or .xlsx file; a name without an
+    ending is a folder of Parquet files, drawn side by side and resumed where they stopped (sample_parts.py), whose rows
+    differ from those that the same seed draws into one file. Or ``source``, the
     database's address, and ``out_table``, a name that no table has yet. Returns the number of rows and the model's
     probability of ``where``.
 
@@ -77,8 +80,13 @@ def sample_to(
     engine = Engine(source) if source is not None else None
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
-        dialect_copy.check(plan.schema, dialect if out is not None else "plain")
-    if engine is not None:
+        text = out is not None and bool(Path(out).suffix)
+        dialect_copy.check(plan.schema, dialect if text else "plain")
+    if out is not None and not Path(out).suffix:
+        sample_parts.write(
+            model, plan.stored, Path(out), num_rows=plan.num_rows, seed=seed, where=where or {}, allowed=plan.allowed
+        )
+    elif engine is not None:
         engine.store(str(out_table), (codec.typed(texts, plan.schema) for texts in plan.drawn.blocks()))
     else:
         folder.write_blocks(Path(str(out)), plan.drawn.blocks(), plan.schema, raw_text=raw_text, dialect=dialect)
@@ -89,22 +97,32 @@ def sample_to(
 class _Plan:
     """What is to be drawn."""
 
+    stored: folder.StoredModel
     schema: Schema
     drawn: Drawn
     num_rows: int
     probability: float
+    allowed: Mapping[str, np.ndarray]
 
 
 def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] | None, seed: int | None) -> _Plan:
     check_num_rows(num_rows)
     check_seed(seed)
     stored = folder.load_model(model)
-    allowed = {n: _allowed(stored.schema, n, wanted) for n, wanted in (where or {}).items()}
+    allowed = allowed_by(stored.schema, where or {})
     probability = float(stored.model.probability(allowed)) if allowed else 1.0
     size = num_rows or min(max(1, round(stored.model.total * probability)), MOST_ROWS)
     rng = np.random.default_rng(seed)
     drawn = Drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
-    return _Plan(stored.schema, drawn, size, probability)
+    return _Plan(stored, stored.schema, drawn, size, probability, allowed)
+
+
+def allowed_by(schema: Schema, where: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """The positions that a condition allows, by column. Errors: UsageError.
+
+    Privacy: public only.
+    """
+    return {n: _allowed(schema, n, wanted) for n, wanted in where.items()}
 
 
 def _allowed(schema: Schema, name: str, wanted: str) -> np.ndarray:

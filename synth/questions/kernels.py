@@ -225,12 +225,14 @@ class GaussianKernel:
             places.append(np.vstack([block.table, np.zeros(block.width)]))  # a code of -1 finds the row of zeros
             far.append(_apart(places[-1], w[:, at : at + block.width]))
             at += block.width
+        near = [[np.exp(f * (-0.5 / s**2)) for f in far] for s in self.scales]  # a Gaussian is a product over blocks
 
         def seen(x: np.ndarray) -> np.ndarray:
-            apart = far[0][x[:, 0]]
-            for j, table in enumerate(far[1:], 1):
-                apart += table[x[:, j]]
-            value, slope, _ = self._values(apart, None if self.label is None else x[:, -1, None] == w[:, -1])
+            each = [tables[0][x[:, 0]] for tables in near]
+            for value, tables in zip(each, near, strict=True):
+                for j, table in enumerate(tables[1:], 1):
+                    value *= table[x[:, j]]
+            value, slope, _ = self._values(each, None if self.label is None else x[:, -1, None] == w[:, -1])
             if not gradients:
                 return value
             vectors = np.hstack([p[x[:, j]] for j, p in enumerate(places)])
@@ -248,25 +250,26 @@ class GaussianKernel:
         """Covariance of the path's numbers at points x with those at w, in the order of ``seen``."""
         d = self.smooth
         a, b = x[:, :d], w[:, :d]
-        value, slope, bend = self._values(_apart(a, b), None if self.label is None else x[:, -1, None] == w[:, -1])
+        apart = _apart(a, b)
+        each = [np.exp(apart * (-0.5 / s**2)) for s in self.scales]
+        value, slope, bend = self._values(each, None if self.label is None else x[:, -1, None] == w[:, -1])
         if not gradients:
             return value
-        apart = a[:, None, :] - b[None, :, :]
+        moved = a[:, None, :] - b[None, :, :]
         block = np.empty((len(x), 1 + d, len(w), 1 + d))
         block[:, 0, :, 0] = value
-        block[:, 0, :, 1:] = self.unit * slope[:, :, None] * apart
+        block[:, 0, :, 1:] = self.unit * slope[:, :, None] * moved
         block[:, 1:, :, 0] = -block[:, 0, :, 1:].transpose(0, 2, 1)
-        turned = apart.transpose(0, 2, 1)[..., None] * (-bend[:, :, None] * apart)[:, None, :, :]
+        turned = moved.transpose(0, 2, 1)[..., None] * (-bend[:, :, None] * moved)[:, None, :, :]
         block[:, 1:, :, 1:] = self.unit**2 * (np.eye(d)[None, :, None, :] * slope[:, None, :, None] + turned)
         return block.reshape(len(x) * (1 + d), len(w) * (1 + d))
 
-    def _values(self, far: np.ndarray, same: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """At squared distances ``far``: the kernel; its mean over scale^2; its mean over scale^4."""
+    def _values(self, each: list[np.ndarray], same: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """From the Gaussian of each scale: the kernel; its mean over scale^2; its mean over scale^4."""
         share = (1.0 if same is None else same) / self.widths
-        each = [share * np.exp(far * (-0.5 / s**2)) for s in self.scales]
-        value, slope, bend = each[0], each[0] / self.scales[0] ** 2, each[0] / self.scales[0] ** 4
-        for more, s in zip(each[1:], self.scales[1:], strict=True):
-            value, slope, bend = value + more, slope + more / s**2, bend + more / s**4
+        each = [share * e for e in each]
+        powers = [[e / s**k for e, s in zip(each, self.scales, strict=True)] for k in (0, 2, 4)]
+        value, slope, bend = (sum(p[1:], start=p[0]) for p in powers)
         return value, slope, bend
 
 

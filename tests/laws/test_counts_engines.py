@@ -142,7 +142,7 @@ def same(left: EncodedRows, right: EncodedRows, question: Counts) -> None:
     assert left.num_rows == right.num_rows
 
 
-@LAW
+@settings(LAW, max_examples=60)
 @given(rows, schemas, st.integers(0, 99))
 def test_frames_count_as_one_row_after_the_other_does(cells, schema, seed):
     """The reference: each row's bins looked up, one table at a time, in plain Python."""
@@ -156,7 +156,7 @@ def test_frames_count_as_one_row_after_the_other_does(cells, schema, seed):
         assert found.tolist() == plain.reshape(-1).tolist()
 
 
-@settings(LAW, max_examples=40)
+@settings(LAW, max_examples=25)
 @given(rows, schemas, st.integers(0, 99))
 def test_duckdb_reads_parquet_as_the_codec_does(tmp_path_factory, cells, schema, seed):
     folder = tmp_path_factory.mktemp("parts")

@@ -18,6 +18,7 @@ from synth.generators.marginals import (
     wide_queries,
 )
 from synth.generators.marginals import fit_mixture as fitting
+from synth.generators.marginals.calm import calmed
 from synth.generators.marginals.choose_heads import headed
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram, estimate
@@ -29,6 +30,7 @@ from synth.questions import Counts, CountsRelease, SearchRelease
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEFT = 1e-4  # of the tables' budget: less is not worth another question
+MIXTURES = 16  # fitted to the same tables, whose errors from noise and from the start are averaged
 RICHER = 8000  # cells of all tables above which components are twice as many
 FEWER = 4  # mixtures of the ensemble, where pairs are so many that their steps take minutes
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
@@ -54,7 +56,7 @@ class Mixture(Method):
     rounds: int = 4
     plan: pair_queries.Plan = field(default_factory=pair_queries.Plan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
-    options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER))
+    options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE, "order": Between(2, 4), "rounds": Between(0, 20),
     }  # fmt: skip
@@ -129,8 +131,12 @@ class Mixture(Method):
         tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
         found = sharpen(found, tables, total)
         groups = layout.refine(found, tables)
-        problem, spans = layout.problem(found, groups, tables, total)
-        options = replace(self.options, ensembles=FEWER) if wide_queries.many(found, self.plan) else self.options
+        many = wide_queries.many(found, self.plan)
+        found_more = sum(isinstance(r, SearchRelease) for r in releases) > 1  # then the goal must show every misfit
+        calmer, moved = (tables, 0.0) if many or found_more else calmed(tables, found, total)
+        problem, spans = layout.problem(found, groups, calmer, total)
+        problem = replace(problem, moved=moved)
+        options = replace(self.options, ensembles=FEWER) if many else self.options
         weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])

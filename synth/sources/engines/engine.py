@@ -4,6 +4,7 @@ A password may stand in the address; it is used and never shown: not in a name, 
 Better leave it out: PostgreSQL's ~/.pgpass and PGPASSWORD are read by the driver.
 """
 
+import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -234,11 +235,10 @@ class Engine:
     def _copy(self, relation: str, table: pa.Table) -> None:
         """PostgreSQL's bulk load, in one transaction for each part."""
         quoted = ", ".join(self.dialect.identifier(n) for n in table.column_names)
-        load = f"COPY {relation} ({quoted}) FROM STDIN"
+        load = f"COPY {relation} ({quoted}) FROM STDIN (FORMAT csv)"
         with self.backend.con.cursor() as cursor, cursor.copy(load) as copy:
             for batch in table.to_batches(FETCH):
-                for row in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-                    copy.write_row(row)
+                copy.write(_as_csv(batch))
         self.backend.con.commit()
 
     @contextmanager
@@ -259,3 +259,12 @@ def _ibis_schema(types: pa.Schema) -> Any:
 
 def _plain(text: str | None) -> str | None:
     return unquote(text) if text is not None else None
+
+
+def _as_csv(rows: pa.RecordBatch) -> str:
+    """Rows without a header; every text is quoted, and what is not there is nothing, which COPY takes for NULL."""
+    from pyarrow import csv
+
+    out = io.BytesIO()
+    csv.write_csv(rows, out, csv.WriteOptions(include_header=False))
+    return out.getvalue().decode()

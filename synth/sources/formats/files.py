@@ -128,6 +128,26 @@ def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]], *, diale
         part.unlink(missing_ok=True)
 
 
+def write_listed(path: str | Path, parts: Iterable[Mapping[str, pa.Array]]) -> None:
+    """``write_parts`` of a Parquet file whose text columns come as lists of texts and places in them.
+
+    The file holds them so, and is read as text. Its bytes depend on names and cells alone. Errors: InputError.
+    """
+    path = Path(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        rest = (pa.table(dict(columns)) for columns in parts)
+        head = next(rest)
+        with pq.ParquetWriter(part, head.schema, store_schema=False) as out:
+            for table in chain([head], rest):
+                out.write_table(table)
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def _checked(columns: Mapping[str, Cells], path: Path) -> pa.Table:
     check_names(list(columns), thing=str(path))
     table = pa.table({n: c if isinstance(c, pa.Array | pa.ChunkedArray) else pa.array(c) for n, c in columns.items()})

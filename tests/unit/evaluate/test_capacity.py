@@ -177,8 +177,8 @@ def test_the_published_bounds_cross_where_the_published_figures_do(noise, order)
 
 
 def test_the_published_bounds_are_none_for_wide_noise():
-    """At epsilon 0.1 and order 3 a linear attacker sees over three times what they allow, so they are left out."""
-    assert laplace_linear_renyi(0.1, 3.0) > 3 * published_linear_renyi("laplace", 10.0, 3.0)
+    """At epsilon 0.3 and order 3 a linear attacker sees more than they allow, so they are left out there."""
+    assert polynomial_renyi("laplace", 1 / 0.3, 3.0, 1) > 1.1 * published_linear_renyi("laplace", 1 / 0.3, 3.0)
     with pytest.raises(synth.UsageError, match="--scale"):
         noise_curves("laplace", epsilon=1.0, scale=-1.0)
 
@@ -197,11 +197,13 @@ def test_several_numbers_leak_the_sum_of_their_shares():
     assert whole["linear"] == whole["unrestricted"] == pytest.approx(2 * gaussian_kl(2.0))
 
 
-@pytest.mark.parametrize(("noise", "order"), [("laplace", 2.0), ("gaussian", 3.0), ("laplace", 3.0)])
+@pytest.mark.parametrize(("noise", "order"), [
+    ("laplace", 2.0), ("gaussian", 3.0), pytest.param("laplace", 3.0, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_several_numbers_by_renyi(noise, order):
     """Against the solver on a grid of two numbers that both move; at other orders than 2 Laplace's is a bound."""
     law = (laplace if noise == "laplace" else norm)()
-    points = np.linspace(-12.0, 13.0, 61)
+    points = np.linspace(-10.0, 11.0, 43)
     one, same = grid(law, 1.0, points), grid(law, 0.0, points)
     x = np.column_stack([np.repeat(points, len(points)), np.tile(points, len(points))])
     seen = restricted_renyi(np.outer(one, one).ravel(), np.outer(same, same).ravel(), x, order)

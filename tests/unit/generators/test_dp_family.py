@@ -106,7 +106,7 @@ LOSSES = {
     "gaussian": None,
     "gradients": None,
 }
-SMOOTH = {"gradients": DPKernel(form="gaussian", gradients="joint", widths=2, anchors=100, steps=10)}
+SMOOTH = {"gradients": DPKernel(form="gaussian", gradients="joint", widths=2, anchors=40, steps=5)}
 
 
 def _bins(question):

@@ -142,7 +142,6 @@ def test_blocks_of_rows_make_one_table(model, tmp_path, monkeypatch):
 
 def test_a_long_run_writes_blocks_and_reads_its_frame_from_the_file(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(draw_rows, "ROWS_AT_A_TIME", 1000)
-    monkeypatch.setattr("synth.pipeline.fit_and_draw.ROWS_AT_A_TIME", 1000)
     result = run(folder, tmp_path / "out", num_rows=2500, seed=3)
     assert len(result.texts) == 0
     assert result.frame.shape == (2500, 2)
@@ -157,6 +156,16 @@ def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
     assert size == 2500
     with pytest.raises(InputError, match="is there already"):
         sample_to(model, None, num_rows=5, source=cluster.address, out_table="made")
+
+
+def test_texts_that_look_like_the_copys_own_signs_arrive_as_they_are(cluster):
+    texts = ["", None, '"', ",", "a,b", "\\.", "\\N", "two\nlines", "NULL", " é ", "\t", '""']
+    parts = {"t": pa.array(texts), "n": pa.array([None, 3, *range(10)]), "f": pa.array([0.1, None, *([2.5] * 10)]),
+             "d": pa.array([None, 0, *([86_400_000] * 10)]).cast(pa.timestamp("ms"))}  # fmt: skip
+    cluster.store("awkward", [parts, parts])
+    found = [row for batch in cluster.rows('SELECT t, n, f, d FROM "awkward"') for row in batch]
+    wanted = list(zip(*(c.to_pylist() for c in parts.values()), strict=True))
+    assert sorted(found, key=repr) == sorted(wanted * 2, key=repr)
 
 
 def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):

@@ -82,7 +82,8 @@ def matrix_renyi(strategy: np.ndarray, noise: str, scale: float, order: float) -
     if order == 2:
         linear = [float(np.log1p(m**2 / (2 if laplace else 1))) for m in lengths]
     elif laplace:
-        linear = [float(sum(laplace_linear_renyi(s, order) for s in c)) for c in columns]
+        seen = {float(s): laplace_linear_renyi(float(s), order) for c in columns for s in c}
+        linear = [sum(seen[float(s)] for s in c) for c in columns]
     else:
         linear = [gaussian_linear_renyi(1 / m, order) if m else 0.0 for m in lengths]
     whole = [float(sum(laplace_renyi(s, order) if laplace else gaussian_renyi(1 / s, order) for s in c))

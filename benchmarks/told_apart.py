@@ -1,0 +1,101 @@
+"""What a classifier sees of synthetic rows: what bins cost, and which columns together tell rows apart.
+
+    python benchmarks/told_apart.py [--tables credit] [--bins 6,10,16,32] [--seeds 1] [--epsilon 1] [--json FILE]
+
+Needs the public tables and score.py in ../shared. ``bins``: real rows against the same rows of which every number was
+exchanged within so many bins of about equal mass (values as heavy as a bin alone): what a method would reach that had
+everything but what lies inside the bins. Columns: real rows against `mixture`'s on some of the columns alone; the area
+is ``c2st_auc`` as everywhere, .5 being best. Prints Markdown, which docs/high-order.md holds; JSON goes to
+benchmarks/results/told_apart.json.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from beyond_pairs import prepare
+from cells import ran
+from flagship import ROOT, SHARED
+from markdown_tables import means
+
+RESULTS = ROOT / "benchmarks" / "results" / "told_apart.json"
+ROWS = 10_000  # a side, as score.py
+PARTS = {
+    "credit": {"bills": "BILL_", "payments": "PAY_AMT", "bills and payments": "BILL_|PAY_AMT", "all": ""},
+}  # starts of names
+KEY = ("table", "what")
+
+
+def permuted(column: pd.Series, bins: int, rng: np.random.Generator) -> pd.Series:
+    """Values exchanged within bins of about equal mass; missing ones stay."""
+    held = column.dropna()
+    _, place, counts = np.unique(held, return_inverse=True, return_counts=True)
+    heavy = counts >= len(held) / bins
+    light = np.where(heavy, 0, counts)
+    owner = np.minimum((np.cumsum(light) - light / 2) * bins // max(light.sum(), 1), bins - 1)
+    owner[heavy] = bins + np.arange(heavy.sum())
+    own = owner[place]
+    order = np.lexsort((rng.random(len(own)), own))
+    out = np.empty(len(own))
+    out[np.argsort(own, kind="stable")] = held.to_numpy()[order]
+    changed = column.copy()
+    changed.loc[held.index] = out
+    return changed
+
+
+def told(score, folder: Path, table: str, bins: list[int], epsilon: float, seed: int) -> list[dict]:
+    """All lines of one run."""
+    facts = json.loads((folder / "schema.json").read_text())
+    schema = score.plain(facts)
+    real = score.load(folder / "train.csv", schema)
+    rng, out = np.random.default_rng(seed), []
+    for count in bins:
+        mixed = real.assign(**{n: permuted(real[n], count, rng) for n in score.columns_of(schema, "numeric")})
+        mixed = mixed.sample(frac=1, random_state=seed + 1).reset_index(drop=True)
+        auc = score.c2st_auc(real, mixed, schema, ROWS)
+        out.append({"table": table, "what": f"real rows, numbers exchanged within {count} bins", "c2st_auc": auc})
+    cell = {"table": table, "epsilon": epsilon, "method": "mixture", "options": "", "seed": seed}
+    ran(folder, cell, folder / "out")
+    made = score.load(folder / "out" / "synthetic.csv", schema)
+    for words, starts in PARTS.get(table, {"all": ""}).items():
+        some = [n for n in schema["columns"] if n.startswith(tuple(starts.split("|")))]
+        own = {**schema, "columns": {n: schema["columns"][n] for n in some}}
+        auc = score.c2st_auc(real[some], made[some], own, ROWS)
+        out.append({"table": table, "what": f"mixture at epsilon {epsilon:g}, {words}", "c2st_auc": auc})
+    return out
+
+
+def markdown(rows: list[dict]) -> str:
+    """Means over runs."""
+    return means(rows, KEY, {"c2st_auc": ("c2st_auc", 3)}, runs="runs")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", default="credit")
+    parser.add_argument("--bins", default="6,10,16,32")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--json", default=str(RESULTS))
+    given = parser.parse_args()
+    if not SHARED.exists():
+        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    sys.path.insert(0, str(SHARED / "tools"))
+    import score  # of the yardstick, beside the public tables
+
+    rows = []
+    for table in given.tables.split(","):
+        for seed in range(given.seeds):
+            with tempfile.TemporaryDirectory() as name:
+                prepare(table, Path(name))
+                rows += told(score, Path(name), table, [int(b) for b in given.bins.split(",")], given.epsilon, seed)
+                Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+    print(markdown(rows))
+
+
+if __name__ == "__main__":
+    main()

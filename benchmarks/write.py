@@ -1,0 +1,81 @@
+"""Rows of a stored model into one Parquet file, and into a folder of them on one and on two cores.
+
+    python benchmarks/write.py [--rows 10000000] [--ways folder]
+
+A `mixture` fitted to 20 simulated columns (benchmarks/columns.py), 20 categories each. Each measurement is
+`synth sample` in a process of its own: its start and the loading of the model are part of it. Seconds of the processor
+(all processes) stand beside those of the clock, since other work may keep the machine busy; the disk is synced before
+and after, within the measurement. Written to benchmarks/results/write.json, where rows of other ways stay.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+COLUMNS, CATEGORIES, FITTED = 20, 20, 20_000
+WAYS = {
+    "one file": ("1", ["--out", "rows.parquet"]),
+    "folder, one core": ("1", ["--out", "rows1"]),
+    "folder, two cores": ("2", ["--out", "rows2"]),
+}
+
+
+def model(folder: Path) -> None:
+    """A fitted model."""
+    import columns
+
+    import synth
+
+    (folder / "schema.json").write_text(json.dumps(columns.schema_of(COLUMNS, CATEGORIES)))
+    columns.draw(folder / "table.parquet", FITTED, COLUMNS, CATEGORIES)
+    synth.run(folder / "table.parquet", schema=synth.load(folder / "schema.json"), epsilon=1.0, delta=1e-6, seed=0,
+              num_rows=1000, out=folder / "out", ledger=folder / "ledger.sqlite", assume_public=True)  # fmt: skip
+
+
+def measured(folder: Path, way: str, rows: int) -> dict[str, Any]:
+    """Seconds, processor seconds and bytes of one way; what it wrote is removed."""
+    cores, where = WAYS[way]
+    only = ["taskset", "-c", ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[: int(cores)])]
+    command = [*only, sys.executable, "-m", "synth", "sample", "out", "--num-rows", str(rows), "--seed", "1"]
+    command += where
+    os.sync()
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    os.sync()
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    made = [p for p in folder.iterdir() if p.name.startswith("rows")]
+    size = sum(f.stat().st_size for p in made for f in ([p] if p.is_file() else p.iterdir()))
+    for path in made:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"rows": rows, "seconds": wall, "cpu_seconds": busy, "bytes": size, "load": os.getloadavg()[0]}
+
+
+def main() -> None:
+    """Measures, prints Markdown, writes the JSON file."""
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--rows", type=int, default=10**7)
+    ask.add_argument("--ways", default=",".join(WAYS), help="comma-separated; beginnings of their names")
+    ask.add_argument("--json", type=Path, default=HERE / "results" / "write.json")
+    given = ask.parse_args()
+    told = json.loads(given.json.read_text()) if given.json.exists() else {}
+    with tempfile.TemporaryDirectory() as name:
+        model(Path(name))
+        for way in WAYS:
+            if any(way.startswith(w) for w in given.ways.split(",")):
+                found = told[f"{way}, {given.rows}"] = {"way": way, **measured(Path(name), way, given.rows)}
+                print(json.dumps(found), flush=True)
+    given.json.write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
