@@ -1,6 +1,6 @@
 """An outside judge of our tables: SynthEval, called as its users call it, on tables of ``synth.Synthesizer``.
 
-    python benchmarks/outside_judges.py [--tables acs,adult] [--methods mixture,independent] [--epsilon 1] [--seeds 3]
+    python benchmarks/outside_judges.py [--tables acs] [--methods mixture,independent] [--epsilon 1] [--seeds 3]
                                         [--python ENV/bin/python] [--json FILE]
 
 Needs the public tables in ../shared, and a package index for the first run, which makes the environment build/syntheval
@@ -92,7 +92,7 @@ def markdown(rows: list[dict]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default="acs,adult")
+    parser.add_argument("--tables", default="acs")
     parser.add_argument("--methods", default="mixture,independent")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=3)
