@@ -62,7 +62,8 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
         if kept := tuple(m for m in told if m is not None):
             releases.append(ask(Counts(purpose=HEAPS, marginals=kept)))
     if whole:
-        releases += _again(ask, setting, releases, share)
+        left = share - spent(releases, setting)
+        releases += again(ask, setting, releases, left) if left >= 1e-3 * share else []
     return releases
 
 
@@ -77,11 +78,8 @@ def _price(question: Counts | Search, setting: Setting) -> float:
     return sum(setting.share(m.sigma) for m in question.marginals)
 
 
-def _again(ask: Ask, setting: Setting, releases: list[CountsRelease], share: float) -> list[CountsRelease]:
-    """What the trees left, spent on a second count of every column's leaves."""
-    left = share - spent(releases, setting)
-    if left < 1e-3 * share:
-        return []
+def again(ask: Ask, setting: Setting, releases: list[CountsRelease], left: float) -> list[CountsRelease]:
+    """What is left of the budget, spent on a second count of every column's leaves."""
     found = [h for h in estimate(releases, setting)[1].values() if len(h.mass) > 1]
     weight = np.array([len(h.mass) for h in found]) ** (2 / 3)
     marginals = [
@@ -91,7 +89,7 @@ def _again(ask: Ask, setting: Setting, releases: list[CountsRelease], share: flo
         )
         for h, part in zip(found, weight / weight.sum(), strict=True)
     ]
-    return [ask(Counts(purpose=AGAIN, marginals=tuple(marginals)))]
+    return [ask(Counts(purpose=AGAIN, marginals=tuple(marginals)))] if marginals else []
 
 
 def _shares(columns: dict[str, Column], share: float) -> dict[str, float]:

@@ -210,15 +210,21 @@ def levels(schema: Related, columns: Mapping[str, Columns], logits: Mapping[str,
     out: dict[str, Level] = {}
     for table in schema.downwards:
         given, key = logits[table], schema.key_above(table)
-        probs = _parted(given.columns, columns[table])
         if key is None:
-            out[table] = Level(probs=probs, weights=given.state[0].softmax(0), state=given.state.softmax(1))
+            out[table] = of_root(given, columns[table])
         else:
+            probs = _parted(given.columns, columns[table])
             number = out[key.parent].probs[:, columns[key.parent].slices[number_of(table)]]
             # rows below hang on u, and so must their number
             fixed = {number_of(k.child) for k in schema.keys_below(table)}
             out[table] = child(out[key.parent].weights, number, probs, given, columns[table], fixed)
     return out
+
+
+def of_root(given: Logits, columns: Columns) -> Level:
+    """The root's table."""
+    probs = _parted(given.columns, columns)
+    return Level(probs=probs, weights=given.state[0].softmax(0), state=given.state.softmax(1))
 
 
 def _parted(logits: torch.Tensor, columns: Columns) -> torch.Tensor:

@@ -15,6 +15,7 @@ from synth.generators.nested_mixture.closed_form import Below, Columns, Level, L
 from synth.generators.nested_mixture.counted import ByNumber
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
+from synth.generators.nested_mixture.root_last import root_last
 from synth.generators.nested_mixture.simplicity import dependence
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
@@ -42,7 +43,9 @@ class Options:
     times ``simplicity.dependence`` (its ``half``). While the former is below the part ``stop`` of the cells, where a
     fit begins to follow the noise, only the latter is followed. ``spread``: deviation of the starting logits around the
     one-ways; ``mixing``: of those of a child's components given its parent's. ``root``: how many times over the few
-    tables of the root alone count, on which all others rest, until they are met within their noise.
+    tables of the root alone count, on which all others rest, until they are met. ``chance``: of the variance that the
+    rows themselves have, as draws from a law, how much is added to the noise's: else a few large cells, known to a
+    fraction of their own chance, would have all the classes. The root's own tables are then met by a step of their own.
     """
 
     roots: int = 128
@@ -55,9 +58,10 @@ class Options:
     spread: float = 1.0
     mixing: float = 3.0
     stop: float = 0.9
-    pull: float = 0.05
+    pull: float = 0.04
     half: float = 1.0
     root: float = 4.0
+    chance: float = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,14 +211,24 @@ def centre(known: Known, columns: Columns) -> np.ndarray:
 
 
 def loss_of(
-    schema: Related, columns: Mapping[str, Columns], found: Mapping[str, Level], measured: Sequence[Block]
-) -> torch.Tensor:
-    """Sum of squared residuals of each block, in units of their noise, (len(measured),)."""
-    parts = []
-    for block in measured:
-        model = _of_model(schema, columns, found, block)
-        parts.append((block.precision * (model - block.y) ** 2).sum())
-    return torch.stack(parts)
+    schema: Related,
+    columns: Mapping[str, Columns],
+    found: Mapping[str, Level],
+    measured: Sequence[Block],
+    softened: Sequence[torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sums of squared residuals of each block, (len(measured),): in units of noise, and weighed as ``softened``."""
+    plain, weighed = [], []
+    for i, block in enumerate(measured):
+        off = (_of_model(schema, columns, found, block) - block.y) ** 2
+        plain.append((block.precision * off).sum())
+        weighed.append(plain[-1] if softened is None else (softened[i] * off).sum())
+    return torch.stack(plain), torch.stack(weighed)
+
+
+def soft(block: Block, *, chance: float, total: float) -> torch.Tensor:
+    """The precision of cells if so much of the rows' own chance were noise: a count's variance is its mean, at most."""
+    return block.precision / (1 + block.precision * block.y.clamp_min(0) * (chance / max(total, 1.0)))
 
 
 def _of_model(
@@ -264,19 +278,21 @@ def fit(
     adam = [Adam(v) for v in variables]
     cells = torch.tensor([float((b.precision > 0).sum()) for b in measured], device=device)
     few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=device)
+    softened = [soft(b, chance=options.chance, total=total) for b in measured]
     for step in range(options.steps):
         found = levels(schema, columns, logits)
-        loss = loss_of(schema, columns, found, measured)
-        seen = loss.detach()
+        plain, loss = loss_of(schema, columns, found, measured, softened)
+        seen = torch.where(few, loss, plain).detach()
         unmet = (seen.sum() > options.stop * cells.sum()) * torch.where(few & (seen > cells), options.root, 1.0)
         away = dependence(found, columns, middle, half=options.half)
         gradients = torch.autograd.grad(unmet @ loss + options.pull * total * away, variables, materialize_grads=True)
         if step % CHECK == 0:
-            progress(Share(step / options.steps, loss=float(loss.detach().sum() / cells.sum().clamp_min(1))))
+            progress(Share(step / options.steps, loss=float(seen.sum() / cells.sum().clamp_min(1))))
         rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
         with torch.no_grad():
             for mover, gradient in zip(adam, gradients, strict=True):
                 mover.move(gradient, step=step + 1, rate=rate)
     for variable in variables:
         variable.requires_grad_(False)
+    root_last(schema.root, columns[schema.root], logits[schema.root], measured)
     return logits

@@ -9,9 +9,9 @@ import numpy as np
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import oneway_queries
 from synth.generators.nested_mixture.counted import pairs_by_number
-from synth.generators.nested_mixture.known import Grain, Known, known, of_table
+from synth.generators.nested_mixture.known import Grain, Known, known, of_table, one_ways
 from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal
-from synth.questions.linked import View
+from synth.questions.linked import View, placed
 from synth.schema.related import Related, number_of
 
 PURPOSE = "tables"
@@ -23,7 +23,7 @@ class Plan:
     """How the budget is spread: ``oneway`` of mu**2 for one-way counts, the rest for tables of two columns.
 
     ``root``: the part of both that the root's own columns have at least: they have few tables, on which all others
-    rest.
+    rest. ``own``: the part of the root's tables of two columns that those without a number of children have at least.
 
     Weights of the tables by view, against those of one table's rows: ``across`` two tables, ``siblings``, ``steps``,
     ``first``; ``number``: of tables with a number of children, which have few cells and on which, rows of one root
@@ -32,6 +32,7 @@ class Plan:
 
     oneway: float = 0.15
     root: float = 0.2
+    own: float = 0.5
     across: float = 3.0
     siblings: float = 1.5
     steps: float = 1.5
@@ -67,7 +68,13 @@ def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress
     many = len(wanted(schema, known(releases, schema, setting, noise=0.0, grain=plan.grain), plan))
     noise = setting.sigma(left) * np.sqrt(max(many, 1))
     found = known(releases, schema, setting, noise=noise, grain=plan.grain)
-    releases += [ask(q) for q in questions(schema, wanted(schema, found, plan), setting, plan, share=left)]
+    asked = questions(schema, wanted(schema, found, plan), setting, plan, share=left)
+    releases += [ask(q) for q in asked]
+    if not asked:  # of so few roots no column has two bins beside the noise of pairs: what is left counts columns again
+        for table in schema.downwards:
+            own = replace(setting, schema=schema.learnt(table), public_rows=None)
+            share, before = left * weights[table] / sum(weights.values()), one_ways(releases, table)
+            oneway_queries.again(_as_single(ask, schema, table, releases), own, before, share)
     progress(1.0)
     return releases
 
@@ -156,9 +163,8 @@ def questions(schema: Related, asked: Sequence[Wanted], setting: Setting, plan: 
     cells = np.array([float(np.prod([b.size for b in w.bins])) for w in asked])
     weight = np.array([w.weight for w in asked]) * cells ** (2 / 3)
     root = np.array([w.table == schema.root for w in asked])
-    if root.any() and not root.all():
-        least = weight[~root].sum() * plan.root / (1 - plan.root)
-        weight[root] *= max(1.0, least / weight[root].sum())
+    _at_least(weight, root & ~np.array([_about_number(schema, w) for w in asked]), root, plan.own)
+    _at_least(weight, root, np.ones_like(root), plan.root)
     found: dict[tuple[str, View], list[Marginal]] = {}
     for one, part in zip(asked, share * weight / weight.sum(), strict=True):
         if one.weight > 0:
@@ -168,6 +174,19 @@ def questions(schema: Related, asked: Sequence[Wanted], setting: Setting, plan: 
         Linked(purpose=PURPOSE, table=table, view=view, most=most_entries(schema, table, view), marginals=tuple(m))
         for (table, view), m in found.items()
     ]
+
+
+def _at_least(weight: np.ndarray, some: np.ndarray, whole: np.ndarray, part: float) -> None:
+    """Scales the weights (n,) of some tables up to a part of the whole, if there are others; in place."""
+    others = weight[whole & ~some].sum()
+    if some.any() and others > 0:
+        weight[some] *= max(1.0, others * part / (1 - part) / weight[some].sum())
+
+
+def _about_number(schema: Related, asked: Wanted) -> bool:
+    """Whether a table has a number of children as a column."""
+    numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
+    return any(placed(b.column)[:2] in numbers for b in asked.bins)
 
 
 def most_entries(schema: Related, table: str, view: View) -> int:

@@ -1,0 +1,91 @@
+"""How tables of related rows are weighed: budget between the root's own, and the rows' own chance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import synth
+from synth.generators.nested_mixture import fit, measure
+from synth.generators.nested_mixture.closed_form import Columns, Logits, of_root
+from synth.generators.nested_mixture.root_last import root_last
+from synth.questions import Bins
+from synth.questions.linked import place
+from synth.schema import related
+
+FLAG = {"type": "boolean", "categories": ["0", "1"]}
+SCHEMA = related.parse({
+    "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": FLAG, "w": FLAG}},
+               "c": {"columns": {"id": {"type": "identifier"}, "y": FLAG}}},
+    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],
+})  # fmt: skip
+
+
+class Shares:
+    """A setting in which noise is told as the share that it costs."""
+
+    def sigma(self, share):
+        return share
+
+
+def wanted(table, *columns, cells=6, weight=1.0):
+    bins = tuple(
+        Bins(column=place(t, c), cells=cells, starts=np.arange(cells), groups=np.arange(cells)) for t, c in columns
+    )
+    return measure.Wanted(table=table, view="rows", bins=bins, weight=weight)
+
+
+@pytest.mark.parametrize("children", [1, 60])
+def test_the_roots_own_columns_have_their_part_however_many_others_are_asked(children):
+    """Found on hospitals: tables of the number of children took eight times what the only pair of patients had."""
+    plan, number = measure.Plan(), "number of c"
+    asked = [wanted("p", ("p", "x"), ("p", "w"), cells=2)]
+    asked += [wanted("p", ("p", c), ("p", number), weight=plan.number) for c in ("x", "w")]
+    asked += [wanted("c", ("c", "y"), ("p", "x"), weight=plan.across)] * children
+    found = {(q.table, i): m.sigma for q in measure.questions(SCHEMA, asked, Shares(), plan, share=1.0)
+             for i, m in enumerate(q.marginals)}  # fmt: skip
+    root = sum(s for (t, _), s in found.items() if t == "p")
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert root >= plan.root - 1e-9
+    assert found["p", 0] >= plan.own * root - 1e-9
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_of_few_roots_what_pairs_would_cost_is_spent_on_columns(tmp_path):
+    """Found on 400 patients at epsilon 1: no pair was worth asking, and two thirds of epsilon bought nothing."""
+    homes = pd.DataFrame({"id": [str(i) for i in range(30)], "x": ["0", "1"] * 15, "w": ["0", "1"] * 15})
+    people = pd.DataFrame({"id": ["1", "1", "2", "9"], "y": ["0", "1", "1", "0"]})
+    made = synth.run({"p": homes, "c": people}, schema=SCHEMA, epsilon=0.1, delta=1e-5, dataset="few",
+                     ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+    assert {m["name"].split(": ")[1] for m in made.card["mechanisms"]} == {"one-way", "one-way, again"}
+    assert made.epsilon_derived == pytest.approx(0.1, rel=1e-3)
+
+
+def block(y, precision, view="rows"):
+    return fit.Block(table="p", view=view, above="p", y=torch.tensor(y), precision=torch.tensor(precision))
+
+
+def test_a_cell_is_known_no_better_than_its_own_chance():
+    """1,000 roots: cells of 900 and 100, noise of 2 roots; a count's variance is its mean, at most."""
+    precision = (1000 / 2.0) ** 2
+    found = fit.soft(block([[0.9, 0.1]], [[precision, 0.0]]), chance=1.0, total=1000.0)
+    assert found[0, 0].item() == pytest.approx(1000**2 / (2.0**2 + 900), rel=1e-5)
+    assert found[0, 1].item() == 0, "what was not measured stays so"
+    below = fit.soft(block([[-0.1]], [[precision]]), chance=1.0, total=1000.0)
+    assert below.item() == pytest.approx(precision, rel=1e-5), "noise below nothing has no chance of its own"
+
+
+def test_the_roots_own_tables_are_met_at_last_whatever_the_rest_asked_for():
+    columns = Columns(slices={"x": slice(0, 2), "w": slice(2, 4)}, size=4)
+    given = Logits(columns=0.3 * torch.randn(8, 4, generator=torch.Generator().manual_seed(1)), state=torch.zeros(1, 8))
+    y, precision = torch.zeros(4, 4), torch.zeros(4, 4)
+    y[:2, 2:] = torch.tensor([[0.4, 0.1], [0.1, 0.4]])
+    precision[:2, 2:] = 1e5
+    own = fit.Block(table="p", view="rows", above="p", y=y, precision=precision)
+
+    def off():
+        return float((precision * (of_root(given, columns).own - y) ** 2).sum())
+
+    before = off()
+    root_last("p", columns, given, [own])
+    assert off() < 4 < before, "within the noise of its four cells"
