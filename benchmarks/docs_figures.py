@@ -226,6 +226,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "ablation": lambda: ablation.markdown(kept("ablation")),
     "parities": lambda: high_order.markdown(kept("high_order")),
     "published": published,
+    "schedule": schedule,
     "relations": relations,
     "steps": steps,
     **{f"audit-{n}": partial(audit.part, n, kept) for n in audit.PARTS},
