@@ -31,6 +31,7 @@ from synth.questions import Counts, CountsRelease, SearchRelease
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEFT = 1e-4  # of the tables' budget: less is not worth another question
 MIXTURES = 16  # fitted to the same tables, whose errors from noise and from the start are averaged
+PLAIN = 8  # mixtures where the search found tables that pairs do not tell: such a fit keeps them better
 RICHER = 8000  # cells of all tables above which components are twice as many
 FEWER = 4  # mixtures of the ensemble, where pairs are so many that their steps take minutes
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
@@ -136,7 +137,8 @@ class Mixture(Method):
         calmer, moved = (tables, 0.0) if many or found_more else calmed(tables, found, total)
         problem, spans = layout.problem(found, groups, calmer, total)
         problem = replace(problem, moved=moved)
-        options = replace(self.options, ensembles=FEWER) if many else self.options
+        fewer = FEWER if many else PLAIN if found_more else self.options.ensembles
+        options = replace(self.options, ensembles=min(fewer, self.options.ensembles))
         weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
