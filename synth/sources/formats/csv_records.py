@@ -136,7 +136,9 @@ def blocks(path: Path, dialect: Dialect = PLAIN) -> Iterator[bytes]:
                 data += more
             data = left + data
             end = whole_records(data, dialect)
-            if len(data) - end > LONGEST_ROW:
+            # What is left of before begins a record: how long that one may be must not hang on where others end.
+            long = len(data) > LONGEST_ROW and not whole_records(data[: LONGEST_ROW + 1], dialect)
+            if long or len(data) - end > LONGEST_ROW:
                 raise InputError(f"{path}: a row is longer than {LONGEST_ROW >> 20} MiB; is a closing quote missing?")
             if end:
                 yield data[:end]
