@@ -16,8 +16,7 @@ def refused(path, before: int, long: int, *, quoted: bool) -> bool:
     try:
         return not sum(len(b) for b in csv_records.blocks(path, Dialect()))
     except InputError as error:
-        assert "a row is longer" in str(error)
-        return True
+        return "a row is longer" in str(error)
 
 
 @pytest.mark.parametrize("quoted", [False, True])
