@@ -154,7 +154,8 @@ def fit(
         first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=problem.chance)
         loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
         many = gcd(options.ensembles, JOINED)
-        if loss > problem.goal(JOIN, components=shape[2]) and many > 1:
+        poor = problem.goal(JOIN, components=shape[2]) + problem.eased - problem.moved
+        if loss > poor and many > 1:
             logits, weights = _joined(logits, weights, many=many)
             goal = problem.goal(options.second_stop, components=shape[2])
             then = _Descent(
