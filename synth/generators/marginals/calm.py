@@ -15,8 +15,9 @@ LEFT = 0.01  # of the way: less is not worth a decomposition
 
 def calmed(
     tables: Sequence[CountsRelease], found: Mapping[str, Histogram], total: float
-) -> tuple[list[CountsRelease], float]:
-    """The tables as one release, and how far they were moved: squared deviations of their noise, in all.
+) -> tuple[list[CountsRelease], float, float]:
+    """The tables as one release; how far they were moved; and by how much less the truth is off them, were it what they
+    are drawn to: both in squared deviations of their noise, over all cells.
 
     A fit to noisy tables follows noise most where two columns hardly depend on each other. Half-way between a table
     and its denoised form there is as much noise to follow as half of it; tables that stand out of the noise are as
@@ -28,18 +29,27 @@ def calmed(
     pairs = averaged(a for a in answers if len(a[0].bins) == 2)
     others = [a for a in answers if len(a[0].bins) != 2]
     if not pairs:
-        return list(tables), 0.0
-    drawn = [(m, _drawn(m, v, found, total)) for m, v in pairs]
-    moved = sum(float(((v - d) ** 2).sum()) / m.sigma**2 for (m, v), (_, d) in zip(pairs, drawn, strict=True))
+        return list(tables), 0.0, 0.0
+    drawn, moved, eased = [], 0.0, 0.0
+    for marginal, values in pairs:
+        table, way = _drawn(marginal, values, found, total)
+        drawn.append((marginal, table))
+        far = float(((values - table) ** 2).sum()) / marginal.sigma**2
+        moved += far
+        eased += far * (2 / way - 1) if way > 0 else 0.0  # from 1 to (1 - way) ** 2 of the distance
     whole = [*drawn, *others]
     question = Counts(purpose=tables[0].question.purpose, marginals=tuple(m for m, _ in whole))
-    return [CountsRelease(question=question, values=tuple(v for _, v in whole))], moved
+    return [CountsRelease(question=question, values=tuple(v for _, v in whole))], moved, eased
 
 
-def _drawn(marginal: Marginal, values: np.ndarray, found: Mapping[str, Histogram], total: float) -> np.ndarray:
+def _drawn(
+    marginal: Marginal, values: np.ndarray, found: Mapping[str, Histogram], total: float
+) -> tuple[np.ndarray, float]:
     rows, cols = (np.bincount(b.groups, weights=found[b.column].mass) for b in marginal.bins)
     alone = np.outer(rows, cols) / total
-    return alone + drawn_in(values - alone, marginal.sigma)
+    apart = values - alone
+    way = how_far(apart, marginal.sigma)
+    return (alone + drawn_in(apart, marginal.sigma), way) if way else (values, way)
 
 
 def drawn_in(apart: np.ndarray, sigma: float) -> np.ndarray:
@@ -49,9 +59,15 @@ def drawn_in(apart: np.ndarray, sigma: float) -> np.ndarray:
     >>> bool(np.abs(drawn_in(strong, 1.0) - strong).max() < 1e-3), drawn_in(np.ones((2, 2)), 1.0).tolist()
     (True, [[0.5, 0.5], [0.5, 0.5]])
     """
+    way = how_far(apart, sigma)
+    return apart + way * (few_directions(apart, sigma) - apart) if way else apart
+
+
+def how_far(apart: np.ndarray, sigma: float) -> float:
+    """The part of the way from a table to its few directions: ``HALFWAY`` where noise hides it, 0 where it is clear."""
     ratio = max(float((apart**2).mean()) / sigma**2 - 1, 0.0)
     way = HALFWAY / (1 + (ratio / CLEAR) ** STEEP)
-    return apart if way < LEFT else apart + way * (few_directions(apart, sigma) - apart)
+    return way if way >= LEFT else 0.0
 
 
 def few_directions(noisy: np.ndarray, sigma: float) -> np.ndarray:

@@ -53,7 +53,8 @@ class Problem:
 
     ``column`` (G,): the column of each group; ``mass``, ``precision`` (G,): one-ways and 1 / their variance.
     ``total``: rows that the model's simplicity is weighed by; 0 where only the tables count. ``moved``: squared
-    deviations of the noise that the tables have been rid of before (``calm.py``), which no fit needs to explain.
+    deviations of the noise by which the tables were drawn in before the fit (``calm.py``); ``eased``: by how much less
+    the truth itself is off the tables since then.
     A view is a bin of one column: group ``member[0, i]`` is part of view ``member[1, i]``. After these come
     joint views, the product of views ``joint[0, i]`` and ``joint[1, i]`` of two different columns.
     """
@@ -66,6 +67,7 @@ class Problem:
     blocks: Sequence[Block]
     total: float = 0.0
     moved: float = 0.0
+    eased: float = 0.0
 
     @property
     def cells(self) -> int:
@@ -91,7 +93,7 @@ class Problem:
         them where it has fewer, since it then can follow less of the noise.
         """
         free = components * (len(self.mass) - int(self.column.max(initial=0)) - 1)
-        return self.cells * (1 - (1 - share) * min(1.0, free / max(self.cells, 1))) - self.moved
+        return self.cells * (1 - (1 - share) * min(1.0, free / max(self.cells, 1))) - self.eased
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +154,8 @@ def fit(
         first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=problem.chance)
         loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
         many = gcd(options.ensembles, JOINED)
-        if loss > problem.goal(JOIN, components=shape[2]) and many > 1:
+        poor = problem.goal(JOIN, components=shape[2]) + problem.eased - problem.moved
+        if loss > poor and many > 1:
             logits, weights = _joined(logits, weights, many=many)
             goal = problem.goal(options.second_stop, components=shape[2])
             then = _Descent(

@@ -134,9 +134,9 @@ class Mixture(Method):
         groups = layout.refine(found, tables)
         many = wide_queries.many(found, self.plan)
         found_more = sum(isinstance(r, SearchRelease) for r in releases) > 1  # then the goal must show every misfit
-        calmer, moved = (tables, 0.0) if many or found_more else calmed(tables, found, total)
+        calmer, moved, eased = (tables, 0.0, 0.0) if many or found_more else calmed(tables, found, total)
         problem, spans = layout.problem(found, groups, calmer, total)
-        problem = replace(problem, moved=moved)
+        problem = replace(problem, moved=moved, eased=eased)
         fewer = FEWER if many else PLAIN if found_more else self.options.ensembles
         options = replace(self.options, ensembles=min(fewer, self.options.ensembles))
         weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
