@@ -30,7 +30,7 @@ from synth.schema.table import Schema
 SECONDS_START = 1.5
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
-SECONDS_PER_CELL_FITTED = 6e-5
+SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED = 4.0, 1.6e-4  # of tables of columns together; by eye, from seven runs
 TOGETHER = 10_000  # pairs, beyond which they are counted and fitted together; for two of their bins and a table:
 SECONDS_PER_ROW_AND_BIN2, SECONDS_PER_BIN2, SECONDS_PER_TABLE = 1.2e-11, 1e-5, 1.2e-4
 ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents, by eye
@@ -140,4 +140,5 @@ def _seconds(marginals: Sequence[Marginal], rows: int, columns: int) -> float:
             start + SECONDS_PER_TABLE * len(marginals) + (SECONDS_PER_ROW_AND_BIN2 * rows + SECONDS_PER_BIN2) * side**2
         )
     counting = SECONDS_PER_ROW_AND_TABLE * rows * len(marginals)
-    return start + counting + SECONDS_PER_CELL_FITTED * cells
+    fitted = SECONDS_OF_FIT if any(len(m.bins) > 1 for m in marginals) else 0.0
+    return start + counting + fitted + SECONDS_PER_CELL_FITTED * cells
