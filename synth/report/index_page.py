@@ -80,9 +80,14 @@ def uses(found: Publishable) -> list[tuple[str, list[str]]]:
         f"relations of three and more columns{larger}: no counts of them were released, the model fills them in"
     )
     care.append("results that matter: confirm them on the real table, through whoever holds it")
+    return sorted_out(good, care, linking="linking with other tables row by row")
+
+
+def sorted_out(good: list[str], care: list[str], *, linking: str) -> list[tuple[str, list[str]]]:
+    """Uses by heading, with those that no synthetic table has. ``linking``: why rows cannot be linked."""
     never = [
         "anything about a single person: no row is anybody's record",
-        "linking with other tables row by row",
+        linking,
         "rare cases, extremes and outliers, which noise hides on purpose",
     ]
     parts = [("Good for", good), ("Usable with care for", care), ("Not for", never)]

@@ -88,13 +88,7 @@ def uses(found: PublishableTables) -> list[tuple[str, list[str]]]:
                     f"standard deviation of the noise in a count is up to {max(noise):,.0f}")  # fmt: skip
     care.append("relations of three and more columns: no counts of them were released, the model fills them in")
     care.append("results that matter: confirm them on the real tables, through whoever holds them")
-    never = [
-        "anything about a single person: no row is anybody's record",
-        "linking with other tables row by row: keys are made up",
-        "rare cases, extremes and outliers, which noise hides on purpose",
-    ]
-    parts = [("Good for", good), ("Usable with care for", care), ("Not for", never)]
-    return [(title, lines) for title, lines in parts if lines]
+    return index_page.sorted_out(good, care, linking="linking with other tables row by row: keys are made up")
 
 
 def _agreement(name: str, shown: Sequence[Shown]) -> tuple[str, bool]:

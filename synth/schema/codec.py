@@ -6,7 +6,7 @@ a position drawn uniformly by the secret generator. Nothing else tells that it h
 cells are for the steward alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -162,30 +162,35 @@ def decode(
     positions: Mapping[str, np.ndarray], schema: Schema, *, num_rows: int, first: int = 1
 ) -> dict[str, pa.Array]:
     """Text columns in schema order, as the source would write them; identifiers count from ``first``."""
-    out = {}
-    for name, column in schema.kept().columns.items():
-        if column.type == "identifier":
-            out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
-        else:
-            out[name] = _texts(column, np.asarray(positions[name], dtype=np.int64))
-    return out
+    return _decoded(positions, schema, num_rows, first, _texts)
 
 
 def decode_listed(
     positions: Mapping[str, np.ndarray], schema: Schema, *, num_rows: int, first: int = 1
 ) -> dict[str, pa.Array]:
     """As ``typed`` of ``decode``, but no text is made for a row: a text column is a list of texts and places in it."""
+    return _decoded(positions, schema, num_rows, first, _places)
+
+
+def _decoded(
+    positions: Mapping[str, np.ndarray], schema: Schema, num_rows: int, first: int,
+    told: Callable[[Column, np.ndarray], pa.Array],
+) -> dict[str, pa.Array]:  # fmt: skip
     out = {}
     for name, column in schema.kept().columns.items():
         if column.type == "identifier":
             out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
-            continue
-        written, index = _listed(column, np.asarray(positions[name]))
-        if column.is_numeric:
-            out[name] = _typed(column, written).take(pa.array(index))
         else:
-            out[name] = pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), written)
+            out[name] = told(column, np.asarray(positions[name], dtype=np.int64))
     return out
+
+
+def _places(column: Column, places: np.ndarray) -> pa.Array:
+    """Numbers and dates as such, texts as a list and each position's place in it."""
+    written, index = _listed(column, places)
+    if column.is_numeric:
+        return _typed(column, written).take(pa.array(index))
+    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), written)
 
 
 def _texts(column: Column, places: np.ndarray) -> pa.Array:

@@ -233,6 +233,13 @@ def test_the_rehearsal_sees_what_the_noise_is_not_precise_enough_for():
     rehearse(GENERATORS["mixture"], SCHEMA, scarce)
 
 
+def test_an_epsilon_beyond_the_noises_precision_is_refused_before_the_spend(tmp_path):
+    with pytest.raises(synth.UsageError, match=r"3 columns.*precise"):
+        synth.run(FRAME, schema=SCHEMA, epsilon=50.0, delta=1e-5, method="dp_merf", dataset="d",
+                  ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+    assert spends(tmp_path / "ledger.sqlite") == []
+
+
 def test_a_method_for_small_tables_does_not_learn_how_large_a_table_is(tmp_path):
     schema = synth.parse({"columns": {"a": {"type": "categorical"}, "b": TINY["columns"]["b"]}}, complete=False)
     with pytest.raises(synth.UsageError, match="synth schema learn"):

@@ -47,20 +47,19 @@ def _drawn(
 ) -> tuple[np.ndarray, float]:
     rows, cols = (np.bincount(b.groups, weights=found[b.column].mass) for b in marginal.bins)
     alone = np.outer(rows, cols) / total
-    apart = values - alone
-    way = how_far(apart, marginal.sigma)
-    return (alone + drawn_in(apart, marginal.sigma), way) if way else (values, way)
+    table, way = drawn_in(values - alone, marginal.sigma)
+    return (alone + table, way) if way else (values, way)
 
 
-def drawn_in(apart: np.ndarray, sigma: float) -> np.ndarray:
-    """What a noisy table (R, C) is off independence, drawn in by as much as its noise suggests.
+def drawn_in(apart: np.ndarray, sigma: float) -> tuple[np.ndarray, float]:
+    """What a noisy table (R, C) is off independence, drawn in by as much as its noise suggests; how much that is.
 
     >>> strong = 100.0 * np.outer([1, -1], [1, -1])
-    >>> bool(np.abs(drawn_in(strong, 1.0) - strong).max() < 1e-3), drawn_in(np.ones((2, 2)), 1.0).tolist()
+    >>> bool((drawn_in(strong, 1.0)[0] == strong).all()), drawn_in(np.ones((2, 2)), 1.0)[0].tolist()
     (True, [[0.5, 0.5], [0.5, 0.5]])
     """
     way = how_far(apart, sigma)
-    return apart + way * (few_directions(apart, sigma) - apart) if way else apart
+    return apart + way * (few_directions(apart, sigma) - apart) if way else apart, way
 
 
 def how_far(apart: np.ndarray, sigma: float) -> float:
