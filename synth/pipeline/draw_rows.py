@@ -51,7 +51,7 @@ class Drawn:
     def listed(self) -> Iterator[dict[str, pa.Array]]:
         """The same with each text column as its distinct texts and their places, and numbers and dates as such."""
         for part, size, first in self._pieces():
-            yield codec.decode_listed(part, self._schema, num_rows=size, first=first)
+            yield codec.decode(part, self._schema, num_rows=size, first=first, listed=True)
 
     def _pieces(self) -> Iterator[tuple[Mapping[str, np.ndarray], int, int]]:
         """Positions of at most ``PIECE`` rows, how many they are, and the number of the first."""

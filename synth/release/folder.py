@@ -103,7 +103,7 @@ def write_blocks(
 
 
 def write_listed(path: Path, blocks: Iterable[Mapping[str, pa.Array]]) -> None:
-    """A Parquet file of blocks whose text columns are lists of texts and places in them (``codec.decode_listed``)."""
+    """A Parquet file of blocks whose text columns are lists of texts and places in them (``codec.decode``)."""
     files.write_listed(path, blocks)
 
 

@@ -6,7 +6,7 @@ a position drawn uniformly by the secret generator. Nothing else tells that it h
 cells are for the steward alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -159,24 +159,13 @@ def is_exact(column: Column) -> bool:
 
 
 def decode(
-    positions: Mapping[str, np.ndarray], schema: Schema, *, num_rows: int, first: int = 1
+    positions: Mapping[str, np.ndarray], schema: Schema, *, num_rows: int, first: int = 1, listed: bool = False
 ) -> dict[str, pa.Array]:
-    """Text columns in schema order, as the source would write them; identifiers count from ``first``."""
-    return _decoded(positions, schema, num_rows, first, _texts)
+    """Text columns in schema order, as the source would write them; identifiers count from ``first``.
 
-
-def decode_listed(
-    positions: Mapping[str, np.ndarray], schema: Schema, *, num_rows: int, first: int = 1
-) -> dict[str, pa.Array]:
-    """As ``typed`` of ``decode``, but no text is made for a row: a text column is a list of texts and places in it."""
-    return _decoded(positions, schema, num_rows, first, _places)
-
-
-def _decoded(
-    positions: Mapping[str, np.ndarray], schema: Schema, num_rows: int, first: int,
-    told: Callable[[Column, np.ndarray], pa.Array],
-) -> dict[str, pa.Array]:  # fmt: skip
-    out = {}
+    ``listed``: as ``typed`` of that, but a text column is a list of texts and places in it: no text is made for a row.
+    """
+    out, told = {}, _places if listed else _texts
     for name, column in schema.kept().columns.items():
         if column.type == "identifier":
             out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
