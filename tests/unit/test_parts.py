@@ -154,7 +154,7 @@ def test_listed_texts_are_the_typed_columns():
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, 500) for n, c in MANY_KINDS.measured().items()}
     wanted = codec.typed(codec.decode(places, MANY_KINDS, num_rows=500, first=7), MANY_KINDS)
-    found = codec.decode_listed(places, MANY_KINDS, num_rows=500, first=7)
+    found = codec.decode(places, MANY_KINDS, num_rows=500, first=7, listed=True)
     assert list(found) == list(wanted)
     for name, column in wanted.items():
         plain = found[name].cast(column.type) if name == "SEX" else found[name]
