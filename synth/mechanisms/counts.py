@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from synth.privacy.accounting.events import Event, GaussianDpEvent, RoundedGaussianDpEvent
-from synth.privacy.noise import SystemNoise
+from synth.errors import BudgetError
+from synth.privacy.accounting.events import Event, RoundedGaussianDpEvent
+from synth.privacy.noise import WIDEST, SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.privacy.rounded_gaussian import WIDEST_EXACT
 from synth.questions import Counts, CountsRelease, Marginal
 from synth.sources.rows.encoded import EncodedRows, Tables, parts
 from synth.sources.rows.marginals import MarginalCounter, count
 
+FAINT = "noise of {:.3g} rows on a table of counts is more than the {:.3g} that can be drawn; raise epsilon or delta"
 MANY = 10_000  # tables of a question whose noise is drawn together
 
 
@@ -41,17 +42,25 @@ def signed_sensitivity(adjacency: Adjacency) -> float:
 def events(question: Counts, adjacency: Adjacency) -> list[Event]:
     """What the accountant must count for this question; equal noise is one event with a count.
 
-    Errors: as ``sensitivity``.
+    Errors: as ``sensitivity``; BudgetError for more noise than whole numbers of 63 bits hold.
     Privacy: public only.
     """
+    check_noise(max((m.sigma for m in question.marginals), default=0.0))
     sigmas = sorted(m.sigma for m in question.marginals)
     size = sensitivity(adjacency)
     return [
-        (RoundedGaussianDpEvent if sigma <= WIDEST_EXACT else GaussianDpEvent)(
-            name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same))
-        )
+        RoundedGaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
         for sigma, same in groupby(sigmas)
     ]
+
+
+def check_noise(sigma: float) -> None:
+    """Errors: BudgetError for a deviation beyond what is drawn.
+
+    Privacy: public only.
+    """
+    if sigma > WIDEST:
+        raise BudgetError(FAINT.format(sigma, WIDEST))
 
 
 def changed_cells(_: Any, adjacency: Adjacency) -> int:
@@ -84,7 +93,7 @@ def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise)
         values = tuple(table.reshape(m.shape) for m, table in zip(question.marginals, told, strict=True))
     else:
         values = tuple(
-            table.reshape(m.shape) + noise.gaussian_counts(m.shape, sigma=m.sigma)
+            table.reshape(m.shape) + noise.exact_gaussian_counts(m.shape, sigma=m.sigma)
             for m, table in zip(question.marginals, told, strict=True)
         )
     return CountsRelease(question=question, values=values)
@@ -96,7 +105,7 @@ def _noise_together(marginals: Sequence[Marginal], tables: list[np.ndarray], noi
     for sigma, same in groupby(order, key=lambda i: marginals[i].sigma):
         held = list(same)
         ends = np.cumsum([len(tables[i]) for i in held]).tolist()
-        drawn = noise.gaussian_counts((ends[-1],), sigma=sigma)
+        drawn = noise.exact_gaussian_counts((ends[-1],), sigma=sigma)
         for i, start, end in zip(held, [0, *ends[:-1]], ends, strict=True):
             tables[i] = tables[i] + drawn[start:end]
 

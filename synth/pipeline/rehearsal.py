@@ -15,7 +15,7 @@ import numpy as np
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.base import Enough, Questions
-from synth.mechanisms import external, gradients
+from synth.mechanisms import counts, external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
 from synth.privacy.accounting.events import Event
@@ -42,6 +42,7 @@ from synth.schema.table import Column, Schema
 networks = Lazy("synth.questions.numeric.networks")
 
 ROWS = 20_000  # of the made-up table, as far as counts tell
+SPARE = 16  # times the rehearsed tables: precision is left for so many; it ends epsilon at 50 instead of 53
 FEW = 500  # of which other questions see so many
 HELD_BACK = " (a tenth is held back before the spend, for questions that real answers may add)"
 MARGIN = 0.9  # of the noise generator's reserves, since real answers may lead to a few questions more
@@ -122,13 +123,19 @@ class _Pretended:
         self.real, self.answers, self.repeats = real, answers, repeats
 
     def events(self, question: Any, adjacency: Adjacency) -> list[Event]:
-        """The real events; votes, each round of which is paid for, as all rounds together."""
+        """The real events; votes, each round of which is paid for, as all rounds together.
+
+        Errors: as the real mechanism's; BudgetError where ``SPARE`` times the noise of counts could not be drawn.
+        """
+        if isinstance(question, Counts):
+            counts.check_noise(SPARE * max((m.sigma for m in question.marginals), default=0.0))
         found = self.real.events(question, adjacency)
         return [replace(e, count=e.count * self.repeats) for e in found] if isinstance(question, Votes) else found
 
     def changed_cells(self, question: Any, adjacency: Adjacency) -> int:
-        """The real number."""
-        return self.real.changed_cells(question, adjacency)
+        """The real number; of counts ``SPARE`` times as many, since real answers may lead to more tables."""
+        real = self.real.changed_cells(question, adjacency)
+        return SPARE * real if isinstance(question, Counts) else real
 
     def answer(self, question: Any, rows: Mapping[str, Any], noise: SeededNoise) -> Any:
         """An answer from made-up rows. Errors: Enough where the rest is paid for."""
@@ -147,8 +154,8 @@ class _Answers:
             self.asked.append((question, sum(m.cells for m in question.marginals)))
             return self._counts(question)
         if isinstance(question, Values):
-            counts = np.full(len(WORDS), int(question.threshold) + 1)
-            return ValuesRelease(question=question, texts=WORDS, counts=counts)
+            often = np.full(len(WORDS), int(question.threshold) + 1)
+            return ValuesRelease(question=question, texts=WORDS, counts=often)
         self.asked.append((question, _told(question, len(next(iter(rows.values()))))))
         if isinstance(question, LAST) or self.asked[-1][1] > ROOM:
             _able(question)

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from math import nan
+from math import exp, nan, pi, sqrt
 
 import numpy as np
 
-WIDEST_EXACT = 2.0**20  # a deviation: beyond, too many draws would lie near a k + 1/2
 NEAR = 2.0**-36  # in units of sigma: 2**10 times what the quantile and its argument err by together
 DEEP = 2**36  # of 2**63: in the tail below, the argument's error counts for more
 MORE = 128  # further bits of a draw that lies near a k + 1/2
@@ -23,6 +22,8 @@ MANY = 1 << 16  # draws of one deviation that are worth a look-up table
 LISTED = 4096.0  # a deviation up to which most of the table's entries hold one size
 PARTS = 1 << 15  # of [0, 1) in the look-up table
 UNSURE = np.iinfo(np.int32).min  # its entry where a part holds two sizes
+QUICK = 2.0**20  # a deviation up to which few draws need more digits, and the quantile is at most one size off
+NEWTON = 60  # steps at most: three or four, some more in the far tail
 EMPTY = 20  # deviations beyond which lies less than 2**-290
 DIGITS = 110
 PI = Decimal(
@@ -91,11 +92,24 @@ def size_of(whole: int, sigma: float, guess: int) -> int:
 
     Privacy: public only.
     """
-    size = guess
+    size = _nearer(whole, sigma, guess) if sigma > QUICK else guess
     while whole < beyond(size, sigma):
         size += 1
     while size > 0 and whole >= beyond(size - 1, sigma):
         size -= 1
+    return size
+
+
+def _nearer(whole: int, sigma: float, guess: int) -> int:
+    """By Newton's method a size at most a few off, from ``guess``, which may be many off where sigma is large."""
+    size = guess
+    for _ in range(NEWTON):
+        at = (size + 0.5) / sigma
+        density = sqrt(2 / pi) / sigma * exp(-at * at / 2)
+        step = int((beyond(size, sigma) - whole) / 2.0 ** (63 + MORE) / density)
+        if abs(step) <= 1:
+            break
+        size = max(size + step, 0)
     return size
 
 

@@ -13,7 +13,7 @@ from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Counts, Marginal
 
 DRAWS = 200_000
-SIGMAS = (0.7, 30.0, 3000.0, 900_000.0)
+SIGMAS = (0.7, 30.0, 3000.0, 2.0**26)
 
 
 def squares(noise: np.ndarray, sigma: float) -> float:

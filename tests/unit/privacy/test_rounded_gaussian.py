@@ -10,10 +10,11 @@ from synth.mechanisms import counts
 from synth.pipeline.budget import mechanisms
 from synth.privacy import rounded_gaussian
 from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.events import GaussianDpEvent
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.privacy.rounded_gaussian import DEEP, MORE, WIDEST_EXACT, beyond, draws, size_of
+from synth.privacy.rounded_gaussian import DEEP, MORE, beyond, draws, size_of
 from synth.questions import Bins, Counts, Marginal
 
 SIGMAS = (0.3, 1.0, 7.25, 31.7, 700.1, 5000.3)
@@ -87,12 +88,24 @@ def test_a_thousand_columns_pairs_do_not_come_near_the_reserve():
     curator = Curator(grant=grant, commit=lambda: None, read=dict, mechanisms=mechanisms(), noise=SystemNoise())
     asked = counts.events(question, adjacency)
     assert curator._dry_run(question, asked, counts)[1] < 1e-6 * delta
-    wide = counts.events(Counts(purpose="p", marginals=(Marginal(bins=(bins,), sigma=2 * WIDEST_EXACT),)), adjacency)
-    taken = [type(e).__name__ for e in (*asked, *wide)]
-    assert taken == ["RoundedGaussianDpEvent", "GaussianDpEvent"]
-    many = Counts(purpose="p", marginals=(Marginal(bins=(bins,), sigma=2 * WIDEST_EXACT),) * 20_000)
+    in_floating_point = [GaussianDpEvent(name=e.name, sensitivity=1.0, sigma=sigma, count=e.count) for e in asked]
     with pytest.raises(BudgetError, match="not precise enough"):
-        curator._dry_run(many, counts.events(many, adjacency), counts)
+        curator._dry_run(question, in_floating_point, counts)
+
+
+@pytest.mark.parametrize("sigma", [2.0**21 + 0.3, 2.0**40, 2.0**57.9])
+def test_wide_noise_is_as_exact_as_narrow(sigma):
+    """Sizes of a few draws, tails among them, against the probabilities: V lies between those of its two edges."""
+    bits = np.append(np.random.default_rng(1).integers(0, 2**63, size=20), [0, 1, 2**20, 2**63 - 1]).astype(np.uint64)
+    more = 2**MORE // 3
+    for value, size in zip(bits, draws(bits, sigma, lambda: more).tolist(), strict=True):
+        if sigma > 2.0**35 or int(value) < DEEP:  # else the further bits are rarely asked for
+            whole = (int(value) << MORE) | more
+            assert beyond(size, sigma) <= whole
+            assert size == 0 or whole < beyond(size - 1, sigma)
+        low, high = (exactly(size + d, sigma) for d in (0, -1))
+        assert low <= (int(value) + 1) << MORE
+        assert size == 0 or int(value) << MORE <= high
 
 
 def test_seeded_noise_keeps_the_numbers_that_were_recorded():
