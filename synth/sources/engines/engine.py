@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
+import numpy as np
 import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
@@ -22,6 +23,7 @@ from synth.sources.engines import duckdb_closed
 from synth.sources.engines.duckdb import parquet_files
 from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql_dialects import DIALECTS, Dialect
+from synth.sources.rows import block_counts
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), or spark"
@@ -170,6 +172,34 @@ class Engine:
             else:
                 yield from self.backend.to_pyarrow_batches(query, chunk_size=FETCH)
 
+    def arrow(self, query: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """What DuckDB answers, at most so many rows at a time. Errors: as ``rows``."""
+        with self._asked(), self.backend.con.sql(query).to_arrow_reader(rows) as reader:
+            yield from reader
+
+    def has_python(self) -> bool:
+        """Whether Spark's executors can run Python on Arrow's batches: asked of one row that is nobody's."""
+        if "python" not in self.__dict__:
+            session, one = self.backend._session, block_counts.Plan((), ())
+            try:
+                session.range(1).mapInArrow(_sent(one), "k bigint, n bigint").collect()
+                self.__dict__["python"] = True
+            except Exception:  # no interpreter, or one without numpy or pyarrow
+                self.__dict__["python"] = False
+        return bool(self.__dict__["python"])
+
+    def mapped(self, query: str, plan: block_counts.Plan, rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """A query's rows counted by Spark's executors, each its own part: places of cells and their counts.
+
+        Errors: as ``rows``.
+        """
+        session = self.backend._session
+        with self._asked():
+            session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows))
+            own = session.sql(query).mapInArrow(_sent(plan), "k bigint, n bigint")
+            whole = own.groupBy("k").sum("n").toArrow()
+        return whole.column(0).to_numpy(), whole.column(1).to_numpy()
+
     def _partitions(self, query: Any) -> Iterator[pa.RecordBatch]:
         """Rows of an Ibis table on Spark, of which the driver holds one partition at a time."""
         types = query.schema().to_pyarrow()
@@ -249,6 +279,14 @@ class Engine:
             raise
         except Exception:
             raise InputError(f"source {self.shown}: the engine could not answer; look into its own log") from None
+
+
+def _sent(plan: block_counts.Plan) -> Any:
+    """A worker's task with its code, since workers need not have this package."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(block_counts)
+    return block_counts.worker(plan)
 
 
 def _ibis_schema(types: pa.Schema) -> Any:

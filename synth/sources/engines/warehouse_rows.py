@@ -1,14 +1,15 @@
-"""Encoded rows that stay in an engine: counted there, a query for each block of tables; fetched where they must be."""
+"""Encoded rows that stay in an engine: counted there, one pass for all tables of a question, or fetched."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.schema import codec
 from synth.schema.table import Schema
-from synth.sources.engines.sql_branches import LOST, binned, settled
+from synth.sources.engines import one_pass
+from synth.sources.engines.sql_branches import LOST, settled
+from synth.sources.rows.block_counts import Axis, Plan
 from synth.sources.rows.encoded import EncodedRows, Grouping, Tables
 from synth.sources.rows.encoding import Encoder
 from synth.sources.rows.marginals import Binner, cover, distinct, holders
@@ -73,38 +74,32 @@ class WarehouseRows(EncodedRows):
         return self._fetched
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
-        """Exact counts by the engine, a query for each block of tables (marginals.py).
+        """Exact counts by the engine, in one pass over its rows for all tables (one_pass.py).
 
         A cell that no position is known for, in a column that is never missing, comes back as such and is placed at
         random here, for each table anew: the law of a table is that of rows placed one by one.
         """
         groupings, axes = distinct(tables)
+        if not axes:
+            return []
         binners = [Binner(g) for g in groupings]
-        sizes = [b.size + 1 for b in binners]  # the last bin holds the cells that are to be placed
-        blocks = cover(axes, sizes)
-        joints = [self._joint(block, groupings, sizes) for block in blocks]
+        blocks = cover(axes, [b.size + 1 for b in binners])  # the last bin holds the cells that are to be placed
+        names = list(dict.fromkeys(g.column for g in groupings))
+        plan = Plan(tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)), tuple(blocks))
+        joints = one_pass.joints(self._place.asked, self._settled(names), plan)
         return [
-            self._table(table, blocks[at], joints[at], groupings, binners)
+            self._table(table, blocks[at], joints[at].reshape(plan.shape(at)), groupings, binners)
             for table, at in zip(axes, holders(axes, blocks), strict=True)
         ]
 
-    def _joint(self, block: Sequence[int], groupings: Sequence[Grouping], sizes: Sequence[int]) -> np.ndarray:
-        shape = tuple(sizes[i] for i in block)
-        names = list(dict.fromkeys(groupings[i].column for i in block))
-        flat = "0"
-        for i, size in zip(block, shape, strict=True):
-            grouping, cell = groupings[i], f"p{names.index(groupings[i].column)}"
-            groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
-            flat = f"({flat}) * {size} + {binned(cell, grouping.cells, grouping.starts, groups, lost=size - 1)}"
+    def _settled(self, names: Sequence[str]) -> str:
+        """Columns of the table as positions, or ``LOST`` in a column that is never missing."""
         columns = self._schema.columns
-        whole = ", ".join(f"CAST({settled(f'p{i}', columns[n])} AS BIGINT) AS p{i}" for i, n in enumerate(names))
-        rows = f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
-        query = f"SELECT k, COUNT(*) FROM (SELECT {flat} AS k FROM {rows}) AS keyed_rows GROUP BY k"
-        joint = np.zeros(prod(shape), dtype=np.int64)
-        for part in self._place.asked.rows(query):
-            keys, times = zip(*part, strict=True)
-            joint[np.array(keys, dtype=np.int64)] = times
-        return joint.reshape(shape)
+        whole = ", ".join(
+            f"CAST({settled(f'p{i}', columns[n])} AS {'INTEGER' if columns[n].cells < 1 << 31 else 'BIGINT'}) AS p{i}"
+            for i, n in enumerate(names)
+        )
+        return f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
 
     def _marked(self, names: Sequence[str]) -> str:
         """Columns of the table as positions or marks, named p0, p1, ..."""
@@ -142,3 +137,10 @@ class WarehouseRows(EncodedRows):
             for start in range(0, left, DRAWN):
                 drawn = binner.codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
                 table[index] += np.bincount(drawn, minlength=table.shape[1])
+
+
+def _axis(grouping: Grouping, binner: Binner, names: Sequence[str]) -> Axis:
+    """The axis of a grouping, with a last bin for the cells that are to be placed."""
+    groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
+    bins = np.append(groups, binner.size).astype(np.int32)
+    return Axis(names.index(grouping.column), grouping.cells, grouping.starts, bins, binner.size + 1)
