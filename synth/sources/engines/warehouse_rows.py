@@ -8,10 +8,12 @@ import numpy as np
 from synth.schema import codec
 from synth.schema.table import Schema
 from synth.sources.engines import one_pass
+from synth.sources.engines.bounded import Bound
 from synth.sources.engines.sql_branches import LOST, settled
+from synth.sources.formats.text_table import Table
 from synth.sources.rows.block_counts import Axis, Plan
 from synth.sources.rows.encoded import EncodedRows, Grouping, Tables
-from synth.sources.rows.encoding import Encoder
+from synth.sources.rows.encoding import Batch, Encoder
 from synth.sources.rows.marginals import Binner, cover, distinct, holders
 from synth.sources.rows.spill import Spill
 
@@ -22,12 +24,17 @@ DRAWN = 1 << 20  # cells placed at random at a time
 
 
 class WarehouseRows(EncodedRows):
-    """Encoded rows that stay in the engine; ``positions``: each column's expression (sql.py)."""
+    """Encoded rows that stay in the engine; ``positions``: each column's expression (sql.py).
+
+    ``bound``: where a person is the unit, which rows of each are kept; no other is ever told of.
+    """
 
     def __init__(
-        self, place: "WarehousePlace", schema: Schema, draws: codec.Draws, positions: Mapping[str, str]
-    ) -> None:
+        self, place: "WarehousePlace", schema: Schema, draws: codec.Draws, positions: Mapping[str, str],
+        *, bound: Bound | None = None,
+    ) -> None:  # fmt: skip
         self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
+        self._bound = bound
         self._fetched: Spill | None = None
         self._known: codec.Encoded | None = None
         self._rows = 0
@@ -68,10 +75,18 @@ class WarehouseRows(EncodedRows):
     def _local(self) -> Spill:
         if self._fetched is None:
             encoder = Encoder(self._schema, self._draws)
-            for batch in self._place.batches(self._schema, []):
+            for batch in self._place.batches(self._schema, []) if self._bound is None else self._kept():
                 encoder.add(batch)
             self._fetched = encoder.spill
         return self._fetched
+
+    def _kept(self) -> Iterator[Batch]:
+        """The rows that the bound keeps, as the engine has encoded them: those that it counts, no others."""
+        names = list(self)
+        listed = ", ".join(f"p{i}" for i in range(len(names)))
+        for part in self._place.asked.positions(f"SELECT {listed} FROM {self._settled(names)}"):
+            codes = {n: np.ascontiguousarray(part[:, i]) for i, n in enumerate(names)}
+            yield Batch(table=Table({}, num_rows=len(part)), codes=codes)
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
         """Exact counts by the engine, in one pass over its rows for all tables (one_pass.py).
@@ -103,8 +118,14 @@ class WarehouseRows(EncodedRows):
 
     def _marked(self, names: Sequence[str]) -> str:
         """Columns of the table as positions or marks, named p0, p1, ..."""
-        chosen = ", ".join(f"COALESCE({self._positions[n]}, {LOST}) AS p{i}" for i, n in enumerate(names))
-        return f"(SELECT {chosen} FROM {self._place.relation}) AS marked_rows"
+        marks = {n: f"COALESCE({sql}, {LOST})" for n, sql in self._positions.items()}
+        relation = self._place.relation
+        if self._bound is None:
+            chosen = ", ".join(f"{marks[n]} AS p{i}" for i, n in enumerate(names))
+            return f"(SELECT {chosen} FROM {relation}) AS marked_rows"
+        kept = self._bound.kept(list(marks.values()), relation, self._place.asked.dialect)
+        chosen = ", ".join(f"p{list(marks).index(n)} AS p{i}" for i, n in enumerate(names))
+        return f"(SELECT {chosen} FROM {kept}) AS marked_rows"
 
     def _table(
         self,
