@@ -70,7 +70,13 @@ class Place(ABC):
         """The measured columns, and ``raw`` ones, some rows at a time."""
 
     def encoded(
-        self, schema: Schema, draws: Draws, *, person: str | None, key: bytes, most: int | None = None  # noqa: ARG002
+        self,
+        schema: Schema,
+        draws: Draws,
+        *,
+        person: str | None,
+        key: bytes,
+        most: int | None = None,  # noqa: ARG002
     ) -> Opened:
         """All rows, encoded. ``key``: of the table's fingerprint. ``most``: rows of a person, for whom it can bound."""
         names = [*schema.measured(), *([person] if person else [])]
