@@ -19,6 +19,7 @@ from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Counts, Marginal
 from synth.schema.table import Schema, parse
 from synth.sources.contribution_bound import keep_parts
+from synth.sources.engines import one_pass
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.engines.warehouse_rows import WarehouseRows
@@ -264,7 +265,7 @@ def by_keys_alike(rows: WarehouseRows, question: Counts, monkeypatch) -> None:
     tables = [m.bins for m in question.marginals[-2:]]
     workers = rows.counts(tables)
     with monkeypatch.context() as without:
-        without.setattr(Engine, "has_python", lambda _: False)
+        without.setattr(one_pass, "has_python", lambda _: False)
         assert [t.tolist() for t in rows.counts(tables)] == [t.tolist() for t in workers]
 
 

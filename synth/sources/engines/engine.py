@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
-import numpy as np
 import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
@@ -23,7 +22,6 @@ from synth.sources.engines import duckdb_closed
 from synth.sources.engines.duckdb import parquet_files
 from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql_dialects import DIALECTS, Dialect
-from synth.sources.rows import block_counts
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), or spark"
@@ -148,7 +146,7 @@ class Engine:
 
     def rows(self, query: str) -> Iterator[list[tuple]]:
         """What a query answers, some rows at a time. Errors: InputError, never the engine's words."""
-        with self._asked():
+        with self.answering():
             if self.dialect.name == "postgres":
                 with self.backend.con.cursor() as cursor:
                     cursor.execute(query)
@@ -164,58 +162,13 @@ class Engine:
 
     def batches(self, query: Any) -> Iterator[pa.RecordBatch]:
         """An Ibis table, some rows at a time. Errors: as ``rows``."""
-        with self._asked():
+        with self.answering():
             if self.dialect.name == "duckdb":  # Ibis 12 asks DuckDB 2 for a method that is gone
                 yield from self.backend.con.sql(self.backend.compile(query)).to_arrow_reader(FETCH)
             elif self.dialect.name == "spark":  # Ibis collects the whole table
                 yield from self._partitions(query)
             else:
                 yield from self.backend.to_pyarrow_batches(query, chunk_size=FETCH)
-
-    def arrow(self, query: str, rows: int) -> Iterator[pa.RecordBatch]:
-        """What DuckDB answers, at most so many rows at a time. Errors: as ``rows``."""
-        with self._asked(), self.backend.con.sql(query).to_arrow_reader(rows) as reader:
-            yield from reader
-
-    def has_python(self) -> bool:
-        """Whether Spark's executors can run Python on Arrow's batches: asked of one row that is nobody's."""
-        if "python" not in self.__dict__:
-            session, one = self.backend._session, block_counts.Plan((), ())
-            try:
-                session.range(1).mapInArrow(_sent(one), "k bigint, n bigint").collect()
-                self.__dict__["python"] = True
-            except Exception:  # no interpreter, or one without numpy or pyarrow
-                self.__dict__["python"] = False
-        return bool(self.__dict__["python"])
-
-    def mapped(self, query: str, plan: block_counts.Plan, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """A query's rows counted by Spark's executors, each its own part: places of cells and their counts.
-
-        Errors: as ``rows``.
-        """
-        session = self.backend._session
-        with self._asked():
-            session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows))
-            own = session.sql(query).mapInArrow(_sent(plan), "k bigint, n bigint")
-            whole = own.groupBy("k").sum("n").toArrow()
-        return whole.column(0).to_numpy(), whole.column(1).to_numpy()
-
-    def positions(self, query: str) -> Iterator[np.ndarray]:
-        """The whole numbers that a query answers, (n, columns), some rows at a time. Errors: as ``rows``."""
-        with self._asked():
-            if self.dialect.name == "duckdb":
-                for part in self.arrow(query, FETCH):
-                    yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in part.columns])
-            elif self.dialect.name == "postgres":
-                con = self.backend.con  # the server holds what is not fetched
-                with con.transaction(), con.cursor(name="synth_positions") as cursor:
-                    cursor.execute(query)
-                    while found := cursor.fetchmany(FETCH):
-                        yield np.array(found, dtype=np.int64)
-            else:
-                waiting = self.backend.raw_sql(query).toLocalIterator(prefetchPartitions=False)
-                while rows := list(islice(waiting, FETCH)):
-                    yield np.array(rows, dtype=np.int64)
 
     def _partitions(self, query: Any) -> Iterator[pa.RecordBatch]:
         """Rows of an Ibis table on Spark, of which the driver holds one partition at a time."""
@@ -228,7 +181,7 @@ class Engine:
     def tables(self, schema: str | None = None) -> list[str]:
         """Names of the tables and views of the user's own schema, or of another, sorted. Errors: as ``rows``."""
         if self.dialect.name == "spark":
-            with self._asked():
+            with self.answering():
                 return sorted(self.backend.list_tables(**({"database": schema} if schema else {})))
         where = self.dialect.text(schema) if schema else "current_schema()"
         listed = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
@@ -265,7 +218,7 @@ class Engine:
             backend.con.close()
 
     def _store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
-        with self._asked():
+        with self.answering():
             schema, table = self.split(name)
             there = {"database": schema} if schema else {}
             if table in self.tables(schema):
@@ -289,21 +242,14 @@ class Engine:
         self.backend.con.commit()
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
+    def answering(self) -> Iterator[None]:
+        """While the engine is asked: whatever goes wrong is said without its words. Errors: InputError."""
         try:
             yield
         except (InputError, UsageError, GeneratorExit):
             raise
         except Exception:
             raise InputError(f"source {self.shown}: the engine could not answer; look into its own log") from None
-
-
-def _sent(plan: block_counts.Plan) -> Any:
-    """A worker's task with its code, since workers need not have this package."""
-    from pyspark import cloudpickle
-
-    cloudpickle.register_pickle_by_value(block_counts)
-    return block_counts.worker(plan)
 
 
 def _ibis_schema(types: pa.Schema) -> Any:

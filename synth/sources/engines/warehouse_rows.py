@@ -84,7 +84,7 @@ class WarehouseRows(EncodedRows):
         """The rows that the bound keeps, as the engine has encoded them: those that it counts, no others."""
         names = list(self)
         listed = ", ".join(f"p{i}" for i in range(len(names)))
-        for part in self._place.asked.positions(f"SELECT {listed} FROM {self._settled(names)}"):
+        for part in one_pass.positions(self._place.asked, f"SELECT {listed} FROM {self._settled(names)}"):
             codes = {n: np.ascontiguousarray(part[:, i]) for i, n in enumerate(names)}
             yield Batch(table=Table({}, num_rows=len(part)), codes=codes)
 
