@@ -26,9 +26,11 @@ import docs_figures_related as related_tables
 import docs_figures_reliability as reliability
 import docs_figures_speed as speed
 import families
+import forecast
 import high_order
 import k_marginal
 import outside_judges
+import report_time
 import risks
 import told_apart
 from markdown_tables import figure, means, scores, table
@@ -207,7 +209,10 @@ FIGURES: dict[str, Callable[[], str]] = {
     "related": lambda: related_tables.related(kept),
     "faults": lambda: reliability.faults(kept),
     "refusals": lambda: reliability.refusals(kept),
+    "refusals-slow": lambda: reliability.ends(kept),
     "attacks": lambda: reliability.attacks(kept),
+    "plan": lambda: forecast.markdown(kept("plan")),
+    "report-time": lambda: report_time.markdown(kept("report_time")),
     "inference": intervals.inference,
     "judges": lambda: outside_judges.markdown(kept("outside_judges")),
     "risks": lambda: risks.markdown(kept("risks")),

@@ -47,6 +47,17 @@ def refusals(kept: Kept) -> str:
     return table(["", "tried", "refused before the spend", "went on", "spent in vain"], lines)
 
 
+def ends(kept: Kept) -> str:
+    """Options at their ends, one and two at a time, rehearsed under every relation."""
+    found = kept("refusals_slow")
+    named = {"ends": "options at their ends", "pairs": "any two options, both at their ends"}
+    lines = []
+    for what, said in named.items():
+        counts = [found.get(f"{what} {how}", 0) for how in ("refused", "rehearsed")]
+        lines.append([said, figure(sum(counts), 0), *(figure(c, 0) for c in counts)])
+    return table(["", "tried", "refused before the spend", "rehearsed"], lines)
+
+
 def attacks(kept: Kept) -> str:
     """A line an attack that ever names a table: how often, how often it is right, and the delta that follows."""
     lines = []

@@ -151,7 +151,14 @@ def wide_errors(kept: Kept) -> str:
     return table(("pairs", "real table to independence", *names[1:]), lines)
 
 
+def slices(kept: Kept) -> str:
+    """Training on slices by a divergence."""
+    lines = [[r["device"], str(r["slices"]), figure(r["seconds"], 0), figure(r["mib"], 0)] for r in kept("slices_time")]
+    return table(("device", "slices", "seconds for 1,000 steps", "MiB held at most"), lines)
+
+
 TABLES: dict[str, Callable[[Kept], str]] = {
+    "slices": slices,
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,
     "writing": writing,

@@ -4,7 +4,7 @@
     python benchmarks/forecast.py --pairs    # the noise told of pairs beside the error that `mixture` reached
 
 Simulated tables only, but for --pairs, which needs the public tables in ../shared and reads results/peers.json.
-Prints Markdown; the constants in synth/pipeline/plan.py were fitted to these rows on one core.
+Writes benchmarks/results/plan.json and prints Markdown. Forecasts of seconds are of an idle machine.
 """
 
 import json
@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 from flagship import ROOT, TABLES
+from markdown_tables import figure, table
 from tables import SYNTH, call, run, simulated
 
+RESULTS = ROOT / "benchmarks" / "results" / "plan.json"
 SHAPES = [(10, 2_000), (10, 100_000), (10, 1_000_000), (30, 100_000), (60, 100_000)]
 
 
@@ -27,25 +29,34 @@ def pairs() -> None:
             found.setdefault((cell["table"], cell["epsilon"]), []).append(cell["pair_tv_err"])
     print("| table | epsilon | planned, at most | measured | times closer |")
     print("|---|---|---|---|---|")
-    for (table, epsilon), errors in sorted(found.items()):
+    for (named, epsilon), errors in sorted(found.items()):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            options = TABLES[table](folder)
+            options = TABLES[named](folder)
             call(*SYNTH, "schema", "init", folder / "train.csv", "--out", folder / "schema.json", *options)
             rows = sum(1 for _ in (folder / "train.csv").open()) - 1
             plan = json.loads(
                 call(*SYNTH, "plan", "--schema", folder / "schema.json", "--rows", rows, "--epsilon", epsilon, "--json")
             )
         told, reached = plan["error_two_way"], sum(errors) / len(errors)
-        print(f"| {table} | {epsilon:g} | {told:.3f} | {reached:.4f} | {told / reached:.1f} |", flush=True)
+        print(f"| {named} | {epsilon:g} | {told:.3f} | {reached:.4f} | {told / reached:.1f} |", flush=True)
+
+
+def markdown(rows: list[dict]) -> str:
+    """A line a table."""
+    heads = ("columns", "rows", "planned s", "measured s", "planned MiB", "measured MiB")
+    lines = [
+        [str(r["columns"]), f"{r['rows']:,}", *(figure(r[k], 1) for k in ("planned_seconds", "seconds")),
+         *(figure(r[k], 0) for k in ("planned_mib", "mib"))] for r in rows
+    ]  # fmt: skip
+    return table(heads, lines)
 
 
 def main() -> None:
     if "--pairs" in sys.argv[1:]:
         pairs()
         return
-    print("| columns | rows | planned s | measured s | planned MiB | measured MiB |")
-    print("|---|---|---|---|---|---|")
+    found = []
     for columns, rows in SHAPES:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -54,8 +65,12 @@ def main() -> None:
             (folder / "schema.json").write_text(json.dumps(schema))
             plan = json.loads(call(*SYNTH, "plan", "--schema", folder / "schema.json", "--rows", rows, "--json"))
             done = run(folder)
-            cells = [plan["seconds"], done["seconds_total"], plan["peak_mib"], done["peak_mib"]]
-            print(f"| {columns} | {rows} | " + " | ".join(f"{c:.1f}" for c in cells) + " |", flush=True)
+            found.append({"columns": columns, "rows": rows, "planned_seconds": plan["seconds"],
+                          "seconds": done["seconds_total"], "planned_mib": plan["peak_mib"],
+                          "mib": done["peak_mib"]})  # fmt: skip
+            print(found[-1], flush=True)
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    print(markdown(found))
 
 
 if __name__ == "__main__":

@@ -3,13 +3,17 @@
     python benchmarks/slices_time.py [--slices 100,200,300] [--batch 128] [--k 2] [--devices cpu,cuda] [--steps 40]
 
 The release is made up (Gaussian slices of noise alone, over the columns of ACSIncome, 778 coordinates in all): a step
-costs the same whatever the values are. A device that is not there is named and left out. Prints Markdown.
+costs the same whatever the values are. A device that is not there is named and left out. Writes
+benchmarks/results/slices_time.json and prints Markdown.
 """
 
 import argparse
+import json
 import resource
 import time
+from pathlib import Path
 
+import docs_figures_speed as speed
 import numpy as np
 import torch
 
@@ -21,6 +25,7 @@ from synth.questions import Bins, Block, Encoding, Slices, SlicesRelease
 SIZES = (8, 24, 5, 520, 188, 18, 2, 9, 2)
 LINES = 2
 ROWS = 25_000
+RESULTS = Path(__file__).resolve().parent / "results" / "slices_time.json"
 
 
 def release(num_slices: int, rng: np.random.Generator) -> SlicesRelease:
@@ -68,17 +73,18 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--devices", default="cpu,cuda")
     given = parser.parse_args()
-    lines = ["| device | slices | seconds per 1,000 steps | MiB held at most |", "|---|---|---|---|"]
+    found = []
     for device in given.devices.split(","):
         if device == "cuda" and not torch.cuda.is_available():
-            print("No GPU here: left out.\n")
+            print("No GPU here: left out.")
             continue
-        named = torch.cuda.get_device_name() if device == "cuda" else f"CPU, {torch.get_num_threads()} thread(s)"
+        named = torch.cuda.get_device_name() if device == "cuda" else f"processor, threads: {torch.get_num_threads()}"
         for num_slices in map(int, given.slices.split(",")):
             made = release(num_slices, np.random.default_rng(0))
             took = seconds(made, batch=given.batch, k=given.k, steps=given.steps, device=device)
-            lines.append(f"| {named} | {num_slices} | {took:.0f} | {memory(device):.0f} |")
-    print("\n".join(lines))
+            found.append({"device": named, "slices": num_slices, "seconds": took, "mib": memory(device)})
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    print(speed.slices(lambda _: found))
 
 
 if __name__ == "__main__":

@@ -429,6 +429,8 @@ def slow(methods: list[str]) -> None:
                 if "cannot ask its questions" in reason:
                     print("   ", reason, flush=True)
     print(dict(total))
+    if not methods:
+        KEPT.with_name("refusals_slow.json").write_text(json.dumps(total, indent=1) + "\n")
 
 
 if __name__ == "__main__":
