@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
+from app.session import checked
 
 STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
 RESUMED = ("describe", "budget", "method", "run")  # pages at which one may go on at a later visit
@@ -129,7 +130,10 @@ def effective(w: Wizard) -> dict[str, Any]:
     """The description without the columns left out, and without the rules that name them."""
     if not several(w):
         return _kept(w.plain, w.left_out)
-    return {**w.plain, "tables": {t: _kept(s, own_left_out(w, t)) for t, s in w.plain["tables"].items()}}
+    out = {**w.plain, "tables": {t: _kept(s, own_left_out(w, t)) for t, s in w.plain["tables"].items()}}
+    if w.left_out and out.get("constraints"):
+        out["constraints"] = [r for r in out["constraints"] if not named(r) & set(w.left_out)]
+    return out
 
 
 def effective_own(w: Wizard) -> dict[str, Any]:
@@ -146,8 +150,8 @@ def _kept(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
 
 
 def named(rule: dict[str, Any]) -> set[str]:
-    """The columns that a rule names, as JSON data."""
-    texts = {rule.get(k) for k in ("column", "low", "high")}
+    """The columns that a rule names, as JSON data; a rule across tables as TABLE.COLUMN."""
+    texts = {rule.get(k) for k in ("column", "low", "high", "parent", "child")}
     lists = [*rule.get("columns", ()), *rule.get("of", ()), *rule.get("rows", ()), *rule.get("when", ())]
     return {str(x) for x in [*texts, *lists] if x}
 
@@ -156,10 +160,7 @@ def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
     """The checked description of one table, or None and what is wrong with it."""
     if w.table is None:
         return None, "there is no table yet"
-    try:
-        return synth.parse(effective(w), name="description"), ""
-    except synth.InputError as error:
-        return None, str(error)
+    return checked.single(effective(w))
 
 
 def related(w: Wizard, *, complete: bool = True) -> tuple[synth.Related | None, str]:
@@ -167,10 +168,7 @@ def related(w: Wizard, *, complete: bool = True) -> tuple[synth.Related | None, 
 
     What a draft left open counts until the tables and keys are sound: each such line is about a rule that they break.
     """
-    try:
-        return synth.parse_related({**effective(w), "open": None}, name="description", complete=complete), ""
-    except synth.InputError as error:
-        return None, str(error)
+    return checked.several({**effective(w), "open": None}, complete=complete)
 
 
 def facts(w: Wizard) -> tuple[Any, str]:
@@ -198,21 +196,14 @@ def answered(w: Wizard) -> bool:
 
 def alone(w: Wizard) -> dict[str, str]:
     """The columns of the table whose list of values must be vouched for alone, each with why."""
-    return _alone(effective_own(w))
+    return checked.alone(effective_own(w))
 
 
 def apart(w: Wizard) -> list[str]:
     """As ``alone``, of all tables: of several as TABLE.COLUMN."""
     if not several(w):
         return list(alone(w))
-    return [f"{t}.{n}" for t, plain in effective(w)["tables"].items() for n in _alone(plain)]
-
-
-def _alone(plain: dict[str, Any]) -> dict[str, str]:
-    try:
-        return synth.alone(synth.parse(plain, name="description", complete=False))
-    except synth.InputError:
-        return {}
+    return [f"{t}.{n}" for t, plain in effective(w)["tables"].items() for n in checked.alone(plain)]
 
 
 def dataset(w: Wizard) -> str:
