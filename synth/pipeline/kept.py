@@ -104,7 +104,7 @@ def everywhere(method: str) -> dict[str, str]:
 def needs(method: str) -> str:
     """Rows and time that a method needs, as measured: from how many it kept relations, and seconds of a run.
 
-    With fewer rows it takes as much more epsilon, since noise goes with their product. Empty where nothing was measured.
+    With fewer rows it takes as much more epsilon, since noise goes with their product. Empty where none was measured.
 
     Privacy: public only.
 
