@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
 from synth.evaluate.verdict import Verdict, judge
 from synth.schema.table import Schema
+
+if TYPE_CHECKING:
+    from synth.evaluate.risks.shadows import Shadow
 
 MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
 MOST_DIVIDERS = 12  # columns by which groups are formed, unless named
@@ -64,6 +67,7 @@ class Examination:
     test_rows: int | None = field(repr=False)
     own_scores: tuple[plugin_scores.PluginScore, ...] = field(repr=False, default=())
     risks: attack.Risks | None = field(repr=False, default=None)
+    shadows: "tuple[Shadow, ...]" = field(repr=False, default=())
     marking: str = STEWARD_ONLY
 
     @property
@@ -251,6 +255,7 @@ def plain(found: Examination) -> dict[str, Any]:
         "two_sample": vars(found.two_sample),
         "nearness": vars(found.nearness),
         "risks": None if found.risks is None else found.risks.plain(),
+        "shadows": [s.plain() for s in found.shadows],
         "own_scores": [{**vars(s), "values": dict(s.values)} for s in found.own_scores],
         "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
     }  # fmt: skip
