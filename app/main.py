@@ -1,6 +1,5 @@
 """The entry script: pages, their order, and the one place where a fault becomes a sentence."""
 
-import importlib
 import sys
 from pathlib import Path
 
@@ -22,6 +21,8 @@ TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
 HELP_BY_KEY = Path(__file__).with_name("help_by_key.html")
 STYLE = Path(__file__).with_name("style.css")
 OPEN, PASSED, LOCKED = ":material/radio_button_unchecked:", ":material/check_circle:", ":material/lock:"
+LATER = ("pandas", "pyarrow.pandas_compat", "altair", "synth.release.card.card", "synth.privacy.ledger.ledger",
+         "synth.sources.named_databases", "synth.pipeline.kept", "synth.pipeline.reached")  # fmt: skip
 AT_EASE = 1.5  # seconds in which the first page is drawn, before anything is loaded for later ones
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
@@ -46,9 +47,7 @@ def main() -> None:
 @st.cache_resource(show_spinner=False)
 def _prepare() -> None:
     """Loads in the background, once for the process, what later pages need: it would cost the first visitor seconds."""
-    names = ("altair", "synth.release.card.card", "synth.privacy.ledger.ledger", "synth.sources.named_databases",
-             "synth.pipeline.kept", "synth.pipeline.reached")  # fmt: skip
-    background.soon(lambda: [importlib.import_module(n) for n in names], seconds=AT_EASE)
+    background.soon(lambda: background.load(LATER), seconds=AT_EASE)
 
 
 def _warm() -> None:

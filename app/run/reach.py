@@ -1,5 +1,7 @@
 """What the recommended method will reach: a range, the curve that it is a point of, and what would help."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
@@ -11,8 +13,9 @@ from app.session.state import Wizard, schema
 CURVE = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
 
-def section(w: Wizard) -> None:
-    """Figures, advice and curve, at once: they rest on public facts and constants of public tables alone."""
+def section(w: Wizard) -> Callable[[], None]:
+    """Figures and advice, at once: they rest on public facts and constants of public tables alone. Returns what draws
+    the curve below them, which the way on need not wait for."""
     access.allow("forecast")
     facts, problem = schema(w)
     if facts is None:
@@ -22,8 +25,19 @@ def section(w: Wizard) -> None:
     here = next(f for f in found if f.epsilon == w.epsilon)
     _figures(here)
     st.info(frame.escape(synth.expected_advice(facts, epsilon=w.epsilon, **asked)), icon=":material/lightbulb:")
-    st.altair_chart(charts.reach(found, here), key="curve")
-    st.caption(_origin(here, changed=bool(w.options)))
+    place = st.container()
+
+    def draw() -> None:
+        place.vega_lite_chart(_curve(tuple(found), here), key="curve")
+        place.caption(_origin(here, changed=bool(w.options)))
+
+    return draw
+
+
+@lru_cache(maxsize=64)
+def _curve(found: tuple[Any, ...], here: Any) -> dict[str, Any]:
+    """The curve as it is sent: making it takes longer than the rest of the page."""
+    return dict(charts.reach(list(found), here).to_dict())
 
 
 def _figures(here: Any) -> None:

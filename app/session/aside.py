@@ -20,6 +20,7 @@ from typing import Any
 import synth
 from app.session.copies import LOADED, commanded
 
+KINDNESS = 5  # what this work adds to its nice value: pages come first
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -231,6 +232,7 @@ planner, worker, runner = Aside(), Aside(), Aside(*LOADED)
 
 def serve() -> None:
     """The child's side: reads tasks until its parent is gone."""
+    os.nice(KINDNESS)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not get between the answers
     for name in sys.argv[1:]:

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
+from app.session import checked
 
 STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
 RESUMED = ("describe", "budget", "method", "run")  # pages at which one may go on at a later visit
@@ -156,10 +157,7 @@ def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
     """The checked description of one table, or None and what is wrong with it."""
     if w.table is None:
         return None, "there is no table yet"
-    try:
-        return synth.parse(effective(w), name="description"), ""
-    except synth.InputError as error:
-        return None, str(error)
+    return checked.single(effective(w))
 
 
 def related(w: Wizard, *, complete: bool = True) -> tuple[synth.Related | None, str]:
@@ -167,10 +165,7 @@ def related(w: Wizard, *, complete: bool = True) -> tuple[synth.Related | None, 
 
     What a draft left open counts until the tables and keys are sound: each such line is about a rule that they break.
     """
-    try:
-        return synth.parse_related({**effective(w), "open": None}, name="description", complete=complete), ""
-    except synth.InputError as error:
-        return None, str(error)
+    return checked.several({**effective(w), "open": None}, complete=complete)
 
 
 def facts(w: Wizard) -> tuple[Any, str]:
@@ -198,21 +193,14 @@ def answered(w: Wizard) -> bool:
 
 def alone(w: Wizard) -> dict[str, str]:
     """The columns of the table whose list of values must be vouched for alone, each with why."""
-    return _alone(effective_own(w))
+    return checked.alone(effective_own(w))
 
 
 def apart(w: Wizard) -> list[str]:
     """As ``alone``, of all tables: of several as TABLE.COLUMN."""
     if not several(w):
         return list(alone(w))
-    return [f"{t}.{n}" for t, plain in effective(w)["tables"].items() for n in _alone(plain)]
-
-
-def _alone(plain: dict[str, Any]) -> dict[str, str]:
-    try:
-        return synth.alone(synth.parse(plain, name="description", complete=False))
-    except synth.InputError:
-        return {}
+    return [f"{t}.{n}" for t, plain in effective(w)["tables"].items() for n in checked.alone(plain)]
 
 
 def dataset(w: Wizard) -> str:

@@ -3,12 +3,15 @@
 Only what the steward changed is read back: every other fact keeps the form it had.
 """
 
+from __future__ import annotations  # naming a frame would load its library, which the first page can do without
+
 import csv
 import io
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 Plain = dict[str, Any]
 GRID = ("column", "use", "kind", "source", "min", "max", "step", "values", "empty", "missing", "description")
@@ -20,6 +23,8 @@ SHOWN_VALUES = 2000  # categories that can be edited in the browser
 
 def grid(plain: Plain, left_out: list[str]) -> pd.DataFrame:
     """The description as one row for each column, all text but ``use``, ``empty`` and the count of values."""
+    import pandas as pd  # here, since the first page, which shows no grid, would wait for it
+
     rows = [_row(name, column, name not in left_out) for name, column in plain["columns"].items()]
     return pd.DataFrame(rows, columns=list(GRID))
 

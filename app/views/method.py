@@ -1,5 +1,6 @@
 """Step 4: how the table is made, and what to expect of it before anything is spent."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -26,9 +27,10 @@ def page() -> None:
     w = wizard()
     together = several(w)
     fits = together or _choice(w)
-    blocked = _expected(w) if fits else "Choose a method that fits first."
+    blocked, draw = _expected(w) if fits else ("Choose a method that fits first.", _nothing)
     place = st.container()
     frame.onward("method", blocked=frame.escape(blocked))
+    draw()
     if fits and not blocked:
         drawn = w.method != words.RECOMMENDED
         background.then(begun(w, drawn=drawn), place, lambda: expected.shown(w) if together else _costs(w, not drawn))
@@ -104,18 +106,22 @@ def _vectors(facts: synth.Schema, relation: str) -> None:
                  hide_index=True, key="encoded")  # fmt: skip
 
 
-def _expected(w: Wizard) -> str:
-    """What a run will reach, and what it takes; returns why there is no way on."""
-    known = w.method == words.RECOMMENDED
+def _expected(w: Wizard) -> tuple[str, Callable[[], None]]:
+    """What a run will reach; returns why there is no way on, and what draws the rest."""
+    known, draw = w.method == words.RECOMMENDED, _nothing
     expected.head() if several(w) else st.subheader("What to expect", anchor=False)
     try:
         if known and not several(w):
-            reach.section(w)
+            draw = reach.section(w)
         begun(w, drawn=not known)
     except synth.SynthError as error:
         frame.tell(error)
-        return "First correct what the red box says."
-    return ""
+        return "First correct what the red box says.", _nothing
+    return "", draw
+
+
+def _nothing() -> None:
+    """There is no more to draw."""
 
 
 def _costs(w: Wizard, known: bool) -> None:

@@ -1,10 +1,13 @@
 """What each page says and refuses, without a run."""
 
+import gc
+import json
+
 import pytest
 
 import synth
-from app.run import runs
-from app.session import glossary
+from app.run import background, runs
+from app.session import checked, glossary
 from app.session.state import STEPS, view
 from app.table import facts
 from synth import jobs
@@ -343,3 +346,20 @@ def test_an_internal_error_is_one_line_without_its_text(start, monkeypatch):
 
 def test_steps_are_pages_of_their_own():
     assert STEPS == ("data", "describe", "budget", "method", "run", "review", "release")
+
+
+def test_a_page_checks_each_description_once(start, monkeypatch):
+    at, asked, parse = sample(start), [], synth.parse
+    checked._single.cache_clear()
+    monkeypatch.setattr(synth, "parse", lambda plain, **told: asked.append(json.dumps(plain)) or parse(plain, **told))
+    at.switch_page(view("method")).run()
+    at.switch_page(view("describe")).run()
+    assert 1 <= len(asked) <= 2  # as a complete one, and as a draft
+
+
+def test_libraries_of_later_pages_are_no_garbage_to_look_through():
+    background.load(["json"])
+    try:
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()

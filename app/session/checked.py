@@ -1,0 +1,49 @@
+"""Descriptions checked once: every page asks several times whether the same one is sound, and each check reads all of
+it. Remembered by its whole text, so that who asks learns nothing that he did not say himself.
+"""
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import synth
+
+NAME = "description"
+KEPT = 16  # descriptions; one may list many values
+
+
+def single(plain: dict[str, Any], *, complete: bool = True) -> tuple[synth.Schema | None, str]:
+    """The checked description of one table, or None and what is wrong with it."""
+    return _single(json.dumps(plain), complete)
+
+
+def several(plain: dict[str, Any], *, complete: bool = True) -> tuple[synth.Related | None, str]:
+    """The checked description of tables that belong together, or None and what is wrong with it."""
+    return _several(json.dumps(plain), complete)
+
+
+def alone(plain: dict[str, Any]) -> dict[str, str]:
+    """``synth.alone`` of one table's description; nothing where it is not sound."""
+    return dict(_alone(json.dumps(plain)))
+
+
+@lru_cache(maxsize=KEPT)
+def _single(text: str, complete: bool) -> tuple[synth.Schema | None, str]:
+    try:
+        return synth.parse(json.loads(text), name=NAME, complete=complete), ""
+    except synth.InputError as error:
+        return None, str(error)
+
+
+@lru_cache(maxsize=KEPT)
+def _several(text: str, complete: bool) -> tuple[synth.Related | None, str]:
+    try:
+        return synth.parse_related(json.loads(text), name=NAME, complete=complete), ""
+    except synth.InputError as error:
+        return None, str(error)
+
+
+@lru_cache(maxsize=KEPT)
+def _alone(text: str) -> dict[str, str]:
+    facts, _ = _single(text, False)
+    return {} if facts is None else synth.alone(facts)
