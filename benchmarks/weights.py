@@ -116,8 +116,10 @@ def measured(epsilon: float, seeds: int) -> list[dict]:
                 folder = Path(name)
                 real.to_csv(folder / "train.csv", index=False)
                 made = synth.run(folder / "train.csv", schema=told, epsilon=epsilon, delta=1e-5, method="mixture",
-                                 dataset="nist", ledger=folder / "ledger.sqlite", seed=seed, num_rows=len(real))  # fmt: skip
-                out.append({**about, "told by": "mixture's rows", "seed": seed, **scored(real, made.frame.astype(str))})
+                                 dataset="nist", ledger=folder / "ledger.sqlite", seed=seed,
+                                 num_rows=len(real))  # fmt: skip
+                score = scored(real, made.frame.astype(str))
+                out.append({**about, "told by": "mixture's rows", "seed": seed, **score})
             fresh = real.sample(frac=1, replace=True, random_state=seed).reset_index(drop=True)
             out.append({**about, "told by": "fresh rows", "seed": seed, **scored(real, fresh)})
             for way, part in (("weighted counts, whole budget", 1.0), ("weighted counts, a tenth", 0.1**0.5)):
