@@ -102,20 +102,27 @@ def bare(folder: Path, *, sets: bool) -> dict[str, Any]:
         return {"seconds": time.perf_counter() - started, "pairs": len(names) * (len(names) - 1) // 2, "cells": cells}
 
 
-def counted(folder: Path) -> dict[str, Any]:
-    """Ours: the same pairs of a folder, encoded and counted."""
-    from synth.privacy.noise import SystemNoise
+def groupings(facts: Any) -> dict[str, Any]:
+    """The bins of every column that are counted."""
     from synth.questions import Bins
-    from synth.schema.table import parse
-    from synth.sources.rows.encoding import Encoder
-    from synth.sources.table_source import place_of
 
-    facts = parse(schema())
     bins = {}
     for name, column in facts.measured().items():
         count = NUMBERS[name][3] if name in NUMBERS else 30 if name == "started" else column.cells
         starts = np.unique(np.linspace(0, column.cells, count, endpoint=False).astype(np.int64))
         bins[name] = Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts)))
+    return bins
+
+
+def counted(folder: Path) -> dict[str, Any]:
+    """Ours: the same pairs of a folder, encoded and counted."""
+    from synth.privacy.noise import SystemNoise
+    from synth.schema.table import parse
+    from synth.sources.rows.encoding import Encoder
+    from synth.sources.table_source import place_of
+
+    facts = parse(schema())
+    bins = groupings(facts)
     started = time.perf_counter()
     encoder = Encoder(facts, SystemNoise())
     for batch in place_of(folder).batches(facts, []):
