@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError
-from synth.schema import regular_files
+from synth.schema import regular_files, survey_weight
 from synth.schema.column import (
     CATEGORICAL,
     NUMERIC,
@@ -227,7 +227,7 @@ def _problems(schema: Schema, complete: bool):
         yield from _target_problems(schema)
     yield from _unit_problems(schema)
     if schema.weight is not None:
-        yield from _weight_problems(schema, schema.weight)
+        yield from survey_weight.problems(schema.weight, schema.columns, schema.measured(), schema.target)
     for number, rule in enumerate(schema.constraints or (), start=1):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"
@@ -272,23 +272,6 @@ def _unit_problems(schema: Schema):
         yield f"unit {schema.person!r} must be an identifier column, since it names a person"
     elif schema.max_rows is None:
         yield f"unit {schema.person!r} needs max_rows, how many rows of one person are kept"
-
-
-def _weight_problems(schema: Schema, name: str):
-    """A weight's bounds bound what a row adds to weighted counts, so that somebody must vouch for them."""
-    column = schema.columns.get(name)
-    if column is None:
-        yield f"weight {name!r} is not among the columns"
-    elif column.type not in ("integer", "float"):
-        yield f"weight {name!r} is {column.type}; a weight is an integer or float"
-    elif name not in schema.measured():
-        yield f"weight {name!r} is given by a constraint; name a column that is read"
-    elif name == schema.target:
-        yield f"weight {name!r} is the target as well; a weight is not predicted"
-    elif column.source == "private" or column.min is None or column.max is None:
-        yield f"weight {name!r} needs stated min and max, since they bound what a row adds; it cannot learn them"
-    elif float(column.min) < 0 or float(column.max) <= 0:
-        yield f"weight {name!r} goes from {column.min:g} to {column.max:g}; its min must be 0 or more, its max above 0"
 
 
 def _target_problems(schema: Schema):
