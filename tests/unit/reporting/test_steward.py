@@ -113,6 +113,21 @@ def test_too_few_shadow_runs_are_refused_before_a_row_is_read(release):
         write.examine(release[0], real="nowhere.csv", shadow_runs=39)
 
 
+def test_weighted_rows_have_a_section_and_figures_of_their_own(made, release):
+    """The release's schema names a weight: the page, its data and the card say so."""
+    with open(made[1]["report"], encoding="utf-8") as file:
+        text = file.read()
+    part = text[text.index("Weighted rows") : text.index("Associations")]
+    for words in ("distance, weighted", "says. A real row weighs", "income", "region"):
+        assert words in part, words
+    figures = {f.name: f for f in made[0].figures}
+    assert 0 < figures["one_way_weighted"].value < 0.2
+    assert figures["two_way_weighted"].floor > 0
+    with open(made[1]["report_json"], encoding="utf-8") as file:
+        assert json.load(file)["weighted"]["by"] == "age"
+    assert bundle.load_release(release[0]).card["weight"]["column"] == "age"
+
+
 def test_forecasts_come_from_the_plan(release, made):
     told = {f.name: f.forecast for f in made[0].figures}
     assert told["one_way"] == write.forecast(release[0])["one_way"]
