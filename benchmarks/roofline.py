@@ -5,7 +5,7 @@
 All in one process on one core, by seconds of the processor (the disk by the clock), so that ceilings and stages are of
 the same machine under the same load. Ceilings: a copy in memory, reads and writes of the disk, a product of
 single-precision matrices, and `np.bincount` into a table of 2^15 cells. A stage's work is what it cannot do without,
-which `stages` counts; the least time is that of the ceiling that its work meets first. 20 simulated columns of 20
+which `stages` counts; the least time is that of the ceiling that its work meets first. 10 simulated columns of 20
 categories (benchmarks/columns.py), `mixture` at epsilon 1. Curves: `mixture` again, with one of rows, columns,
 categories and epsilon varied. `paper` reckons 10^11 rows on 100 executors from these rates. Written to
 benchmarks/results/roofline.json and docs/pictures/roofline.svg.
@@ -28,7 +28,7 @@ import roofline_picture
 from clock import Clock
 
 HERE = Path(__file__).resolve().parent
-COLUMNS, CATEGORIES, MIB = 20, 20, 2**20
+COLUMNS, CATEGORIES, MIB = 10, 20, 2**20
 PAPER = {"rows": 10**11, "executors": 100, "cores": 4, "network": 1e9}  # bytes a second into the driver: assumed
 STAGES = ("read", "measure", "fit", "sample", "write")
 BASE = {"rows": 30_000, "columns": 8, "categories": 20, "epsilon": 1.0}
