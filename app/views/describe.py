@@ -21,7 +21,7 @@ from app.session.state import (
     wizard,
 )
 from app.session.state import facts as checked
-from app.table import constraints, facts, grid, intake, keys, lists, redraft, related, unit
+from app.table import codes, constraints, facts, grid, intake, keys, lists, redraft, related, unit
 
 
 def page() -> None:
@@ -51,6 +51,7 @@ def _alone() -> None:
     with right:
         _target()
     unit.section()
+    codes.section()
     grid.section()
     _problems()
     _vouch()
