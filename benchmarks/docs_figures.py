@@ -47,6 +47,8 @@ PUBLISHED = ("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-wa
              "SliceWass + one-ways", "DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF",
              "MERF + one-ways", "single records (best fit)", "slicing (groups) alone", "slicing (groups)",
              "mixture")  # fmt: skip
+TIMES = {"rows": ("rows", 0), "steps_an_epoch": ("steps an epoch", 0), "seconds_an_epoch": ("seconds an epoch", 1),
+         "seconds": ("seconds of 200 epochs, extrapolated", 0)}  # fmt: skip
 STEPS = ("Algorithm 1, noise by the published bound", "noise by the exact profile", "a rotation for the directions",
          "moments instead of a network", "sums of groups", "two stages")  # fmt: skip
 
@@ -139,7 +141,13 @@ def gradients(method: str) -> str:
 
 
 def of_family(method: str) -> str:
-    return families.markdown([r for r in kept("families") if r["method"] == method])
+    """A method's own runs, on the table that its page names."""
+    rows = [r for r in kept("families") if r["method"] == method and r["table"] != "adult"]
+    return families.markdown(rows)
+
+
+def of_families(*tables: str) -> str:
+    return families.markdown([r for r in kept("families") if r["table"] in tables])
 
 
 def published() -> str:
@@ -219,8 +227,10 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
-    "families": lambda: families.markdown(kept("families")),
-    **{f"families-{m}": partial(of_family, m) for m in families.METHODS},
+    "families": lambda: of_families("acs"),
+    "families-few": lambda: of_families("few", "four"),
+    **{f"families-{m}": partial(of_family, m) for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db")},
+    "schedule-time": lambda: means(kept("slices_time"), ("device", "slices"), TIMES),
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "told-apart": lambda: told_apart.markdown(kept("told_apart")),
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),

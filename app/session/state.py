@@ -130,7 +130,10 @@ def effective(w: Wizard) -> dict[str, Any]:
     """The description without the columns left out, and without the rules that name them."""
     if not several(w):
         return _kept(w.plain, w.left_out)
-    return {**w.plain, "tables": {t: _kept(s, own_left_out(w, t)) for t, s in w.plain["tables"].items()}}
+    out = {**w.plain, "tables": {t: _kept(s, own_left_out(w, t)) for t, s in w.plain["tables"].items()}}
+    if w.left_out and out.get("constraints"):
+        out["constraints"] = [r for r in out["constraints"] if not named(r) & set(w.left_out)]
+    return out
 
 
 def effective_own(w: Wizard) -> dict[str, Any]:
@@ -147,8 +150,8 @@ def _kept(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
 
 
 def named(rule: dict[str, Any]) -> set[str]:
-    """The columns that a rule names, as JSON data."""
-    texts = {rule.get(k) for k in ("column", "low", "high")}
+    """The columns that a rule names, as JSON data; a rule across tables as TABLE.COLUMN."""
+    texts = {rule.get(k) for k in ("column", "low", "high", "parent", "child")}
     lists = [*rule.get("columns", ()), *rule.get("of", ()), *rule.get("rows", ()), *rule.get("when", ())]
     return {str(x) for x in [*texts, *lists] if x}
 

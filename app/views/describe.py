@@ -21,7 +21,7 @@ from app.session.state import (
     wizard,
 )
 from app.session.state import facts as checked
-from app.table import codes, constraints, facts, grid, intake, keys, lists, redraft, related, unit
+from app.table import codes, constraints, facts, grid, intake, keys, lists, redraft, related, rules_across, unit
 
 
 def page() -> None:
@@ -71,6 +71,7 @@ def _belonging() -> None:
     _name()
     keys.section()
     if not keys.undecided(w):
+        rules_across.section()
         _problems()
     if w.place is not None:
         related.draft_again()

@@ -39,10 +39,14 @@ class RowReader:
         """The private rows, encoded after the spend; which rows of a person are kept is decided here."""
         adjacency = self.plan.grant.adjacency
         person = None if adjacency.by_row else adjacency.unit
-        opened = self.plan.rows.place.encoded(schema, self.noise, person=person, key=self.plan.book.row_key())
+        opened = self.plan.rows.place.encoded(
+            schema, self.noise, person=person, key=self.plan.book.row_key(), most=adjacency.max_rows
+        )
         self._mark(opened.digest)
         rows = opened.encoded.positions
-        if opened.persons is not None and isinstance(rows, Spill):
+        if person is not None and not opened.bounded:
+            if opened.persons is None or not isinstance(rows, Spill):
+                raise RuntimeError("rows of persons that nobody has bounded")  # a fault of this program
             kept = keep_parts(opened.persons.parts(), adjacency.max_rows, self.noise, num_rows=opened.persons.num_rows)
             rows.keep(kept)
         if self.log is not None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from synth.errors import InputError
+from synth.errors import InputError, UsageError
 from synth.jobs import PeakMemory, give_back
 from synth.pipeline import related_run
 from synth.pipeline.charged_run import ChargedRun
@@ -60,6 +60,9 @@ def run(
 
     Privacy: reads rows, under noise.
     """
+    if not isinstance(schema, Schema | Related):
+        raise UsageError(f"schema is a {type(schema).__name__}, not a schema: read its file with synth.load(path), or "
+                         "synth.load_related(path) for several tables")  # fmt: skip
     request, rows = requested(table, epsilon=epsilon, delta=delta, **options)
     return carry_out(
         request, schema=schema, rows=rows, noise=noise, reporter=reporter, steward_log=steward_log, may_spend=may_spend

@@ -29,11 +29,15 @@ MOST_COMPARED = 1 << 21  # rows; a longer table is not compared with those charg
 
 @dataclass(frozen=True)
 class Opened:
-    """An encoded table; ``persons``, of every row, where they were asked for; ``digest`` None where there is none."""
+    """An encoded table; ``persons``, of every row, where they were asked for; ``digest`` None where there is none.
+
+    ``bounded``: no more rows of a person are in it than were asked for, so that ``persons`` is not needed.
+    """
 
     encoded: Encoded
     persons: Persons | None
     digest: bytes | None
+    bounded: bool = False
 
 
 class Place(ABC):
@@ -65,8 +69,16 @@ class Place(ABC):
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """The measured columns, and ``raw`` ones, some rows at a time."""
 
-    def encoded(self, schema: Schema, draws: Draws, *, person: str | None, key: bytes) -> Opened:
-        """All rows, encoded. ``key``: of the table's fingerprint."""
+    def encoded(
+        self,
+        schema: Schema,
+        draws: Draws,
+        *,
+        person: str | None,
+        key: bytes,
+        most: int | None = None,  # noqa: ARG002
+    ) -> Opened:
+        """All rows, encoded. ``key``: of the table's fingerprint. ``most``: rows of a person, for whom it can bound."""
         names = [*schema.measured(), *([person] if person else [])]
         digest = Sketch(key, names, most=MOST_COMPARED)
         encoder = Encoder(schema, draws, person=person, digest=digest)

@@ -28,7 +28,8 @@ def clinic() -> dict[str, bytes]:
     rng = np.random.default_rng(3)
     woman = rng.random(PATIENTS) < 0.5
     owner = np.repeat(np.arange(PATIENTS), rng.integers(0, 6, PATIENTS))
-    patients = pd.DataFrame({"patient_id": [f"p{i}" for i in range(PATIENTS)], "sex": np.where(woman, "f", "m")})
+    patients = pd.DataFrame({"patient_id": [f"p{i}" for i in range(PATIENTS)], "sex": np.where(woman, "f", "m"),
+                             "times": np.bincount(owner, minlength=PATIENTS)})  # fmt: skip
     stays = pd.DataFrame({"stay_id": np.arange(len(owner)), "patient_id": [f"p{i}" for i in owner],
                           "ward": np.where(woman[owner], "north", "south")})  # fmt: skip
     tables = {"patients": patients, "stays": stays}
@@ -194,9 +195,29 @@ def test_names_of_tables_are_no_markdown(start, clinic):
     assert labels == [r"Rows of \*a\*\_b kept", r"Order of \*a\*\_b"]
 
 
-def test_a_forecast_of_several_tables_says_what_noise_covers(start, clinic):
+def _ruled(at, kind: str, one: str, other: str):
+    """A rule across tables, filled in and added."""
+    at.selectbox(key="across_kind").set_value(kind).run()
+    at.selectbox(key=f"across_0_{kind}_one").set_value(one).run()
+    at.selectbox(key=f"across_0_{kind}_other").set_value(other).run()
+    return at.button(key="add_across").click().run()
+
+
+def test_rules_across_tables_are_added_and_a_forecast_says_what_noise_covers(start, clinic):
     at = vouched(loaded(start(), clinic))
     w = at.session_state["wizard"]
+    _ruled(at, "equal", "stays.ward", "patients.sex")
+    assert any("must have the same type" in e.value for e in at.error), "the library refuses it, in words"
+    assert not w.plain.get("constraints")
+    _ruled(at, "count", "patients.times", "stays")
+    assert "patients.times is the number of rows of stays." in said(at)
+    found, problem = related(at.session_state["wizard"])
+    assert found is not None, problem
+    assert [r.kind for r in found.constraints] == ["count"]
+    w = at.session_state["wizard"]
+    w.left_out = ["patients.times"]
+    assert related(w)[0].constraints in (None, [], ()), "a rule about a column that is left out is left out too"
+    w.left_out = []
     w.plain["dataset"], w.rows, w.epsilon = "clinic", 20, 0.1
     at.switch_page(view("method")).run()
     assert "noise covers it" in list(at.table[0].value["Error"])

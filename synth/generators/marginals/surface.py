@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.generators.micro_batches import Pieces
+from synth.generators import micro_batches
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CACHED = 2**18  # numbers of groups, views and components that are worked on at a time
 HELD = 2**23  # most cells of an ensemble's tables held at a time
 
 
@@ -27,7 +32,7 @@ class Surface:
     """
 
     def __init__(self, problem: Problem, device: str, *, pull: float = 0.0, half: float = 1.0):
-        self.pieces, self.pull, self.half = Pieces(), pull, half
+        self.pieces, self.pull, self.half = micro_batches.Pieces(), pull, half
 
         def index(x: np.ndarray) -> torch.Tensor:
             return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.int64, device=device)
@@ -44,6 +49,7 @@ class Surface:
         self.blocks = [(index(b.rows), index(b.cols), real(b.y), real(b.precision), b.mirrored) for b in problem.blocks]
         self.told = (self.precision, self.blocks)
         self.total, self.chance = problem.total, 0.0
+        self.pool: ThreadPoolExecutor | None = None
 
     def soften(self, chance: float) -> None:
         """Weighs cells as if so much of the rows' own chance were noise: a count's variance is its mean, at most."""
@@ -67,79 +73,99 @@ class Surface:
 
     def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Component weights (E, B) and group probabilities (E, G, B), which sum to one over a column."""
-        grown = torch.exp(logits.clamp(-40, 40))
-        return torch.softmax(weights, -1), grown / self._column_sums(grown)
+        return torch.softmax(weights, -1), self._shares(logits.clamp(-40, 40))[0]
 
     def gradient(self, logits: torch.Tensor, weights: torch.Tensor):
         """The mean loss of the ensemble's tables, and each mixture's own gradient by logits and weights."""
 
         def some(part: slice) -> tuple[torch.Tensor, ...]:
             loss, *own = self._gradient(logits[part], weights[part])
-            return loss * (len(own[1]) / len(logits)), *own
+            return loss / len(logits), *own
 
-        done = list(self.pieces.run(len(logits), some))
-        if len(done) == 1:
-            return done[0]
-        losses, by_logits, by_weights = zip(*done, strict=True)
+        losses, by_logits, by_weights = zip(*self._parts(logits, some), strict=True)
         return sum(losses), torch.cat(by_logits), torch.cat(by_weights)
 
+    def _parts(self, logits: torch.Tensor, work: Callable[[slice], Any]) -> list[Any]:
+        """``work`` on parts of the ensemble: on a processor as many mixtures as stay in its cache, on all cores."""
+        count = len(logits)
+        if logits.device.type not in micro_batches.BOUNDLESS:
+            return list(self.pieces.run(count, work))
+        some = max(1, CACHED // ((logits.shape[1] + self.views + len(self.left)) * logits.shape[2]))
+        parts = [slice(at, min(at + some, count)) for at in range(0, count, some)]
+        if len(parts) == 1 or CORES == 1:
+            return [work(p) for p in parts]
+        self.pool = self.pool or ThreadPoolExecutor(CORES)
+        return list(self.pool.map(work, parts))
+
+    def _shares(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Group probabilities (E, G, B), and the logarithms of what they were divided by, (E, C, B)."""
+        grown = torch.exp(logits)
+        sums = self._column_sums(grown)
+        return grown / sums.index_select(1, self.column), sums.log()
+
     def _gradient(self, logits: torch.Tensor, weights: torch.Tensor):
-        share, probs = self.probabilities(logits, weights)
+        share = torch.softmax(weights, -1)
         w = share[:, None, :]
-        off = ((probs * w).sum(-1, keepdim=True) - self.mass) * self.precision
-        by_probs, by_share = w * off, (probs * off).sum(1)
-        views = self._views(probs)
-        loss, by_views, more = self._tables(views, share)
-        by_probs.index_add_(1, self.source, self._back(views, by_views).index_select(1, self.view))
+        held = logits.clamp(-40, 40)
+        probs, log_sums = self._shares(held)
+        off = (torch.bmm(probs, share[:, :, None]) - self.mass) * self.precision
+        by_share = torch.bmm(off.transpose(1, 2), probs)[:, 0]
+        loss, by_views, more = self._tables(self._views(probs), share)
+        by_probs = off * w
+        by_probs.index_add_(1, self.source, by_views.index_select(1, self.view))
         by_share += more
-        if self.pull > 0:
-            apart = torch.log(probs.clamp_min(1e-30)) - self.log_mass
-            told = (self._column_sums(probs * apart) * w).sum(-1, keepdim=True)
-            force = self.pull / (1 + told / self.half)
-            by_probs += force * w * apart
-            by_share += (force * probs * apart).sum(1)
-        by_logits = probs * (by_probs - self._column_sums(probs * by_probs))
+        if self.pull > 0:  # of a logarithm of probs over mass: held less its column's sum and the mass's
+            apart = held.sub_(log_sums.index_select(1, self.column)).sub_(self.log_mass)
+            told = self._column_sums(probs * apart)
+            force = self.pull / (1 + torch.bmm(told, share[:, :, None]) / self.half)
+            by_probs.addcmul_((force * w).index_select(1, self.column), apart)
+            by_share += (force * told).sum(1)
+        by_logits = by_probs.mul_(probs)
+        by_logits = by_logits.sub_(probs.mul_(self._column_sums(by_logits).index_select(1, self.column)))
         return loss, by_logits, share * (by_share - (share * by_share).sum(-1, keepdim=True))
 
     def _tables(self, views: torch.Tensor, share: torch.Tensor):
-        """Loss of all blocks, its gradient by the views (E, V, B) and by the component weights (E, B)."""
-        w = share[:, None, :]
-        by_views, by_share = torch.zeros_like(views), torch.zeros_like(share)
+        """Loss of all blocks summed over mixtures, its gradient by the plain views (E, V, B) and by the weights (E, B).
+
+        Both factors of a table carry the root of the components' weights, which are then told of in one place.
+        """
+        root = share.sqrt()[:, None, :]
+        rooted, by_views = views * root, torch.zeros_like(views)
         loss = views.new_zeros(())
         for rows, cols, y, precision, mirrored in self.blocks:
             some = max(HELD // y.numel(), 1)
             for at in range(0, len(views), some):
                 part = slice(at, at + some)
-                a = views[part].index_select(1, rows)
-                b = a if mirrored else views[part].index_select(1, cols)
-                weighted = a * w[part]
-                residual = (weighted @ b.transpose(1, 2)).sub_(y)
+                a = rooted[part].index_select(1, rows)
+                b = a if mirrored else rooted[part].index_select(1, cols)
+                residual = torch.bmm(a, b.transpose(1, 2)).sub_(y)
                 force = residual * precision
-                loss += torch.linalg.vecdot(force.flatten(), residual.flatten()) / len(views)
-                pull = force @ b
-                by_share[part] += (a * pull).sum(1)
-                by_views[part].index_add_(1, rows, w[part] * pull, alpha=2 if mirrored else 1)
+                loss += torch.linalg.vecdot(force.flatten(), residual.flatten())
+                by_views[part].index_add_(1, rows, torch.bmm(force, b), alpha=2 if mirrored else 1)
                 if not mirrored:
-                    by_views[part].index_add_(1, cols, force.transpose(1, 2) @ weighted)
-        return loss, by_views, by_share
+                    by_views[part].index_add_(1, cols, torch.bmm(force.transpose(1, 2), a))
+        by_views *= root
+        by_share = torch.linalg.vecdot(by_views, views, dim=1) / (2 * share).clamp_min(1e-30)
+        return loss, self._back(views, by_views), by_share
 
     def _views(self, probs: torch.Tensor) -> torch.Tensor:
-        plain = probs.new_zeros((len(probs), self.views, probs.shape[2]))
+        """All views (E, V + J, B): sums of groups, then products of two of these."""
+        out = probs.new_zeros((len(probs), self.views + len(self.left), probs.shape[2]))
+        plain = out[:, : self.views]
         plain.index_add_(1, self.view, probs.index_select(1, self.source))
-        if len(self.left) == 0:
-            return plain
-        return torch.cat([plain, plain.index_select(1, self.left) * plain.index_select(1, self.right)], 1)
+        if len(self.left):
+            out[:, self.views :] = plain.index_select(1, self.left) * plain.index_select(1, self.right)
+        return out
 
     def _back(self, views: torch.Tensor, by_views: torch.Tensor) -> torch.Tensor:
-        """Gradient by the plain views: that of joint views passed on to their two factors."""
+        """Gradient by the plain views, in place: that of joint views is passed on to their two factors."""
         plain = by_views[:, : self.views]
         if len(self.left):
             joint = by_views[:, self.views :]
-            plain = plain.index_add(1, self.left, joint * views.index_select(1, self.right))
+            plain.index_add_(1, self.left, joint * views.index_select(1, self.right))
             plain.index_add_(1, self.right, joint * views.index_select(1, self.left))
         return plain
 
     def _column_sums(self, x: torch.Tensor) -> torch.Tensor:
-        """Sums over the groups of each column, spread back over its groups, (E, G, B)."""
-        sums = x.new_zeros((len(x), self.columns, x.shape[2])).index_add_(1, self.column, x)
-        return sums.index_select(1, self.column)
+        """Sums over the groups of each column, (E, C, B)."""
+        return x.new_zeros((len(x), self.columns, x.shape[2])).index_add_(1, self.column, x)

@@ -146,7 +146,7 @@ class Engine:
 
     def rows(self, query: str) -> Iterator[list[tuple]]:
         """What a query answers, some rows at a time. Errors: InputError, never the engine's words."""
-        with self._asked():
+        with self.answering():
             if self.dialect.name == "postgres":
                 with self.backend.con.cursor() as cursor:
                     cursor.execute(query)
@@ -162,7 +162,7 @@ class Engine:
 
     def batches(self, query: Any) -> Iterator[pa.RecordBatch]:
         """An Ibis table, some rows at a time. Errors: as ``rows``."""
-        with self._asked():
+        with self.answering():
             if self.dialect.name == "duckdb":  # Ibis 12 asks DuckDB 2 for a method that is gone
                 yield from self.backend.con.sql(self.backend.compile(query)).to_arrow_reader(FETCH)
             elif self.dialect.name == "spark":  # Ibis collects the whole table
@@ -181,7 +181,7 @@ class Engine:
     def tables(self, schema: str | None = None) -> list[str]:
         """Names of the tables and views of the user's own schema, or of another, sorted. Errors: as ``rows``."""
         if self.dialect.name == "spark":
-            with self._asked():
+            with self.answering():
                 return sorted(self.backend.list_tables(**({"database": schema} if schema else {})))
         where = self.dialect.text(schema) if schema else "current_schema()"
         listed = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
@@ -218,7 +218,7 @@ class Engine:
             backend.con.close()
 
     def _store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
-        with self._asked():
+        with self.answering():
             schema, table = self.split(name)
             there = {"database": schema} if schema else {}
             if table in self.tables(schema):
@@ -242,7 +242,8 @@ class Engine:
         self.backend.con.commit()
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
+    def answering(self) -> Iterator[None]:
+        """While the engine is asked: whatever goes wrong is said without its words. Errors: InputError."""
         try:
             yield
         except (InputError, UsageError, GeneratorExit):

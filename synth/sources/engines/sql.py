@@ -145,6 +145,17 @@ def worded(column: Column, name: str, dialect: Dialect) -> str | None:
     )
 
 
+def named(name: str, kind: Kind | Literal["text"], dialect: Dialect) -> str | None:
+    """The canonical text of a cell that names a person, empty where it names none; None where only the codec tells."""
+    cell = dialect.identifier(name)
+    if kind == "integer":
+        return dialect.order.format(f"COALESCE(CAST({cell} AS {dialect.words}), '')")
+    if kind != "text":
+        return None
+    held = dialect.order.format(f"CAST({cell} AS {dialect.words})")
+    return dialect.order.format(f"COALESCE({_canonical(held, dialect)}, '')")
+
+
 def _canonical(text: str, dialect: Dialect) -> str:
     """``schema.canonical`` of a text."""
     trimmed = dialect.trim.format(text, dialect.text(BLANK))

@@ -11,7 +11,7 @@ class Dialect:
     one. ``days``, ``seconds``: whole ones since 1970 of a date and of a time without a zone, rounded down. ``finite``:
     whether a date is one. ``trim``, ``ltrim``: text without the characters ``{1}`` around or before it. ``bytes``: of a
     text. ``order``: compares texts byte by byte, whatever the column says. ``end``: the end of a text in a pattern;
-    ``group``: what it caught.
+    ``group``: what it caught. ``hash``: a whole number of a text, all its 64 bits used; it cannot fail.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Dialect:
     order: str
     end: str = "$"
     group: str = "\\1"
+    hash: str
 
     def identifier(self, name: str) -> str:
         """The name, quoted."""
@@ -52,6 +53,7 @@ DUCKDB = Dialect(
     trim="trim({0}, {1})",
     bytes="strlen({0})",
     order="({0} COLLATE C)",
+    hash="hash({0})",
 )
 POSTGRES = Dialect(
     name="postgres",
@@ -62,6 +64,7 @@ POSTGRES = Dialect(
     seconds="CAST(floor(extract(epoch FROM {0})) AS BIGINT)",
     trim="btrim({0}, {1})",
     order='({0} COLLATE "C")',
+    hash="hashtextextended({0}, 0)",
 )
 SPARK = Dialect(
     name="spark",
@@ -76,5 +79,6 @@ SPARK = Dialect(
     order="({0} COLLATE UTF8_BINARY)",
     end="\\z",
     group="$1",
+    hash="xxhash64({0})",
 )
 DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK)}

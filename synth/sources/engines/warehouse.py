@@ -1,8 +1,9 @@
 """Tables in a database or on a cluster: counted where they are, so that only counts come back.
 
 Cells whose type sql.py compiles, and texts of columns with few categories, are encoded and counted by the engine.
-What it cannot encode faithfully, persons as units, and questions that are no counts are answered from rows fetched
-once, encoded by the codec and held in a spool. Schema and types alone choose the way, never what stands in cells.
+Where a person is the unit, the engine also keeps the rows of each within the bound (bounded.py). What it cannot encode
+faithfully, and questions that are no counts, are answered from rows fetched once, encoded and held in a spool. Schema
+and types alone choose the way, never what stands in cells.
 """
 
 import hashlib
@@ -15,9 +16,10 @@ from typing import Any
 from synth.errors import InputError
 from synth.schema import codec
 from synth.schema.table import Schema
+from synth.sources.engines.bounded import Bound
 from synth.sources.engines.duckdb import overflows
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.sql import Kind, position, worded
+from synth.sources.engines.sql import Kind, named, position, worded
 from synth.sources.engines.warehouse_rows import WarehouseRows
 from synth.sources.formats.arrow_text import BEYOND
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -140,13 +142,26 @@ class WarehousePlace(Place):
         t, types = self.expression, self.expression.schema()
         return t.select(**{n: _fetched(t[n], types[n]) for n in columns})
 
-    def encoded(self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes) -> Opened:
+    def encoded(
+        self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes, most: int | None = None
+    ) -> Opened:
         """Rows that stay where they are, where every column can be encoded there; else fetched ones."""
-        found = {} if person else self._compiled(schema)
-        if person or found is None:
-            return super().encoded(schema, draws, person=person, key=key)
-        rows = WarehouseRows(self, schema, draws, found)
-        return Opened(rows.described(), None, None)
+        found = self._compiled(schema)
+        who = self._person(person) if person else None
+        if found is None or (person and (who is None or most is None)):
+            return super().encoded(schema, draws, person=person, key=key, most=most)
+        bound = None
+        if who is not None and most is not None:
+            bound = Bound(person=who, most=most, secret=int(draws.uniform_codes(1, high=2**63 - 1)[0]))
+        rows = WarehouseRows(self, schema, draws, found, bound=bound)
+        return Opened(rows.described(), None, None, bounded=bound is not None)
+
+    def _person(self, name: str) -> str | None:
+        """The canonical text of who a row is about in the engine's SQL; None where only the codec tells."""
+        kind = self.expression.schema()[name]
+        if kind.is_integer():
+            return named(name, "integer", self.source.dialect)
+        return named(name, "text", self.source.dialect) if kind.is_string() else None
 
     def _compiled(self, schema: Schema) -> dict[str, str] | None:
         """The position of each column in the engine's SQL."""

@@ -1,16 +1,19 @@
-"""Encoded rows that stay in an engine: counted there, a query for each block of tables; fetched where they must be."""
+"""Encoded rows that stay in an engine: counted there, one pass for all tables of a question, or fetched."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.schema import codec
 from synth.schema.table import Schema
-from synth.sources.engines.sql_branches import LOST, binned, settled
+from synth.sources.engines import one_pass
+from synth.sources.engines.bounded import Bound
+from synth.sources.engines.sql_branches import LOST, settled
+from synth.sources.formats.text_table import Table
+from synth.sources.rows.block_counts import Axis, Plan
 from synth.sources.rows.encoded import EncodedRows, Grouping, Tables
-from synth.sources.rows.encoding import Encoder
+from synth.sources.rows.encoding import Batch, Encoder
 from synth.sources.rows.marginals import Binner, cover, distinct, holders
 from synth.sources.rows.spill import Spill
 
@@ -21,12 +24,17 @@ DRAWN = 1 << 20  # cells placed at random at a time
 
 
 class WarehouseRows(EncodedRows):
-    """Encoded rows that stay in the engine; ``positions``: each column's expression (sql.py)."""
+    """Encoded rows that stay in the engine; ``positions``: each column's expression (sql.py).
+
+    ``bound``: where a person is the unit, which rows of each are kept; no other is ever told of.
+    """
 
     def __init__(
-        self, place: "WarehousePlace", schema: Schema, draws: codec.Draws, positions: Mapping[str, str]
-    ) -> None:
+        self, place: "WarehousePlace", schema: Schema, draws: codec.Draws, positions: Mapping[str, str],
+        *, bound: Bound | None = None,
+    ) -> None:  # fmt: skip
         self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
+        self._bound = bound
         self._fetched: Spill | None = None
         self._known: codec.Encoded | None = None
         self._rows = 0
@@ -67,49 +75,57 @@ class WarehouseRows(EncodedRows):
     def _local(self) -> Spill:
         if self._fetched is None:
             encoder = Encoder(self._schema, self._draws)
-            for batch in self._place.batches(self._schema, []):
+            for batch in self._place.batches(self._schema, []) if self._bound is None else self._kept():
                 encoder.add(batch)
             self._fetched = encoder.spill
         return self._fetched
 
+    def _kept(self) -> Iterator[Batch]:
+        """The rows that the bound keeps, as the engine has encoded them: those that it counts, no others."""
+        names = list(self)
+        listed = ", ".join(f"p{i}" for i in range(len(names)))
+        for part in one_pass.positions(self._place.asked, f"SELECT {listed} FROM {self._settled(names)}"):
+            codes = {n: np.ascontiguousarray(part[:, i]) for i, n in enumerate(names)}
+            yield Batch(table=Table({}, num_rows=len(part)), codes=codes)
+
     def counts(self, tables: Tables) -> list[np.ndarray]:
-        """Exact counts by the engine, a query for each block of tables (marginals.py).
+        """Exact counts by the engine, in one pass over its rows for all tables (one_pass.py).
 
         A cell that no position is known for, in a column that is never missing, comes back as such and is placed at
         random here, for each table anew: the law of a table is that of rows placed one by one.
         """
         groupings, axes = distinct(tables)
+        if not axes:
+            return []
         binners = [Binner(g) for g in groupings]
-        sizes = [b.size + 1 for b in binners]  # the last bin holds the cells that are to be placed
-        blocks = cover(axes, sizes)
-        joints = [self._joint(block, groupings, sizes) for block in blocks]
+        blocks = cover(axes, [b.size + 1 for b in binners])  # the last bin holds the cells that are to be placed
+        names = list(dict.fromkeys(g.column for g in groupings))
+        plan = Plan(tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)), tuple(blocks))
+        joints = one_pass.joints(self._place.asked, self._settled(names), plan)
         return [
-            self._table(table, blocks[at], joints[at], groupings, binners)
+            self._table(table, blocks[at], joints[at].reshape(plan.shape(at)), groupings, binners)
             for table, at in zip(axes, holders(axes, blocks), strict=True)
         ]
 
-    def _joint(self, block: Sequence[int], groupings: Sequence[Grouping], sizes: Sequence[int]) -> np.ndarray:
-        shape = tuple(sizes[i] for i in block)
-        names = list(dict.fromkeys(groupings[i].column for i in block))
-        flat = "0"
-        for i, size in zip(block, shape, strict=True):
-            grouping, cell = groupings[i], f"p{names.index(groupings[i].column)}"
-            groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
-            flat = f"({flat}) * {size} + {binned(cell, grouping.cells, grouping.starts, groups, lost=size - 1)}"
+    def _settled(self, names: Sequence[str]) -> str:
+        """Columns of the table as positions, or ``LOST`` in a column that is never missing."""
         columns = self._schema.columns
-        whole = ", ".join(f"CAST({settled(f'p{i}', columns[n])} AS BIGINT) AS p{i}" for i, n in enumerate(names))
-        rows = f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
-        query = f"SELECT k, COUNT(*) FROM (SELECT {flat} AS k FROM {rows}) AS keyed_rows GROUP BY k"
-        joint = np.zeros(prod(shape), dtype=np.int64)
-        for part in self._place.asked.rows(query):
-            keys, times = zip(*part, strict=True)
-            joint[np.array(keys, dtype=np.int64)] = times
-        return joint.reshape(shape)
+        whole = ", ".join(
+            f"CAST({settled(f'p{i}', columns[n])} AS {'INTEGER' if columns[n].cells < 1 << 31 else 'BIGINT'}) AS p{i}"
+            for i, n in enumerate(names)
+        )
+        return f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
 
     def _marked(self, names: Sequence[str]) -> str:
         """Columns of the table as positions or marks, named p0, p1, ..."""
-        chosen = ", ".join(f"COALESCE({self._positions[n]}, {LOST}) AS p{i}" for i, n in enumerate(names))
-        return f"(SELECT {chosen} FROM {self._place.relation}) AS marked_rows"
+        marks = {n: f"COALESCE({sql}, {LOST})" for n, sql in self._positions.items()}
+        relation = self._place.relation
+        if self._bound is None:
+            chosen = ", ".join(f"{marks[n]} AS p{i}" for i, n in enumerate(names))
+            return f"(SELECT {chosen} FROM {relation}) AS marked_rows"
+        kept = self._bound.kept(list(marks.values()), relation, self._place.asked.dialect)
+        chosen = ", ".join(f"p{list(marks).index(n)} AS p{i}" for i, n in enumerate(names))
+        return f"(SELECT {chosen} FROM {kept}) AS marked_rows"
 
     def _table(
         self,
@@ -142,3 +158,10 @@ class WarehouseRows(EncodedRows):
             for start in range(0, left, DRAWN):
                 drawn = binner.codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
                 table[index] += np.bincount(drawn, minlength=table.shape[1])
+
+
+def _axis(grouping: Grouping, binner: Binner, names: Sequence[str]) -> Axis:
+    """The axis of a grouping, with a last bin for the cells that are to be placed."""
+    groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
+    bins = np.append(groups, binner.size).astype(np.int32)
+    return Axis(names.index(grouping.column), grouping.cells, grouping.starts, bins, binner.size + 1)

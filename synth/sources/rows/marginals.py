@@ -12,12 +12,12 @@ from math import prod
 
 import numpy as np
 
+from synth.sources.rows.block_counts import LOOKUP, add
 from synth.sources.rows.crossed import crossed
 from synth.sources.rows.encoded import Grouping, Tables
 
 STEP = 1 << 18  # most rows counted at a time
 HELD = 1 << 25  # most bin codes (4 bytes each) held at a time
-LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather than by a lookup table
 MAX_CELLS = 1 << 16  # most cells of a block of several tables (8 bytes each)
 AXES = 32  # most groupings of a block: arrays have no more axes, and groupings of a single bin never fill it
 
@@ -248,16 +248,3 @@ class Binner:
         if self._lookup is not None:
             return self._lookup[positions]
         return self._groups[np.searchsorted(self._starts, positions, side="right") - 1]
-
-
-def add(codes: Sequence[np.ndarray], shape: tuple[int, ...], joint: np.ndarray) -> None:
-    """Adds rows, given by their bin on each axis, to flat joint counts."""
-    kind = np.dtype(np.int16 if len(joint) < 1 << 15 else np.int32 if len(joint) < 1 << 31 else np.int64)
-    flat: np.ndarray = codes[0].astype(kind)
-    for axis, size in zip(codes[1:], shape[1:], strict=True):
-        np.multiply(flat, kind.type(size), out=flat)
-        np.add(flat, axis.astype(kind, copy=False), out=flat)
-    if len(flat) < len(joint) // 4:
-        np.add.at(joint, flat.astype(np.intp), 1)
-    else:
-        joint += np.bincount(flat, minlength=len(joint))

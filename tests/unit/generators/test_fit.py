@@ -52,6 +52,18 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(pull):
     torch.testing.assert_close(by_weights, weights.grad, rtol=1e-4, atol=1e-5)
 
 
+def test_mixtures_worked_on_one_by_one_on_all_cores_are_those_of_one_batch(monkeypatch):
+    laid, _ = problem(np.random.default_rng(3))
+    logits, weights = (torch.tensor(np.random.default_rng(1).normal(size=s), dtype=torch.float32)
+                       for s in ((7, 9, 5), (7, 5)))  # fmt: skip
+    monkeypatch.setattr("synth.generators.marginals.surface.CORES", 3)
+    together = Surface(laid, "cpu", pull=7.0).gradient(logits, weights)
+    for held in (1, 2 * 24 * 5):  # one mixture at a time, and two
+        monkeypatch.setattr("synth.generators.marginals.surface.CACHED", held)
+        for a, b in zip(together, Surface(laid, "cpu", pull=7.0).gradient(logits, weights), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
 def test_a_mirrored_block_counts_each_cell_once():
     """Loss, gradients and cells are those of the same table laid out once."""
     rng = np.random.default_rng(3)

@@ -77,6 +77,12 @@ def test_refusals_name_the_option_and_leave_no_trace(small, options, error):
     assert synth.Ledger().entries() == []
 
 
+@pytest.mark.parametrize("schema", ["my.schema.json", {"columns": {}}, None])
+def test_a_schema_that_was_not_read_is_told_how_to_read_it(small, schema):
+    with pytest.raises(UsageError, match=r"synth\.load\(path\)"):
+        synth.run(small[0], schema=schema, epsilon=1.0, delta=1e-5)
+
+
 def test_statistics_go_the_way_of_a_run(small):
     table, _ = small
     found = statistics(table, schema=SCHEMA, ask=["mean:age"], epsilon=0.5, delta=1e-5, dataset="d", run="an-id")

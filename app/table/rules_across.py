@@ -1,0 +1,98 @@
+"""Rules across tables that belong together: a form for each kind, a sentence for each rule."""
+
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.session import frame, words
+from app.session.state import effective, wizard
+from app.table import intake
+
+Plain = dict[str, Any]
+NUMBERS = ("integer", "float")
+KINDS = {"equal": "Repeats the column above", "order": "Never above another", "count": "Counts the rows below",
+         "total": "Adds up the rows below"}  # fmt: skip
+ABOUT = {
+    "equal": "A column that holds what a table above holds already, such as the region of an order and its account's.",
+    "order": "A number or date that is at most one of a table above or below, such as birth and admission.",
+    "count": "A column that is the number of rows below, such as the number of stays.",
+    "total": "A column that is the sum of a column of the rows below, such as the sum of orders.",
+}
+
+
+def section() -> None:
+    """The rules there are, and a form for one more."""
+    rules = list(wizard().plain.get("constraints") or [])
+    with st.expander(f"Rules across tables ({len(rules)})" if rules else "Rules across tables (optional)"):
+        st.caption(
+            "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
+            "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
+        )
+        for i, rule in enumerate(rules):
+            left, right = st.columns([5, 1], vertical_alignment="center")
+            left.markdown(f"{i + 1}. {frame.escape(sentence(rule))}")
+            if right.button("Remove", key=f"drop_across_{i}", help="Takes this rule out of the description."):
+                _keep([r for k, r in enumerate(rules) if k != i], "The rule is removed.")
+        _form(rules)
+
+
+def _form(rules: list[Plain]) -> None:
+    kind = st.selectbox("New rule across tables", list(KINDS), format_func=lambda k: KINDS[k], key="across_kind",
+                        help="What kind of rule to add.")  # fmt: skip
+    st.caption(ABOUT[kind])
+    rule = _asked(kind, f"across_{len(rules)}_{kind}")
+    if rule is not None:
+        st.markdown(f"**It will say:** {frame.escape(sentence(rule))}")
+    if st.button("Add this rule", key="add_across", disabled=rule is None, icon=":material/add:") and rule is not None:
+        try:
+            told = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
+            synth.parse_related(told, name="description", complete=False)
+        except synth.InputError as error:
+            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+            return
+        _keep([*rules, rule], "The rule is added.")
+
+
+def _keep(rules: list[Plain], notice: str) -> None:
+    kept = {k: v for k, v in wizard().plain.items() if k != "constraints"}
+    intake.replace({**kept, "constraints": rules} if rules else kept, notice)
+
+
+def _asked(kind: str, key: str) -> Plain | None:
+    """The rule as far as it is filled in; which columns go together, the library says."""
+    plain = effective(wizard())
+    first, second = {"equal": ("child", "parent"), "order": ("low", "high")}.get(kind, ("parent", "child"))
+    labels = {"child": "This column below", "low": "This column", "high": "is at most this one"}
+    left, right = st.columns(2)
+    one = left.selectbox(labels.get(first, "This column above"), _columns(plain, kind), index=None, key=f"{key}_one",
+                         format_func=frame.escape, help="As table.column.")  # fmt: skip
+    below = [k["child"] for k in plain["keys"] if one and k["parent"] == one.partition(".")[0]]
+    others = below if kind == "count" else [n for n in _columns(plain, kind) if one and n != one]
+    told = {"equal": "repeats this one", "count": "is the number of rows of", "total": "is the sum of"}
+    other = right.selectbox(told.get(kind, labels["high"]), others, index=None, key=f"{key}_other",
+                            format_func=frame.escape, help="Of a table above or below it.")  # fmt: skip
+    return {"kind": kind, first: one, second: other} if one and other else None
+
+
+def _columns(plain: Plain, kind: str) -> list[str]:
+    """Columns that a rule of this kind may name, as TABLE.COLUMN."""
+    types = {"order": (*NUMBERS, "datetime"), "count": ("integer",), "total": NUMBERS}.get(kind)
+    return [f"{t}.{n}" for t, s in plain["tables"].items() for n, c in s["columns"].items()
+            if (c["type"] in types if types else c["type"] not in ("identifier", "omitted"))]  # fmt: skip
+
+
+def sentence(rule: Plain) -> str:
+    """A rule in words.
+
+    >>> sentence({"kind": "count", "parent": "patients.stays", "child": "stays"})
+    'patients.stays is the number of rows of stays.'
+    >>> sentence({"kind": "order", "low": "patients.born", "high": "stays.day"})
+    'patients.born is at most stays.day, unless one of them is missing.'
+    """
+    if rule["kind"] == "order":
+        return f"{rule['low']} is at most {rule['high']}, unless one of them is missing."
+    if rule["kind"] == "equal":
+        return f"{rule['child']} repeats {rule['parent']}."
+    what = "the number of rows of" if rule["kind"] == "count" else "the sum of"
+    return f"{rule['parent']} is {what} {rule['child']}."

@@ -1,0 +1,237 @@
+"""How near each stage comes to what the machine can do at most, what it costs, and what a cluster would take.
+
+    python benchmarks/roofline.py [--rows 300000]      # minutes; --no-curves: the ceilings and stages alone
+
+All in one process on one core, by seconds of the processor (the disk by the clock), so that ceilings and stages are of
+the same machine under the same load. Ceilings: a copy in memory, reads and writes of the disk, a product of
+single-precision matrices, and `np.bincount` into a table of 2^15 cells. A stage's work is what it cannot do without,
+which `stages` counts; the least time is that of the ceiling that its work meets first. 10 simulated columns of 20
+categories (benchmarks/columns.py), `mixture` at epsilon 1. Curves: `mixture` again, with one of rows, columns,
+categories and epsilon varied. `paper` reckons 10^11 rows on 100 executors from these rates. Written to
+benchmarks/results/roofline.json and docs/pictures/roofline.svg.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+import columns
+import numpy as np
+import roofline_picture
+from clock import Clock
+
+HERE = Path(__file__).resolve().parent
+COLUMNS, CATEGORIES, MIB = 10, 20, 2**20
+PAPER = {"rows": 10**11, "executors": 100, "cores": 4, "network": 1e9}  # bytes a second into the driver: assumed
+STAGES = ("read", "measure", "fit", "sample", "write")
+BASE = {"rows": 30_000, "columns": 8, "categories": 20, "epsilon": 1.0}
+CURVES: dict[str, tuple[float, ...]] = {
+    "rows": (3_000, 30_000, 300_000),
+    "columns": (4, 8, 16),
+    "categories": (5, 20, 200),
+    "epsilon": (0.2, 1.0, 5.0),
+}
+
+
+def busy(work: Callable[[], Any], *, times: int = 3) -> float:
+    """Processor seconds, the least of some."""
+    seconds = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
+
+
+def disk(folder: Path) -> tuple[float, float]:
+    """Bytes a second written and synced, and read again with nothing of them in memory."""
+    block, path = os.urandom(16 * MIB), folder / "disk"
+    start = time.perf_counter()
+    with path.open("wb", buffering=0) as file:
+        for _ in range(16):
+            file.write(block)
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    written = time.perf_counter() - start
+    start = time.perf_counter()
+    with path.open("rb", buffering=0) as file:
+        while file.read(16 * MIB):
+            pass
+    took = time.perf_counter() - start
+    path.unlink()
+    return 16 * len(block) / written, 16 * len(block) / took
+
+
+def ceilings(folder: Path) -> dict[str, float]:
+    """Bytes a second of memory and disk; multiplications and additions, and increments of counts, a second."""
+    source = np.ones(32 * MIB, dtype=np.float64)
+    into = np.empty_like(source)
+    square = np.ones((2048, 2048), dtype=np.float32)
+    places = np.random.default_rng(0).integers(0, 2**15, 2**22).astype(np.int16)
+    disk_write, disk_read = disk(folder)
+    return {
+        "memory": 2 * source.nbytes / busy(lambda: np.copyto(into, source)),
+        "disk_write": disk_write,
+        "disk_read": disk_read,
+        "arithmetic": 2 * 2048**3 / busy(lambda: square @ square),
+        "increments": len(places) / busy(lambda: np.bincount(places, minlength=2**15)),
+    }
+
+
+@contextmanager
+def watched() -> Iterator[dict[str, float]]:
+    """Counts the work of counting and of the fit while a run goes on."""
+    from synth.generators.marginals import surface
+    from synth.sources.rows import marginals
+
+    done = {"operations": 0.0, "table_bytes": 0.0, "code_bytes": 0.0, "increments": 0.0, "cells": 0.0}
+    step, add, counter = surface.Surface._tables, marginals.add, marginals.MarginalCounter.add
+
+    def counted_step(self: Any, views: Any, share: Any) -> Any:
+        for _, _, y, _, mirrored in self.blocks:
+            done["operations"] += (4 if mirrored else 6) * y.numel() * share.numel()
+            done["table_bytes"] += 8 * y.numel()
+        return step(self, views, share)
+
+    def counted_add(codes: Any, shape: Any, joint: Any) -> None:
+        done["increments"] += len(codes[0])
+        add(codes, shape, joint)
+
+    def counted_batch(self: Any, batch: Any) -> None:
+        done["code_bytes"] += sum(batch[n].nbytes for n in self.columns)
+        done["cells"] = max(done["cells"], float(sum(len(j) for j in self._joint)))
+        counter(self, batch)
+
+    surface.Surface._tables, marginals.add = counted_step, counted_add  # type: ignore[method-assign]
+    marginals.MarginalCounter.add = counted_batch  # type: ignore[method-assign]
+    try:
+        yield done
+    finally:
+        surface.Surface._tables, marginals.add = step, add  # type: ignore[method-assign]
+        marginals.MarginalCounter.add = counter  # type: ignore[method-assign]
+
+
+def run(folder: Path, *, rows: int, columns_: int, categories: int, epsilon: float) -> dict[str, float]:
+    """A run of `mixture`, a thousand rows drawn: processor seconds of its stages."""
+    import synth
+
+    (folder / "schema.json").write_text(json.dumps(columns.schema_of(columns_, categories)))
+    columns.draw(folder / "table.parquet", rows, columns_, categories)
+    clock = Clock()
+    synth.run(folder / "table.parquet", schema=synth.load(folder / "schema.json"), epsilon=epsilon, delta=1e-6, seed=0,
+              num_rows=1000, out=folder / "out", ledger=folder / "ledger.sqlite", assume_public=True, reporter=clock,
+              device="cpu")  # fmt: skip
+    told = clock.told()
+    print(rows, columns_, {n: round(t["cpu_seconds"], 2) for n, t in told.items()}, flush=True)
+    return {n: told[n]["cpu_seconds"] for n in STAGES}
+
+
+def stages(folder: Path, rows: int) -> tuple[dict[str, dict[str, float]], float]:
+    """Seconds and work of each stage; cells of the joint tables."""
+    from synth.pipeline import sample_parts
+    from synth.release import folder as bundle
+
+    with watched() as done:
+        told = run(folder, rows=rows, columns_=COLUMNS, categories=CATEGORIES, epsilon=1.0)
+    stored = bundle.load_model(folder / "out")
+    stored.model.sample(300_000, rng=np.random.default_rng(0))
+    draw = busy(lambda: stored.model.sample(rows, rng=np.random.default_rng(0)), times=1)
+    start = time.process_time()
+    sample_parts.write(folder / "out", stored, folder / "rows", num_rows=rows, seed=1, where={}, allowed={}, workers=1)
+    whole = time.process_time() - start
+    size, cells = sum(f.stat().st_size for f in (folder / "rows").glob("*.parquet")), rows * COLUMNS
+    work = {
+        "reading": {"disk_read": (folder / "table.parquet").stat().st_size, "memory": 3 * cells},
+        "counting": {"memory": done["code_bytes"], "increments": done["increments"]},
+        "fitting": {"memory": done["table_bytes"], "arithmetic": done["operations"]},
+        "drawing": {"memory": 8 * cells, "increments": cells},
+        "writing": {"disk_write": size, "memory": 8 * cells},
+    }
+    seconds = (told["read"], told["measure"], told["fit"], draw, max(whole - draw, 1e-3))
+    return {n: {"seconds": s, "work": w} for (n, w), s in zip(work.items(), seconds, strict=True)}, done["cells"]  # type: ignore[dict-item]
+
+
+def against(stage: dict[str, Any], most: dict[str, float]) -> None:
+    """Notes for a stage the least seconds by each ceiling, and the share of the one that it meets first."""
+    stage["least"] = {n: w / most[n] for n, w in stage["work"].items()}
+    stage["bound"] = max(stage["least"], key=stage["least"].get)
+    stage["share"] = stage["least"][stage["bound"]] / stage["seconds"]
+
+
+def curves(found: list[dict[str, Any]], keep: Callable[[], None]) -> None:
+    """Runs with one thing varied and the others at ``BASE``; those found before are not run again."""
+    done = {tuple(r[n] for n in BASE): r["stages"] for r in found}
+    known = {(r["vary"], r[r["vary"]]) for r in found}
+    for vary, values in CURVES.items():
+        for value in values:
+            shape: dict[str, Any] = {**BASE, vary: value}
+            if (vary, value) in known:
+                continue
+            told = done.get(tuple(shape.values()))  # the one that all curves go through is run once
+            if told is None:
+                with tempfile.TemporaryDirectory() as name:
+                    told = run(Path(name), rows=shape["rows"], columns_=shape["columns"],
+                               categories=shape["categories"], epsilon=shape["epsilon"])  # fmt: skip
+            done[tuple(shape.values())] = told
+            found.append({"vary": vary, **shape, "stages": told})
+            print(json.dumps(found[-1]), flush=True)
+            keep()
+
+
+def paper(found: dict[str, Any], rows: int) -> dict[str, float]:
+    """Seconds of each stage for many rows on many machines such as this one.
+
+    Assumed: rows spread evenly, each core as fast as this one while its neighbours work, each executor with a disk as
+    fast as this one, the fit on one core of the driver (it reads no row), and every executor's joint tables of 8 bytes
+    a cell sent to the driver over its network one after the other.
+    """
+    cores, told = PAPER["executors"] * PAPER["cores"], {}
+    for name, stage in found["stages"].items():
+        factor = PAPER["rows"] / rows
+        on_disk = max((stage["least"].get(d, 0.0) for d in ("disk_read", "disk_write")), default=0.0)
+        busiest = max(stage["seconds"] * factor / cores, on_disk * factor / PAPER["executors"])
+        told[name] = stage["seconds"] if name == "fitting" else busiest
+    told["tables to the driver"] = PAPER["executors"] * 8 * found["cells"] / PAPER["network"]
+    return told
+
+
+def main() -> None:
+    """Measures, prints, writes the JSON and the picture."""
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--rows", type=int, default=300_000)
+    ask.add_argument("--no-curves", action="store_true", help="leave the curves as they are")
+    ask.add_argument("--fresh", action="store_true", help="measure all curves again")
+    ask.add_argument("--json", type=Path, default=HERE / "results" / "roofline.json")
+    given = ask.parse_args()
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+    with tempfile.TemporaryDirectory() as name:
+        found: dict[str, Any] = {"rows": given.rows, "columns": COLUMNS, "load": os.getloadavg()[0], "assumed": PAPER}
+        run(Path(name), rows=1000, columns_=3, categories=3, epsilon=1.0)  # what is loaded once is nobody's time
+    with tempfile.TemporaryDirectory() as name:
+        found["ceilings"] = ceilings(Path(name))
+        found["stages"], found["cells"] = stages(Path(name), given.rows)
+    for stage in found["stages"].values():
+        against(stage, found["ceilings"])
+    found["paper"] = paper(found, given.rows)
+    before = json.loads(given.json.read_text()) if given.json.exists() and not given.fresh else {}
+    found["curves"] = before.get("curves", [])
+    print(json.dumps({n: v for n, v in found.items() if n != "curves"}, indent=1), flush=True)
+
+    def keep() -> None:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+    keep()
+    if not given.no_curves:
+        curves(found["curves"], keep)
+    roofline_picture.draw(found, HERE.parent / "docs" / "pictures" / "roofline.svg")
+
+
+if __name__ == "__main__":
+    main()

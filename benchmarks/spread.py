@@ -1,0 +1,156 @@
+"""Counting where the data are, against counting here: seconds in the engine, and bytes that come back.
+
+    python benchmarks/spread.py [--rows 1000000] [--engines here,duckdb,postgres,spark]
+
+The drawn table of rows.py, its 190 pairs and ten tables of three and four columns as one question. *here*: Parquet
+files read, encoded and counted by this process (`synth run TABLE.parquet`). *duckdb* and *spark*: the same files;
+*postgres*: the same rows in a cluster of its own, two processors allowed. Seconds by the clock of opening the table
+(row count and lost cells) and of the one question; the share of the question's seconds in which this process waits for
+the engine; and the bytes of the tables that come back, beside those of the encoded rows, which do not. Counts are
+compared with those of *here*, cell by cell. Written to benchmarks/results/spread.json.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import rows as drawn
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+ENGINES = ("here", "duckdb", "postgres", "spark")
+
+
+def question(facts: Any) -> list[tuple]:
+    """All pairs, and ten tables of three and four columns."""
+    bins = list(drawn.groupings(facts).values())
+    pairs = list(combinations(bins, 2))
+    return [*pairs, *(tuple(bins[i : i + 3]) for i in range(5)), *(tuple(bins[i : i + 4]) for i in range(5))]
+
+
+@contextmanager
+def place_in(engine: str, folder: Path) -> Iterator[Any]:
+    """The drawn table in an engine."""
+    from synth.sources.engines.engine import Engine
+    from synth.sources.engines.warehouse import WarehousePlace
+    from synth.sources.table_source import place_of
+    from tests.engines import postgres, spark
+
+    if engine == "here":
+        yield place_of(folder)
+    elif engine == "postgres":
+        with postgres() as server:
+            load(server, folder)
+            yield WarehousePlace(server, "drawn")
+    else:
+        yield WarehousePlace(spark() if engine == "spark" else Engine("duckdb"), str(folder))
+
+
+def load(server: Any, folder: Path) -> None:
+    """The files as a table of PostgreSQL, with the types that they have."""
+    types = {"c": "smallint", "t": "text"}
+    named = {n: types.get(n[0], "double precision") for n in drawn.columns()}
+    named |= {"age": "integer", "weight": "integer", "started": "date"}
+    with server.backend.con.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE drawn ({', '.join(f'{n} {t}' for n, t in named.items())})")
+    server.backend.con.commit()
+    for path in sorted(folder.glob("*.parquet")):
+        for batch in pq.ParquetFile(path).iter_batches(1 << 18):
+            server._copy("drawn", pa.Table.from_batches([batch]))
+    with server.backend.con.cursor() as cursor:
+        cursor.execute("ANALYZE drawn")
+    server.backend.con.commit()
+
+
+def measured(engine: str, folder: Path) -> tuple[dict[str, float], list[np.ndarray]]:
+    """Seconds, and the counts."""
+    from synth.privacy.noise import SystemNoise
+    from synth.schema.table import parse
+
+    facts = parse(drawn.schema())
+    with place_in(engine, folder) as place, waiting() as waits:
+        start = time.perf_counter()
+        rows = place.encoded(facts, SystemNoise(), person=None, key=b"k" * 16).encoded.positions
+        opened = time.perf_counter()
+        before = dict(waits)
+        tables = rows.counts(question(facts))
+        done = time.perf_counter()
+    told = {"open": opened - start, "count": done - opened, "in_engine": waits["seconds"] - before["seconds"],
+            "bytes_back": waits["bytes"] - before["bytes"]}  # fmt: skip
+    return told, tables
+
+
+@contextmanager
+def waiting() -> Iterator[dict[str, float]]:
+    """Seconds that this process waits for an engine, and bytes of what it tells, while it counts."""
+    from synth.sources.engines import one_pass
+
+    waits = {"seconds": 0.0, "bytes": 0.0}
+    plain = {n: getattr(one_pass, n) for n in ("by_keys", "arrow", "mapped")}
+
+    def timed(name: str) -> Any:
+        def parts(*given: Any) -> Iterator[Any]:
+            found, start = plain[name](*given), time.perf_counter()
+            for part in found:
+                waits["seconds"] += time.perf_counter() - start
+                yield part
+                start = time.perf_counter()
+            waits["seconds"] += time.perf_counter() - start
+
+        def whole(*given: Any) -> Any:
+            start = time.perf_counter()
+            found = plain[name](*given)
+            waits["seconds"] += time.perf_counter() - start
+            waits["bytes"] += sum(a.nbytes for a in found)
+            return found
+
+        return parts if name == "arrow" else whole
+
+    for name in plain:
+        setattr(one_pass, name, timed(name))
+    try:
+        yield waits
+    finally:
+        for name, method in plain.items():
+            setattr(one_pass, name, method)
+
+
+def main() -> None:
+    """Measures, compares, prints and writes the JSON."""
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--rows", type=int, default=10**6)
+    ask.add_argument("--engines", default=",".join(ENGINES))
+    ask.add_argument("--json", type=Path, default=HERE / "results" / "spread.json")
+    given = ask.parse_args()
+    found: dict[str, Any] = {"rows": given.rows, "load": os.getloadavg()[0], "engines": {}}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "drawn"
+        drawn.draw(folder, given.rows)
+        widths = {"weight": 2, "worked": 2, "started": 2, "income": 4}
+        found["encoded_bytes"] = given.rows * sum(widths.get(n, 1) for n in drawn.columns())
+        here: list[np.ndarray] | None = None
+        for engine in given.engines.split(","):
+            told, tables = measured(engine, folder)
+            here = here or tables
+            told["cells"] = float(sum(len(t) for t in tables))
+            if not all(np.array_equal(a, b) for a, b in zip(here, tables, strict=True)):
+                raise SystemExit(f"{engine}: other counts")
+            found["engines"][engine] = told
+            print(engine, json.dumps(told), flush=True)
+    given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
