@@ -42,7 +42,11 @@ def touring(kept: Kept) -> str:
 
     def seconds(kind: str) -> list[str]:
         own = [sorted(s["seconds"] for s in f["steps"] if s["kind"] == kind) for f in found.values()]
-        return [f"{figure(s[len(s) // 2], 1)}, {figure(s[-1], 1)}" for s in own]
+        return [f"{figure(s[len(s) // 2], 1)}, {figure(s[-1], 1)}" if s else "-" for s in own]
+
+    def busy(who: str) -> list[str]:
+        own = [sorted(s[who] for s in f["steps"] if s["kind"] == "page" and who in s) for f in found.values()]
+        return [f"{figure(s[len(s) // 2], 2)}" if s else "-" for s in own]
 
     def one(step: str) -> list[str]:
         own = [[s["seconds"] for s in f["steps"] if s["step"] == step] for f in found.values()]
@@ -53,6 +57,7 @@ def touring(kept: Kept) -> str:
         ["errors on the console", *(str(len(f["errors"])) for f in found.values())],
         ["first page after `synth app`", *(figure(f["first_page"], 1) for f in found.values())],
         ["change of page (median, worst)", *seconds("page")],
+        *([f"processor of it, {who} (median)", *busy(who)] for who in ("browser", "server") if set(busy(who)) != {"-"}),
         ["button or field (median, worst)", *seconds("widget")],
         ["the run", *one("the run")],
         ["the comparison", *one("Show the comparison")],

@@ -21,7 +21,7 @@ from app.session.state import (
     wizard,
 )
 from app.session.state import facts as checked
-from app.table import constraints, facts, grid, intake, keys, lists, redraft, related, rules_across, unit
+from app.table import codes, constraints, facts, grid, intake, keys, lists, redraft, related, rules_across, unit
 
 
 def page() -> None:
@@ -52,6 +52,7 @@ def _alone() -> None:
         _target()
         _weight()
     unit.section()
+    codes.section()
     grid.section()
     _problems()
     _vouch()
