@@ -50,6 +50,7 @@ def _alone() -> None:
         _name()
     with right:
         _target()
+        _weight()
     unit.section()
     codes.section()
     grid.section()
@@ -111,6 +112,25 @@ def _target() -> None:
     if target != current:
         w.plain["target"] = target
         w.plain.pop("positive", None)
+
+
+def _weight() -> None:
+    """Which number says for how many a row stands, where there is one."""
+    w = wizard()
+    numbers = [n for n, c in w.plain["columns"].items()
+               if c["type"] in ("integer", "float") and n not in w.left_out and n != w.plain.get("target")]  # fmt: skip
+    current = w.plain.get("weight")
+    choices = [None, *numbers]
+    if len(choices) == 1 and current is None:
+        return
+    weight = st.selectbox(
+        "Weight of a row (optional)", choices, index=choices.index(current) if current in choices else 0,
+        format_func=lambda n: "none" if n is None else n, key="weight",
+        help="In a survey, the number that says for how many people a row stands. Its smallest and largest value must "
+        "be known, not learnt. Comparisons then tell how close weighted rows come.",
+    )  # fmt: skip
+    if weight != current:
+        w.plain["weight"] = weight
 
 
 def _vouchers() -> None:
