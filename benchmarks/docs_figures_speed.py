@@ -65,6 +65,13 @@ def touring(kept: Kept) -> str:
     return table(("seconds, but for the first two lines", *found), lines)
 
 
+def promising(kept: Kept) -> str:
+    """What is promised before a run, beside what it takes of the processor."""
+    lines = [[name, f"{f['rows']:,}", str(f["columns"]), figure(f["promised"], 1), figure(f["processor"], 1),
+              figure(f["promised"] / f["processor"], 2)] for name, f in kept("app_promises").items()]  # fmt: skip
+    return table(("table", "rows", "columns", "promised, s", "processor, s", "promised to taken"), lines)
+
+
 def _times(found: dict[str, float]) -> list[str]:
     return [figure(found["seconds"], 1), figure(found["cpu_seconds"], 1)]
 
@@ -170,4 +177,5 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     "scaling": lambda kept: _scaling(kept, 0),
     "slopes": lambda kept: _scaling(kept, 1),
     "touring": touring,
+    "promising": promising,
 }
