@@ -30,7 +30,9 @@ import high_order
 import k_marginal
 import outside_judges
 import risks
+import shadows
 import told_apart
+import weights
 from markdown_tables import figure, means, scores, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -219,6 +221,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "inference": intervals.inference,
     "judges": lambda: outside_judges.markdown(kept("outside_judges")),
     "risks": lambda: risks.markdown(kept("risks")),
+    "shadows": lambda: shadows.markdown(kept("shadows")),
+    "weights": lambda: weights.markdown(kept("weights")),
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", {"seconds": 1}),
