@@ -30,7 +30,9 @@ import high_order
 import k_marginal
 import outside_judges
 import risks
+import shadows
 import told_apart
+import weights
 from markdown_tables import figure, means, scores, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -219,6 +221,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "inference": intervals.inference,
     "judges": lambda: outside_judges.markdown(kept("outside_judges")),
     "risks": lambda: risks.markdown(kept("risks")),
+    "shadows": lambda: shadows.markdown(kept("shadows")),
+    "weights": lambda: weights.markdown(kept("weights")),
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", {"seconds": 1}),
@@ -229,7 +233,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
     "families": lambda: of_families("acs"),
     "families-few": lambda: of_families("few", "four"),
-    **{f"families-{m}": partial(of_family, m) for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db")},
+    **{f"families-{m}": partial(of_family, m) for m in (*families.METHODS, "mwem", "small_db")},
     "schedule-time": lambda: means(kept("slices_time"), ("device", "slices"), TIMES),
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "told-apart": lambda: told_apart.markdown(kept("told_apart")),

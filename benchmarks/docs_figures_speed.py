@@ -43,7 +43,11 @@ def touring(kept: Kept) -> str:
 
     def seconds(kind: str) -> list[str]:
         own = [sorted(s["seconds"] for s in f["steps"] if s["kind"] == kind) for f in found.values()]
-        return [f"{figure(s[len(s) // 2], 1)}, {figure(s[-1], 1)}" for s in own]
+        return [f"{figure(s[len(s) // 2], 1)}, {figure(s[-1], 1)}" if s else "-" for s in own]
+
+    def busy(who: str) -> list[str]:
+        own = [sorted(s[who] for s in f["steps"] if s["kind"] == "page" and who in s) for f in found.values()]
+        return [f"{figure(s[len(s) // 2], 2)}" if s else "-" for s in own]
 
     def one(step: str) -> list[str]:
         own = [[s["seconds"] for s in f["steps"] if s["step"] == step] for f in found.values()]
@@ -54,11 +58,19 @@ def touring(kept: Kept) -> str:
         ["errors on the console", *(str(len(f["errors"])) for f in found.values())],
         ["first page after `synth app`", *(figure(f["first_page"], 1) for f in found.values())],
         ["change of page (median, worst)", *seconds("page")],
+        *([f"processor of it, {who} (median)", *busy(who)] for who in ("browser", "server") if set(busy(who)) != {"-"}),
         ["button or field (median, worst)", *seconds("widget")],
         ["the run", *one("the run")],
         ["the comparison", *one("Show the comparison")],
     ]
     return table(("seconds, but for the first two lines", *found), lines)
+
+
+def promising(kept: Kept) -> str:
+    """What is promised before a run, beside what it takes of the processor."""
+    lines = [[name, f"{f['rows']:,}", str(f["columns"]), figure(f["promised"], 1), figure(f["processor"], 1),
+              figure(f["promised"] / f["processor"], 2)] for name, f in kept("app_promises").items()]  # fmt: skip
+    return table(("table", "rows", "columns", "promised, s", "processor, s", "promised to taken"), lines)
 
 
 def _times(found: dict[str, float]) -> list[str]:
@@ -179,4 +191,5 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     "scaling": lambda kept: _scaling(kept, 0),
     "slopes": lambda kept: _scaling(kept, 1),
     "touring": touring,
+    "promising": promising,
 }

@@ -108,6 +108,7 @@ STAGES = {
     "detect": "Training a model that tells the tables apart",
     "copies": "Looking for copies",
     "attack": "Trying attacks",
+    "shadow": "Running the method with and without a row",
 }
 ASKS = {
     "one-way": "single columns",
