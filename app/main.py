@@ -10,7 +10,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from app.run import background, forecast, recent  # noqa: E402
-from app.session import access, frame  # noqa: E402
+from app.session import access, frame, garbage  # noqa: E402
 from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
 from app.table import owning, stored  # noqa: E402
@@ -47,7 +47,7 @@ def main() -> None:
 @st.cache_resource(show_spinner=False)
 def _prepare() -> None:
     """Loads in the background, once for the process, what later pages need: it would cost the first visitor seconds."""
-    background.soon(lambda: background.load(LATER), seconds=AT_EASE)
+    background.soon(lambda: garbage.load(LATER), seconds=AT_EASE)
 
 
 def _warm() -> None:

@@ -1,5 +1,6 @@
 """The server: Streamlit's, behind a door of ours. What a killed process left is gone before anybody is let in."""
 
+import importlib
 import os
 import sys
 import threading
@@ -35,11 +36,22 @@ except OSError as error:
     sys.exit(synth.InputError.exit_code)
 
 
+FIRST = ("app.run.recent", "app.run.forecast", "app.table.database", "app.table.intake", "app.table.keys",
+         "app.table.reading", "app.table.related", "app.table.stored", "synth.schema.related")  # fmt: skip
+
+
 @asynccontextmanager
 async def _lifespan(_: Any) -> AsyncIterator[None]:
+    threading.Thread(target=_load, daemon=True).start()
     if not config.get_option("server.headless"):
         threading.Thread(target=_show, daemon=True).start()
     yield
+
+
+def _load() -> None:
+    """What the first page needs, while the browser is still busy with the framework's own files."""
+    for name in FIRST:
+        importlib.import_module(name)
 
 
 def _show() -> None:

@@ -6,7 +6,9 @@ Three tables, none of them the sample: `wide` (5,000 made-up people, 50 columns)
 (accounts with orders, loans and cards, as tables that belong together); the latter two lie beside the checkout. A
 decision is a click or an entry that says something only a person knows (who vouches, how many rows, what is left out);
 the others lead on. A step ends when the page stands whole; on Method and Run when the way on is open, and what they
-then work out is a step of its own. Prints Markdown, writes benchmarks/results/app_seconds.json.
+then work out is a step of its own. Last, two empty pages of the framework, as the least that a change of page can
+take here. Of each step the processor's seconds of the browser and of the server with its helpers are kept too: they
+tell what the step asks for where other work runs beside. Prints Markdown, writes benchmarks/results/app_seconds.json.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from app_floor import busy, changed, empty
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +35,7 @@ SHARED = ROOT.parent / "shared" / "data"
 RESULTS = ROOT / "benchmarks" / "results" / "app_seconds.json"
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 PATIENCE, LONG, LULL = 60_000, 300_000, 50  # milliseconds
+EMPTY = "empty"
 ROWS = {"wide": "5000", "credit": "30000", "bank": "4500"}
 
 
@@ -43,7 +47,7 @@ class Tour:
 
     def timed(self, what: str, kind: str, do: Callable[[], Any]) -> None:
         """Does one thing and waits until the page stands whole. ``kind``: page, widget or work."""
-        began = time.perf_counter()
+        spent, began = busy(), time.perf_counter()
         do()
         still = False
         while not still:  # a page may be drawn anew at once, as after a notice
@@ -52,7 +56,13 @@ class Tour:
             ended = time.perf_counter()
             self.page.wait_for_timeout(LULL)
             still = self.page.evaluate(IDLE)
-        self.steps.append({"step": what, "kind": kind, "seconds": round(ended - began, 2)})
+        self.noted(what, kind, ended - began, spent)
+
+    def noted(self, what: str, kind: str, seconds: float, spent: tuple[float, float]) -> None:
+        """Keeps a step, with the processor's seconds since ``spent``; those of processes that have ended are lost."""
+        used = [round(max(now - before, 0.0), 2) for now, before in zip(busy(), spent, strict=True)]
+        self.steps.append({"step": what, "kind": kind, "seconds": round(seconds, 2), "browser": used[0],
+                           "server": used[1]})  # fmt: skip
 
     def press(self, name: str, *, kind: str = "widget", heading: str = "", decides: bool = False) -> None:
         """Presses a button, to another page where a heading is named."""
@@ -153,11 +163,11 @@ def goes_on(tour: Tour, name: str, heading: str, onward: str) -> None:
     """To a page that works something out while it stands: the way on is open before, and a click on it is heard."""
     page = tour.page
     tour.clicks += 1
-    began = time.perf_counter()
+    spent, began = busy(), time.perf_counter()
     page.get_by_role("button", name=name).first.click()
     page.get_by_role("heading", name=heading, exact=True).wait_for()
     page.get_by_role("button", name=onward).wait_for()
-    tour.steps.append({"step": f"{name} ({heading})", "kind": "page", "seconds": round(time.perf_counter() - began, 2)})
+    tour.noted(f"{name} ({heading})", "page", time.perf_counter() - began, spent)
     tour.timed(f"what {heading} works out meanwhile", "work", lambda: None)
 
 
@@ -217,23 +227,32 @@ def vouched(tour: Tour) -> None:
         tour.press("Confirm all columns", decides=True)
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def answered(port: int) -> None:
+    """Waits until something listens."""
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+
+
 @contextmanager
 def serving(home: Path) -> Iterator[tuple[str, float]]:
     """The application, and the seconds from the command until it answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     env = {**os.environ, "HOME": str(home), "SYNTH_HOME": str(home / "state"), "OMP_NUM_THREADS": "1",
            "SYNTH_LEDGER": str(home / "ledger.sqlite")}  # fmt: skip
     began = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"], env=env,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            break
-        except OSError:
-            time.sleep(0.02)
+    answered(port)
     try:
         yield f"http://127.0.0.1:{port}", time.perf_counter() - began
     finally:
@@ -260,6 +279,21 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
             "steps": tour.steps}  # fmt: skip
 
 
+def floor(chromium: str) -> dict[str, Any]:
+    """The same of two empty pages."""
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        began, port = time.perf_counter(), free_port()
+        with empty(Path(place), port) as url:
+            answered(port)
+            tour = Tour(browser.new_context(viewport={"width": 1280, "height": 900}).new_page())
+            opened(tour.page, url)
+            first = round(time.perf_counter() - began, 2)
+            changed(tour, sidebar)
+            browser.close()
+    return {"clicks": tour.clicks, "decisions": 0, "errors": [], "first_page": first, "steps": tour.steps}
+
+
 def worst(found: dict[str, Any], kind: str) -> tuple[float, str]:
     """The slowest step of a kind."""
     return max((s["seconds"], s["step"]) for s in found["steps"] if s["kind"] == kind)
@@ -267,18 +301,18 @@ def worst(found: dict[str, Any], kind: str) -> tuple[float, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default=",".join(MAKERS))
+    parser.add_argument("--tables", default=",".join([*MAKERS, EMPTY]))
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     parser.add_argument("--json", type=Path, default=RESULTS)
     told = parser.parse_args()
     kept = json.loads(told.json.read_text()) if told.json.exists() else {}
     for name in told.tables.split(","):
-        found = kept[name] = toured(name, told.chromium)
+        found = kept[name] = floor(told.chromium) if name == EMPTY else toured(name, told.chromium)
         print(f"\n**{name}**: {found['clicks']} clicks, {found['decisions']} decisions, first page "
               f"{found['first_page']} s after the command, {len(found['errors'])} errors on the console\n")  # fmt: skip
-        print("| step | kind | seconds |\n|---|---|---|")
+        print("| step | kind | seconds | processor, browser | server |\n|---|---|---|---|---|")
         for step in found["steps"]:
-            print(f"| {step['step']} | {step['kind']} | {step['seconds']:.2f} |")
+            print("| " + " | ".join(str(step[k]) for k in ("step", "kind", "seconds", "browser", "server")) + " |")
         told.json.write_text(json.dumps(kept, indent=1) + "\n")
 
 

@@ -32,7 +32,9 @@ import k_marginal
 import outside_judges
 import report_time
 import risks
+import shadows
 import told_apart
+import weights
 from markdown_tables import figure, means, scores, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,6 +51,8 @@ PUBLISHED = ("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-wa
              "SliceWass + one-ways", "DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF",
              "MERF + one-ways", "single records (best fit)", "slicing (groups) alone", "slicing (groups)",
              "mixture")  # fmt: skip
+TIMES = {"rows": ("rows", 0), "steps_an_epoch": ("steps an epoch", 0), "seconds_an_epoch": ("seconds an epoch", 1),
+         "seconds": ("seconds of 200 epochs, extrapolated", 0)}  # fmt: skip
 STEPS = ("Algorithm 1, noise by the published bound", "noise by the exact profile", "a rotation for the directions",
          "moments instead of a network", "sums of groups", "two stages")  # fmt: skip
 
@@ -141,7 +145,13 @@ def gradients(method: str) -> str:
 
 
 def of_family(method: str) -> str:
-    return families.markdown([r for r in kept("families") if r["method"] == method])
+    """A method's own runs, on the table that its page names."""
+    rows = [r for r in kept("families") if r["method"] == method and r["table"] != "adult"]
+    return families.markdown(rows)
+
+
+def of_families(*tables: str) -> str:
+    return families.markdown([r for r in kept("families") if r["table"] in tables])
 
 
 def published() -> str:
@@ -216,6 +226,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "inference": intervals.inference,
     "judges": lambda: outside_judges.markdown(kept("outside_judges")),
     "risks": lambda: risks.markdown(kept("risks")),
+    "shadows": lambda: shadows.markdown(kept("shadows")),
+    "weights": lambda: weights.markdown(kept("weights")),
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", {"seconds": 1}),
@@ -224,8 +236,10 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
-    "families": lambda: families.markdown(kept("families")),
-    **{f"families-{m}": partial(of_family, m) for m in families.METHODS},
+    "families": lambda: of_families("acs"),
+    "families-few": lambda: of_families("few", "four"),
+    **{f"families-{m}": partial(of_family, m) for m in (*families.METHODS, "mwem", "small_db")},
+    "schedule-time": lambda: means(kept("slices_time"), ("device", "slices"), TIMES),
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "told-apart": lambda: told_apart.markdown(kept("told_apart")),
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),

@@ -1,9 +1,10 @@
-"""Tables of docs/performance.md, from what rows.py, columns.py, draw.py and scaling.py wrote."""
+"""Tables of docs/performance.md, from what rows.py, columns.py, roofline.py and others wrote."""
 
 from collections.abc import Callable
 from math import comb, log10
 from typing import Any
 
+import roofline_picture
 from markdown_tables import figure, table
 
 Kept = Callable[[str], Any]
@@ -42,7 +43,11 @@ def touring(kept: Kept) -> str:
 
     def seconds(kind: str) -> list[str]:
         own = [sorted(s["seconds"] for s in f["steps"] if s["kind"] == kind) for f in found.values()]
-        return [f"{figure(s[len(s) // 2], 1)}, {figure(s[-1], 1)}" for s in own]
+        return [f"{figure(s[len(s) // 2], 1)}, {figure(s[-1], 1)}" if s else "-" for s in own]
+
+    def busy(who: str) -> list[str]:
+        own = [sorted(s[who] for s in f["steps"] if s["kind"] == "page" and who in s) for f in found.values()]
+        return [f"{figure(s[len(s) // 2], 2)}" if s else "-" for s in own]
 
     def one(step: str) -> list[str]:
         own = [[s["seconds"] for s in f["steps"] if s["step"] == step] for f in found.values()]
@@ -53,11 +58,19 @@ def touring(kept: Kept) -> str:
         ["errors on the console", *(str(len(f["errors"])) for f in found.values())],
         ["first page after `synth app`", *(figure(f["first_page"], 1) for f in found.values())],
         ["change of page (median, worst)", *seconds("page")],
+        *([f"processor of it, {who} (median)", *busy(who)] for who in ("browser", "server") if set(busy(who)) != {"-"}),
         ["button or field (median, worst)", *seconds("widget")],
         ["the run", *one("the run")],
         ["the comparison", *one("Show the comparison")],
     ]
     return table(("seconds, but for the first two lines", *found), lines)
+
+
+def promising(kept: Kept) -> str:
+    """What is promised before a run, beside what it takes of the processor."""
+    lines = [[name, f"{f['rows']:,}", str(f["columns"]), figure(f["promised"], 1), figure(f["processor"], 1),
+              figure(f["promised"] / f["processor"], 2)] for name, f in kept("app_promises").items()]  # fmt: skip
+    return table(("table", "rows", "columns", "promised, s", "processor, s", "promised to taken"), lines)
 
 
 def _times(found: dict[str, float]) -> list[str]:
@@ -151,14 +164,29 @@ def wide_errors(kept: Kept) -> str:
     return table(("pairs", "real table to independence", *names[1:]), lines)
 
 
+def spread(kept: Kept) -> str:
+    """One question counted here and by engines."""
+    found = kept("spread")
+    lines = []
+    for name, own in found["engines"].items():
+        share = f"{100 * own['in_engine'] / own['count']:.0f} %" if own["in_engine"] else "-"
+        back = figure(own["bytes_back"] / 2**20, 1) if own["bytes_back"] else "-"
+        lines.append([name, figure(own["open"], 1), figure(own["count"], 1), share, back])
+    return table(("counted by", "opening, s", "the question, s", "of it in the engine", "MiB back"), lines)
+
+
 def slices(kept: Kept) -> str:
     """Training on slices by a divergence."""
-    lines = [[r["device"], str(r["slices"]), figure(r["seconds"], 0), figure(r["mib"], 0)] for r in kept("slices_time")]
+    lines = [
+        [r["device"], str(r["slices"]), figure(r["seconds_1000"], 0), figure(r["mib"], 0)] for r in kept("slices_time")
+    ]
     return table(("device", "slices", "seconds for 1,000 steps", "MiB held at most"), lines)
 
 
 TABLES: dict[str, Callable[[Kept], str]] = {
+    **roofline_picture.TABLES,
     "slices": slices,
+    "spread": spread,
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,
     "writing": writing,
@@ -172,4 +200,5 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     "scaling": lambda kept: _scaling(kept, 0),
     "slopes": lambda kept: _scaling(kept, 1),
     "touring": touring,
+    "promising": promising,
 }

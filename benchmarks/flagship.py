@@ -39,6 +39,23 @@ def acs(folder: Path) -> list[str]:
     return ["--categorical", ACS_CODES, "--target", "PINCP"]
 
 
+def few(folder: Path) -> list[str]:
+    """Seven columns of the same rows, for methods that keep a weight for each combination of values."""
+    return _columns(folder, ["AGEP", "COW", "SCHL", "MAR", "SEX", "WKHP", "PINCP"])
+
+
+def four(folder: Path) -> list[str]:
+    """Four columns, for methods that compare all tables of a few rows."""
+    return _columns(folder, ["AGEP", "MAR", "SEX", "PINCP"])
+
+
+def _columns(folder: Path, names: list[str]) -> list[str]:
+    acs(folder)
+    for part in ("train.csv", "test.csv"):
+        pd.read_csv(folder / part, dtype=str, keep_default_na=False)[names].to_csv(folder / part, index=False)
+    return ["--categorical", ",".join(n for n in names if n in ACS_CODES.split(",")), "--target", "PINCP"]
+
+
 def adult(folder: Path) -> list[str]:
     """The published split; the test file's labels lose their dot."""
     read("adult_train.csv.gz").to_csv(folder / "train.csv", index=False)
@@ -82,7 +99,16 @@ def _halves(rows: pd.DataFrame, folder: Path) -> None:
     rows.iloc[order[cut:]].to_csv(folder / "test.csv", index=False)
 
 
-TABLES = {"acs": acs, "adult": adult, "credit": credit, "nist": nist, "diabetes": diabetes, "acs5yr": acs5yr}
+TABLES = {
+    "acs": acs,
+    "few": few,
+    "four": four,
+    "adult": adult,
+    "credit": credit,
+    "nist": nist,
+    "diabetes": diabetes,
+    "acs5yr": acs5yr,
+}
 
 
 def call(*command: object) -> str:

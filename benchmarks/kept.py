@@ -2,10 +2,12 @@
 
     python benchmarks/kept.py                                  # gathers; writes synth/pipeline/kept.json
     python benchmarks/kept.py --run METHOD[,METHOD] [--epsilons 0.2,1,5.1] [--tables acs,adult] [--seeds 1]
+    python benchmarks/kept.py --real few,four                  # what a model learns of these tables' own rows
 
 Gathers the scores that benchmarks hold of methods with their default options on ACSIncome (Colorado) and Adult, the
 yardstick being the same in all: benchmarks/results/flagship.json, peers.json, embeddings.json, gradients.json,
-families.json, and kept.json, to which ``--run`` adds runs (it passes over what is there). ``synth methods``, ``synth
+families.json, and kept.json, to which ``--run`` adds runs (it passes over what is there). Methods that take no table so
+wide are measured by ``families.py`` on seven or four columns of ACSIncome. ``synth methods``, ``synth
 plan``, ``synth run`` and the application read the file that is written; synth/pipeline/kept.py has the rule by which
 a figure becomes a word.
 ``--run`` needs the public tables and score.py in ../shared.
@@ -18,27 +20,36 @@ import tempfile
 from pathlib import Path
 from statistics import fmean
 
+import families
 import flagship
+import peers
 
 RESULTS = flagship.ROOT / "benchmarks" / "results"
 OUT = flagship.ROOT / "synth" / "pipeline" / "kept.json"
 OWN = "kept"
 FILES = ("flagship", "peers", "embeddings", "gradients", "families", OWN)
-TABLES = {"acs": ("ACSIncome, Colorado 2018", 25_044), "adult": ("Adult", 32_561)}
+TABLES = {"acs": ("ACSIncome, Colorado 2018", 25_044), "adult": ("Adult", 32_561),
+          "few": ("seven columns of ACSIncome", 25_044), "four": ("four columns of ACSIncome", 25_044)}  # fmt: skip
+FEW = {"few": 7, "four": 4}
 EPSILONS = (0.2, 1.0, 5.1)
 SCORES = ("tv", "ks", "pair_tv_err", "tstr_auc")
 REAL = "bootstrap of the real rows"
 
 
+def everything(name: str) -> list[dict]:
+    """A file's runs."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else []
+
+
 def held(name: str) -> list[dict]:
     """A file's runs with default options."""
-    path = RESULTS / f"{name}.json"
-    rows = json.loads(path.read_text()) if path.exists() else []
     return [
         r
-        for r in rows
-        if r.get("table") in TABLES and "tv" in r and not r.get("options") and r.get("oneways") != "none"
-    ]
+        for r in everything(name)
+        if r.get("table") in TABLES and "tv" in r and not r.get("options")
+        and ("oneways" not in r or r["oneways"] == families.by_default(r["method"]))
+    ]  # fmt: skip
 
 
 def gathered() -> dict:
@@ -55,11 +66,13 @@ def gathered() -> dict:
                     mine = [r for r in rows if (r["table"], r["epsilon"], r["method"]) == cell]
                     if mine:
                         means = {s: round(fmean(r[s] for r in mine), 4) for s in SCORES}
+                        seconds = round(fmean(r["seconds"] for r in mine), 1)
                         lines.append({"method": method, "table": table, "epsilon": epsilon, "runs": len(mine),
-                                      **means, "file": f"{name}.json"})  # fmt: skip
+                                      **means, "seconds": seconds, "file": f"{name}.json"})  # fmt: skip
                         break
-    real = {r["table"]: r["tstr_auc"] for r in files["peers"] if r["method"] == REAL}
-    tables = {t: {"name": n, "rows": k, "auc": round(real[t], 4)} for t, (n, k) in TABLES.items()}
+    real = {r["table"]: r["tstr_auc"] for name in ("peers", OWN) for r in everything(name) if r["method"] == REAL}
+    tables = {t: {"name": n, "rows": k, "auc": round(real[t], 4)} | ({"few": FEW[t]} if t in FEW else {})
+              for t, (n, k) in TABLES.items()}  # fmt: skip
     return {"written_by": "python benchmarks/kept.py", "tables": tables, "figures": lines}
 
 
@@ -100,17 +113,35 @@ def one(folder: Path, method: str, epsilon: float, seed: int) -> dict:
     return {**{s: found[s] for s in SCORES}, "seconds": run["seconds"], "epsilon_spent": run["epsilon_spent"]}
 
 
+def learnt(names: list[str]) -> None:
+    """What a model learns of a table's own rows, drawn with replacement, in place of those of other runs."""
+    for table in names:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            given = flagship.TABLES[table](folder)
+            flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
+                          folder / "schema.json", "--assume-public", *given)  # fmt: skip
+            families.keep(RESULTS / f"{OWN}.json", [peers.floor(folder, table)], ("table", "epsilon", "method", "seed"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", default="", help="methods to measure first")
     parser.add_argument("--tables", default="acs")
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--real", default="", help="tables whose own rows are to be scored first")
     given = parser.parse_args()
-    if given.run:
+    if given.run or given.real:
         if not flagship.SHARED.exists():
             sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
-        add(given.run.split(","), given.tables.split(","), [float(e) for e in given.epsilons.split(",")], given.seeds)
+        learnt([t for t in given.real.split(",") if t])
+        add(
+            [m for m in given.run.split(",") if m],
+            given.tables.split(","),
+            [float(e) for e in given.epsilons.split(",")],
+            given.seeds,
+        )
     OUT.write_text(json.dumps(gathered(), indent=1) + "\n")
     print(f"written: {OUT.relative_to(flagship.ROOT)}")
 

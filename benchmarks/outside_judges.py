@@ -5,8 +5,10 @@
 
 Needs the public tables in ../shared, and a package index for the first run, which makes the environment build/syntheval
 (syntheval 1.7.3) unless ``--python`` names one. The judge compares every row with every other, so that 4,000 rows of
-each table are taken, drawn with a fixed seed; other real rows are judged beside the methods. Prints Markdown, which
-docs/evidence.md holds.
+each table are taken, drawn with a fixed seed; other real rows are judged beside the methods. It takes no empty number.
+Its users drop or fill such rows beforehand, and so it is done here: a number that is empty is written as the code that
+its source has for it (Adult's capital-gain: 99999); a row whose number is empty without such a code is left out, in
+every table alike. Prints Markdown, which docs/evidence.md holds.
 """
 
 import argparse
@@ -49,12 +51,25 @@ def drawn(path: Path) -> pd.DataFrame:
     return rows.apply(lambda column: column.str.replace(r"\.0$", "", regex=True))
 
 
+def whole(rows: pd.DataFrame, schema: synth.Schema) -> pd.DataFrame:
+    """Rows without an empty number: the source's own code in its place, or without the row where there is none."""
+    rows = rows.copy()
+    for name, column in schema.measured().items():
+        if column.is_numeric:
+            empty = rows[name].isna() | (rows[name].astype(str).str.strip() == "")
+            if column.missing:
+                rows[name] = rows[name].astype(object).mask(empty, column.missing[0])
+            else:
+                rows = rows[~empty]
+    return rows
+
+
 def judged(python: str, folder: Path, made: pd.DataFrame, schema: synth.Schema) -> dict[str, float]:
     """What the judge says of a table beside 4,000 rows of the source and as many held out."""
     names = list(schema.measured())
     sides = {"real": drawn(folder / "train.csv")[:MOST], "held": drawn(folder / "test.csv")[:MOST], "made": made[:MOST]}
     for name, rows in sides.items():
-        rows[names].to_csv(folder / f"{name}.csv", index=False)
+        whole(rows[names], schema).to_csv(folder / f"{name}.csv", index=False)
     codes = [n for n, c in schema.measured().items() if not c.is_numeric]
     told = {n: str(folder / f"{n}.csv") for n in sides} | {"target": schema.target, "codes": codes}
     (folder / "place.json").write_text(json.dumps(told))

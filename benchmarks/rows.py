@@ -2,6 +2,8 @@
 
     python benchmarks/rows.py                      # 100 million rows x 20 columns; 5 GB of temporary files
     python benchmarks/rows.py --rows 10000000 --no-run
+    python benchmarks/rows.py --rows 1000000000 --drawn 100000000 --sizes 100000000 --no-run
+        # ten files of 10^7 rows under ten names each; 30 GB of temporary files, an hour and more
     python benchmarks/rows.py --csv 400,2000       # `run` on CSV files of so many megabytes
     python benchmarks/rows.py --persons 1000000,10000000   # `run` with a person as the unit, three rows each
 
@@ -67,6 +69,22 @@ def draw(folder: Path, rows: int, *, persons: bool = False) -> None:
         for part, start in enumerate(range(0, rows, 10**7)):
             size = min(10**7, rows - start)
             con.execute(f"COPY (SELECT {chosen} FROM range({size})) TO '{folder}/part-{part:03d}.parquet'")
+
+
+def repeat(folder: Path, times: int) -> None:
+    """Every file of the folder under ``times`` names: as many rows more, and no more room on the disk."""
+    for path in sorted(folder.iterdir()):
+        for again in range(1, times):
+            os.link(path, folder / f"{path.stem}-{again:03d}.parquet")
+
+
+def form(folder: Path) -> dict[str, Any]:
+    """The check of the files' form, which goes before a run's spend."""
+    from synth.sources.table_source import place_of
+
+    started = time.perf_counter()
+    place_of(folder).check_form(list(columns()))
+    return {"seconds": time.perf_counter() - started}
 
 
 def draw_csv(path: Path, megabytes: int) -> int:
@@ -186,6 +204,8 @@ def main() -> None:
     """Measures, prints, and writes the JSON file."""
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("--rows", type=int, default=10**8)
+    ask.add_argument("--sizes", help="rows of the other tables, by default 10^5, 10^6 and 10^7")
+    ask.add_argument("--drawn", type=int, help="draw no more rows, and read their files several times")
     ask.add_argument("--no-run", action="store_true", help="leave out the fit")
     ask.add_argument("--csv", help="only CSV files, of these megabytes")
     ask.add_argument("--persons", help="only runs with a person as the unit, of these rows")
@@ -196,6 +216,7 @@ def main() -> None:
     if given.only:
         calls = {
             "ours": lambda: counted(given.folder),
+            "form": lambda: form(given.folder),
             "groupings": lambda: bare(given.folder, sets=True),
             "group by": lambda: bare(given.folder, sets=False),
             "run": lambda: fitted(given.folder, given.rows),
@@ -215,12 +236,16 @@ def main() -> None:
         return
     results: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": {}}
     with tempfile.TemporaryDirectory() as home:
-        for rows in sorted({10**5, 10**6, 10**7, given.rows}):
+        sizes = {int(v) for v in given.sizes.split(",")} if given.sizes else {10**5, 10**6, 10**7}
+        for rows in sorted({*sizes, given.rows}):
             if rows > given.rows:
                 continue
             folder = Path(home) / str(rows)
-            draw(folder, rows)
-            found = {what: apart(what, folder, rows) for what in ("ours", "group by")}
+            draw(folder, min(rows, given.drawn or rows))
+            times = rows // min(rows, given.drawn or rows)
+            repeat(folder, times)
+            found: dict[str, Any] = {"times": times}
+            found |= {what: apart(what, folder, rows) for what in ("ours", "form", "group by")}
             if rows <= 10**7:
                 found["groupings"] = apart("groupings", folder, rows)
             if rows == given.rows and not given.no_run:
@@ -230,12 +255,15 @@ def main() -> None:
                 file.unlink()
     for clock in ("seconds", "cpu_seconds"):
         ours = {int(r): f["ours"][clock] for r, f in results["sizes"].items()}
-        ends = sorted(r for r in ours if 10**5 <= r <= 10**7)
+        ends = sorted(r for r in ours if r >= 10**5)
         slope = log10(ours[ends[-1]] / ours[ends[0]]) / log10(ends[-1] / ends[0]) if len(ends) > 1 else None
         last = results["sizes"][str(given.rows)]
         ratio = last["ours"][clock] / min(last[w][clock] for w in ("group by", "groupings") if w in last)
-        results[clock] = {"ratio": ratio, "slope": slope}
-        print(f"{clock}: ratio to bare DuckDB {ratio:.2f}; log-log slope of counting {slope}")
+        check = last["form"][clock] / last["ours"][clock]
+        results[clock] = {"ratio": ratio, "slope": slope, "form_to_counting": check}
+        print(
+            f"{clock}: ratio to bare DuckDB {ratio:.2f}; log-log slope of counting {slope}; check of form {check:.2f}"
+        )
     (given.json or HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")
 
 

@@ -5,6 +5,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,7 +93,7 @@ def spark() -> Engine:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.sql.shuffle.partitions": "2",
                 "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
-                "spark.sql.adaptive.enabled": "false",
+                "spark.sql.adaptive.enabled": "false", "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="facsimile-"),
                 # small tables: compiling a question costs more than answering it
                 "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 "spark.sql.codegen.wholeStage": "false"}  # fmt: skip

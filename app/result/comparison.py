@@ -106,6 +106,7 @@ def parts(found: Any, said: Any = None) -> None:
     """The pictures and scores of a comparison. ``said``: its verdict, which knows the worst groups."""
     used = f"{found.real_rows_used:,} of {found.real_rows:,} real and {found.synthetic_rows_used:,} synthetic rows"
     st.caption(f"Uses {used}, drawn with a fixed seed where not all are used.")
+    _weighted(found)
     tabs = st.tabs(verdict.PARTS, key="compared_part", on_change="rerun")
     shows = (
         lambda: columns.section(found), lambda: together.pairs(found), lambda: together.associations(found),
@@ -115,6 +116,17 @@ def parts(found: Any, said: Any = None) -> None:
         if tab.open is not False:
             with tab:
                 show()
+
+
+def _weighted(found: Any) -> None:
+    """How close the tables are to an analyst who weights rows, where the description names a weight."""
+    told = found.weighted
+    if told is not None:
+        pairs = "" if told.pairs is None else f", tables of two columns by {100 * told.pairs:.1f} %"
+        once = 100 * float(found.pairs.trace()) / len(found.columns)
+        st.caption(f"Rows weighted by {frame.escape(told.by)}: columns differ by {100 * told.mean:.1f} % on average"
+                   f"{pairs}; each row once, columns differ by {once:.1f} %. A real row weighs {told.means[0]:,.4g}, a "
+                   f"synthetic one {told.means[1]:,.4g}. The charts below count each row once.")  # fmt: skip
 
 
 def _scores(found: Any) -> None:

@@ -14,6 +14,7 @@ from app.table import owning
 from synth import jobs
 
 PAGE = "steward-only.html"
+SHADOWS = 200  # runs with a row and as many without: a leak is certain by then
 
 
 def section(job: jobs.Job, release: Path) -> None:
@@ -31,20 +32,23 @@ def section(job: jobs.Job, release: Path) -> None:
     else:
         if latest is not None and latest.status().state == "failed":
             st.error(f"No report was written: {frame.escape(words.plain(latest.status().message))}.")
+        tried = st.checkbox("With membership attacks by shadow runs", key="shadow_runs", help="Runs the method "
+                            f"{2 * SHADOWS} times on made-up rows, with and without one of them. Takes minutes, and "
+                            "longer the larger the method.")  # fmt: skip
         if st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
                      help="Prediction, groups of people, copies, effects of chance; about a minute."):  # fmt: skip
-            start(job, release)
+            start(job, release, shadow_runs=SHADOWS if tried else 0)
             st.rerun()
 
 
-def start(job: jobs.Job, release: Path) -> jobs.Job:
+def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0) -> jobs.Job:
     """Puts the full report on a run in line, and notes that somebody looked. Errors: InputError, UsageError."""
     request = job.request()
     who = access.allow("compare", request.get("owner"))
     owning.allow("use_table", Path(str(request["table"])), request.get("source"))
     asked = synth.ReportRequest(
         reports=job.path.name, release=str(release), table=str(request["table"]), source=request.get("source"),
-        out=str(job.path / PAGE), owner=who.name,
+        out=str(job.path / PAGE), owner=who.name, shadow_runs=shadow_runs,
     )  # fmt: skip
     jobs.looks.look(job, by=who.name)
     return runs.queued(jobs.create(asked.stored()))

@@ -1,7 +1,5 @@
 """What is worked out beside the server while a page stands: begun once, remembered for equal requests."""
 
-import gc
-import importlib
 import json
 import threading
 from collections import OrderedDict
@@ -78,15 +76,3 @@ def soon(task: Callable[[], Any], *, seconds: float) -> None:
     timer = threading.Timer(seconds, task)
     timer.daemon = True
     timer.start()
-
-
-def load(names: Iterable[str]) -> None:
-    """Loads the modules of later pages; from then on the collector of garbage passes over all that is there.
-
-    The framework collects at the end of every script and sends nothing meanwhile: with the libraries of tables and
-    charts that is a tenth of a second on each click.
-    """
-    for name in names:
-        importlib.import_module(name)
-    gc.collect()
-    gc.freeze()

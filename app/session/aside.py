@@ -20,7 +20,8 @@ from typing import Any
 import synth
 from app.session.copies import LOADED, commanded
 
-KINDNESS = 5  # what this work adds to its nice value: pages come first
+KIND = "--kind"  # the child steps back behind pages, since nobody waits for what it does
+KINDNESS = 5  # what it then adds to its nice value
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -31,8 +32,8 @@ class TooLongError(Exception):
 class Aside:
     """A child process that does one thing at a time; started when first needed, again when it had to be stopped."""
 
-    def __init__(self, *loading: str) -> None:
-        self._loading = loading  # modules, loaded before the first task comes
+    def __init__(self, *loading: str, kind: bool = False) -> None:
+        self._loading = [KIND] * kind + list(loading)  # modules, loaded before the first task comes
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -227,16 +228,18 @@ TASKS: dict[str, Callable[..., Any]] = {
         commanded,
     )
 }
-planner, worker, runner = Aside(), Aside(), Aside(*LOADED)
+planner, worker, runner = Aside(kind=True), Aside(), Aside(*LOADED)
 
 
 def serve() -> None:
     """The child's side: reads tasks until its parent is gone."""
-    os.nice(KINDNESS)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not get between the answers
+    if KIND in sys.argv:
+        os.nice(KINDNESS)
     for name in sys.argv[1:]:
-        importlib.import_module(name)
+        if name != KIND:
+            importlib.import_module(name)
     synth.plan  # noqa: B018 - loads what every forecast needs
     while True:
         try:

@@ -14,6 +14,7 @@ STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolTyp
                      symbolOpacity=1)  # fmt: skip
 LABEL = 180  # widest label of an axis, pixels
 HEAD = 190  # pixels that title, mark, legend and the horizontal axis take of a chart's height
+CROWDED = 15  # columns of a map, above which names at a slant run into each other beside another map
 SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a title
 
 
@@ -109,7 +110,7 @@ def pairs(found: Any) -> alt.Chart:
         f"{100 * found.pairs_mean:.1f} % of rows; the worst is {_largest(shown, outside=True)}. {MARK}."
     )
     chart = _matrix(shown, words="rows in the wrong place").encode(
-        x=alt.X("column:N", title=None, sort=list(shown.columns), axis=slanted()),
+        x=alt.X("column:N", title=None, sort=list(shown.columns), axis=slanted(len(shown.columns))),
         y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=upright()),
         tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="distance", format=".1%")],
     )
@@ -144,9 +145,10 @@ def ramp(format: str = ".1f") -> alt.Legend:
     return alt.Legend(orient="top", format=format, gradientLength=160, direction="horizontal")
 
 
-def slanted() -> alt.Axis:
-    """The horizontal axis of a map."""
-    return alt.Axis(labelAngle=-45, labelLimit=110, labelOverlap=False)
+def slanted(columns: int = 0) -> alt.Axis:
+    """The horizontal axis of a map; of many columns only as many are named as there is room for."""
+    crowded = columns > CROWDED
+    return alt.Axis(labelAngle=-90 if crowded else -45, labelLimit=110, labelOverlap="greedy" if crowded else False)
 
 
 def upright() -> alt.Axis:

@@ -55,7 +55,7 @@ def association(shown: Any, title: str, *, signed: bool = False) -> alt.Chart:
     most = "The largest difference" if signed else "The strongest"
     return alt.Chart(cells).mark_rect().encode(
         color=alt.Color("share:Q", title="difference" if signed else "association", scale=scale, legend=charts.ramp()),
-        x=alt.X("column:N", title=None, sort=list(shown.columns), axis=charts.slanted()),
+        x=alt.X("column:N", title=None, sort=list(shown.columns), axis=charts.slanted(len(shown.columns))),
         y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=charts.upright()),
         tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="association", format="+.2f")],
     ).properties(

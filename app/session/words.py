@@ -74,7 +74,7 @@ METHODS = {
     "dp_flow": "trains a neural network that bends plain noise into rows, with noise in every step; wants many rows",
     "dp_diffusion": "trains a neural network to fill in blanked columns, with noise in every step; wants many rows",
     "dp_sinkhorn": "moves invented rows to where the real ones lie, with noise in every step; wants many rows",
-    "private_set": "makes a small set of rows that teaches to predict the target; little else is kept",
+    "private_set": "makes a small set of rows that teaches a classifier of the target what the table would",
     "gs_wgan": "trains a neural network on which way teachers with parts of the rows would move its rows, under noise",
     "datalens": "trains a neural network on noisy signs of where teachers with parts of the rows would move its rows",
     "g_pate": "trains a neural network on noisy ballots of where teachers with parts of the rows would move its rows",
@@ -108,6 +108,7 @@ STAGES = {
     "detect": "Training a model that tells the tables apart",
     "copies": "Looking for copies",
     "attack": "Trying attacks",
+    "shadow": "Running the method with and without a row",
 }
 ASKS = {
     "one-way": "single columns",

@@ -109,6 +109,17 @@ def _whole(column: Plain) -> list[str] | None:
     return None
 
 
+def listable(column: Plain) -> bool:
+    """Whether it holds whole numbers of a range short enough to be categories."""
+    return column["type"] == "integer" and _whole(column) is not None
+
+
+def as_codes(plain: Plain, names: list[str]) -> Plain:
+    """The description with these columns of whole numbers as categories: every number of their range is one."""
+    columns = {n: _as_kind(c, "categorical") if n in names else c for n, c in plain["columns"].items()}
+    return {**plain, "columns": columns}
+
+
 def _set(column: Plain, fact: str, value: object) -> None:
     if value is None:
         column.pop(fact, None)

@@ -1,6 +1,5 @@
 """A table and what is known of it in writing, taken in: stored once, described, or refused with nothing kept."""
 
-import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
-from app.session import access, tour
+from app.session import access, garbage, tour
 from app.session.state import Wizard, take_table, with_own, wizard
 from app.table import owning, stored, work
 from app.table.work import Plain
@@ -170,9 +169,10 @@ def drop(upload: Any) -> None:
     remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
     if remove is not None and context is not None:
         remove(session_id=context.session_id, file_id=upload.file_id)
-    for held in gc.get_objects():
+    for held in garbage.everything():
         if type(held) is type(upload) and held.file_id == upload.file_id:
             held.close()
+    garbage.freeze()
 
 
 def forget(*uploads: Any) -> None:

@@ -4,7 +4,9 @@ import streamlit as st
 
 from app.session import frame, words
 from app.session.state import answered, dataset, wizard
-from app.table import facts, intake, work
+from app.table import codes, facts, intake, work
+
+READ = "read as "  # how the draft says in which way it read the file; the page Data asks about that
 
 
 def code_book() -> None:
@@ -29,9 +31,11 @@ def code_book() -> None:
 def draft_again() -> None:
     """A new draft with what the steward knows about the codes."""
     w = wizard()
-    with st.expander("Draft again from the table, with hints", expanded=bool(w.suggestions)):
-        for line in (s for s in w.suggestions if not any(p in s for p in words.ASKED_ABOVE)):
-            st.markdown(f"- {frame.escape(words.plain(line))}")
+    asked = (*words.ASKED_ABOVE, *([codes.FEW] if codes.asked(w) else []))
+    for line in w.suggestions:
+        if not line.startswith(READ) and not any(p in line for p in asked):
+            st.info(frame.escape(frame.sentence(words.plain(line))), icon=":material/lightbulb:")
+    with st.expander("Draft again from the table, with hints"):
         st.caption("A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
                    "stays with you, and only confirmed facts are used.")  # fmt: skip
         names = list(w.plain["columns"])

@@ -105,7 +105,7 @@ def _details() -> None:
         "What is hidden", choices, index=choices.index(w.relation) if w.relation in choices else 0, key="relation",
         format_func=lambda r: words.RELATIONS.get(r, r), help=words.RELATION_HELP,
     )  # fmt: skip
-    unit, tables = w.plain.get("unit"), related(w)[0] if several(w) else None
+    unit, tables = (w.plain.get("unit") or "row") != "row", related(w)[0] if several(w) else None
     left.caption(words.RELATION_NOTES.get(w.relation, "") + (
         f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else "") + (
         f" “Row” means {frame.escape(tables.unit_in_words)}." if tables is not None else ""))  # fmt: skip

@@ -21,7 +21,7 @@ from app.session.state import (
     wizard,
 )
 from app.session.state import facts as checked
-from app.table import constraints, facts, grid, intake, keys, lists, redraft, related, rules_across, unit
+from app.table import codes, constraints, facts, grid, intake, keys, lists, redraft, related, rules_across, unit
 
 
 def page() -> None:
@@ -50,7 +50,9 @@ def _alone() -> None:
         _name()
     with right:
         _target()
+        _weight()
     unit.section()
+    codes.section()
     grid.section()
     _problems()
     _vouch()
@@ -110,6 +112,25 @@ def _target() -> None:
     if target != current:
         w.plain["target"] = target
         w.plain.pop("positive", None)
+
+
+def _weight() -> None:
+    """Which number says for how many a row stands, where there is one."""
+    w = wizard()
+    numbers = [n for n, c in w.plain["columns"].items()
+               if c["type"] in ("integer", "float") and n not in w.left_out and n != w.plain.get("target")]  # fmt: skip
+    current = w.plain.get("weight")
+    choices = [None, *numbers]
+    if len(choices) == 1 and current is None:
+        return
+    weight = st.selectbox(
+        "Weight of a row (optional)", choices, index=choices.index(current) if current in choices else 0,
+        format_func=lambda n: "none" if n is None else n, key="weight",
+        help="In a survey, the number that says for how many people a row stands. Its smallest and largest value must "
+        "be known, not learnt. Comparisons then tell how close weighted rows come.",
+    )  # fmt: skip
+    if weight != current:
+        w.plain["weight"] = weight
 
 
 def _vouchers() -> None:

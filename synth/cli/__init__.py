@@ -192,11 +192,11 @@ def methods(as_json: JsonOpt = False) -> None:
     else:
         for g in found:
             print(f"{g['name']:14s} {g['summary']}\n{'':14s} noise: {g['barrier']}")
-            print(f"{'':14s} relations: {', '.join(g['relations'])}")
+            print(f"{'':14s} guarantee: {g['guarantee']}; relations: {', '.join(g['relations'])}")
             named = ", ".join(f"{n}={v}" for n, v in g["options"].items())
             print(f"{'':14s} options: {named or 'none'}")
             held = "; ".join(f"at epsilon {e}: {words}" for e, words in g["keeps"].items())
-            print(f"{'':14s} keeps: {held or 'not measured'}")
+            print(f"{'':14s} keeps: {held or 'not measured'}\n{'':14s} needs: {g['needs'] or 'not measured'}")
 
 
 @app.command("app")

@@ -101,7 +101,12 @@ def audit_capacity(
         bool, typer.Option("--curves", help="Of a noise: exact Renyi curves for polynomials of degree 1 to 3.")
     ] = False,
     scale: Annotated[
-        float | None, typer.Option("--scale", help="With --curves: the noise's own scale, in place of --epsilon.")
+        float | None,
+        typer.Option("--scale", help="With --curves or --strategy: the noise's own scale, in place of --epsilon."),
+    ] = None,
+    strategy: Annotated[
+        Path | None,
+        typer.Option("--strategy", help="Several numbers: a file of the matrix A whose noisy answers A x are let out."),
     ] = None,
     out: OutOpt = None,
     as_json: JsonOpt = False,
@@ -113,8 +118,14 @@ def audit_capacity(
     _check_out(out)
     if order is not None and not order > 1:
         raise UsageError(f"--order {order:g}: must be above 1; leave it out for KL")
-    if scale is not None and not curves:
-        raise UsageError(f"--scale {scale:g} is of --curves; add it, or say --epsilon")
+    if scale is not None and not (curves or strategy):
+        raise UsageError(f"--scale {scale:g} is of --curves or --strategy; add one, or say --epsilon")
+    if strategy is not None:
+        if curves or out is not None:
+            raise UsageError("--strategy prints a few lines: leave out --curves and --out, or ask for --json")
+        view = auditing.strategy_view(strategy, noise=method, epsilon=epsilon, delta=delta, order=order, scale=scale)
+        say(view.plain()) if as_json else print("\n".join(view.in_words()))
+        return
     if curves:
         lines = auditing.noise_curves(method, epsilon=epsilon, delta=delta, scale=scale)
         _answer(lines, audit_page.curves_page(lines), out, as_json)

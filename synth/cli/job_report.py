@@ -34,10 +34,12 @@ def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
             report.stage("write")
             paths = related.put(pages)
         return {"epsilon_spent": 0.0, "paths": paths}
-    with told(job, {}, {**STAGES, "write": 0.05}) as (report, folder):
+    attacked = {"shadow": 1.0} if request.shadow_runs else {}
+    with told(job, {}, {**attacked, **STAGES, "write": 0.05}) as (report, folder):
         with _ended_when_asked(folder, report):
             chosen_release.look(request.release)
-            found = steward.examine(request.release, real=_real(request), stage=report.stage)
+            found = steward.examine(request.release, real=_real(request), shadow_runs=request.shadow_runs,
+                                    stage=report.stage)  # fmt: skip
             report.stage("write")
         paths = steward.write(found, request.release, request.out)
     return {"epsilon_spent": 0.0, "paths": paths}

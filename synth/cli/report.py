@@ -22,6 +22,10 @@ def report(
         Path | None, typer.Option("--statistics", help="Further ones, paid for; publishable.")
     ] = None,
     max_rows: Annotated[int, typer.Option("--rows", help="Most rows of each table that are used.")] = 50_000,
+    shadow_runs: Annotated[
+        int,
+        typer.Option("--shadow-runs", help="Runs of the method with and without a row (steward's report); 0: none."),
+    ] = 0,
     out: Annotated[Path, typer.Option("--out", help="The .html file; JSON lies beside it.")] = Path("report.html"),
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
@@ -38,19 +42,19 @@ def report(
     if statistics is not None and not publishable:
         raise UsageError("--statistics belongs to the publishable report; add --publishable")
     if related_folder.is_related(release):
-        several = {"test": test, "group": group, "statistics": statistics}
+        several = {"test": test, "group": group, "statistics": statistics, "shadow-runs": shadow_runs}
         report_tables(release, out, real, target, several, Limits(rows=max_rows), ledger, as_json=as_json)
         return
     if publishable:
-        if test is not None or target is not None or group:
-            raise UsageError("--publishable reads no real row: leave out --test, --target and --group")
+        if test is not None or target is not None or group or shadow_runs:
+            raise UsageError("--publishable reads no real row: leave out --test, --target, --group and --shadow-runs")
         paths = reports.write(release, out, statistics=statistics)
         say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
         return
     assert real is not None
     chosen_release.look(release, ledger=ledger)
     found = write.examine(release, real=real, test=test, target=target, groups=tuple(group or ()),
-                            limits=Limits(rows=max_rows))  # fmt: skip
+                            limits=Limits(rows=max_rows), shadow_runs=shadow_runs)  # fmt: skip
     paths = write.write(found, release, out)
     there, rare = last_look.standing(release), last_look.standing_rare(release, real)
     if as_json:

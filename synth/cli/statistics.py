@@ -28,7 +28,9 @@ from synth.cli.rights import SeparateOpt, may_spend
 def statistics(
     table: TableArg,
     schema: SchemaOpt,
-    ask: Annotated[list[str], typer.Option("--ask", help="mean:COL, quantile:COL:0.5, count:COL*COL; repeatable.")],
+    ask: Annotated[
+        list[str], typer.Option("--ask", help="mean:COL, quantile:COL:0.5, count:COL*COL, weight:COL*COL; repeatable.")
+    ],
     epsilon: EpsilonOpt,
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
@@ -59,8 +61,9 @@ def statistics(
         say({"epsilon_spent": epsilon, "delta": delta, **found.plain(), "paths": {"statistics": str(out)}})
         return
     for one in found.answers:
-        if one["kind"] == "count":
-            print(f"{one['ask']}: {len(one['cells'])} counts, each give or take {one['half']:.1f}")
+        if "cells" in one:
+            what = "weights" if one["kind"] == "weight" else "counts"
+            print(f"{one['ask']}: {len(one['cells'])} {what}, each give or take {one['half']:.1f}")
         else:
             print(f"{one['ask']}: {one['value']} ({one['low']} to {one['high']})")
     print(f"charged: epsilon {epsilon:g}, delta {delta:g}; {out}")

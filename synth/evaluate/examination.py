@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,11 @@ from synth.evaluate.similarity import Similarity, similarity
 from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
 from synth.evaluate.verdict import Verdict, judge
+from synth.evaluate.weighting import Weighted
 from synth.schema.table import Schema
+
+if TYPE_CHECKING:
+    from synth.evaluate.risks.shadows import Shadow
 
 MOST_GROUPS = 12  # columns of at most so many categories divide people into groups
 MOST_DIVIDERS = 12  # columns by which groups are formed, unless named
@@ -62,8 +66,10 @@ class Examination:
     nearness: Nearness = field(repr=False)
     limits: Limits
     test_rows: int | None = field(repr=False)
+    weighted_floor: Weighted | None = field(repr=False, default=None)
     own_scores: tuple[plugin_scores.PluginScore, ...] = field(repr=False, default=())
     risks: attack.Risks | None = field(repr=False, default=None)
+    shadows: "tuple[Shadow, ...]" = field(repr=False, default=())
     marking: str = STEWARD_ONLY
 
     @property
@@ -88,7 +94,7 @@ def appraise(
     rng = np.random.default_rng(limits.seed)
     ours = read(real, schema, limit=limits.rows, rng=rng)
     theirs = read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
-    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng)
+    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng, weight=schema.weight)
     few = (ours.at_most(limits.models, rng), theirs.at_most(limits.models, rng))
     used = _trained(*few, schema, target=None, test=None, rng=rng)
     told = _told_apart(ours, theirs, rows=limits.classifier, rng=rng)
@@ -133,10 +139,10 @@ def examine(
     theirs = read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
     held = read(test, schema, limit=limits.rows, rng=rng) if test is not None else None
     stage("compare")
-    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng)
+    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng, weight=schema.weight)
     again = ours.resampled(theirs.used, rng)
     alike = similarity(ours, theirs, rng=rng), similarity(ours, again, rng=rng)
-    base = compare_samples(ours, again, quality_rows=None, rng=rng)
+    base = compare_samples(ours, again, quality_rows=None, rng=rng, weight=schema.weight)
     few = (ours.at_most(limits.models, rng), theirs.at_most(limits.models, rng))
     stage("predict")
     used = _trained(*few, schema, target=target, test=held, rng=rng)
@@ -149,7 +155,7 @@ def examine(
     return Examination(
         comparison=found, similarity=alike, figures=tuple(_figures(found, base, alike, used, told, forecast or {})),
         subgroups=tuple(subgroups(found, _dividers(ours, groups))), utility=used, two_sample=told, nearness=near,
-        limits=limits, own_scores=scored, test_rows=None if held is None else held.rows,
+        limits=limits, weighted_floor=base.weighted, own_scores=scored, test_rows=None if held is None else held.rows,
         risks=attack.measure(ours, theirs, test=held, known=_dividers(ours, groups), rng=rng, attacks=limits.attacks,
                              rows=limits.attacked),
     )  # fmt: skip
@@ -196,6 +202,12 @@ def _figures(
         _distance("one_way", "one-way distance, mean over columns", found.one_way_mean, base.one_way_mean, forecast),
         _distance("two_way", "two-way distance, mean over pairs", found.pairs_mean, base.pairs_mean, forecast),
     ]
+    if found.weighted is not None and base.weighted is not None:
+        by, pairs = found.weighted.by, (found.weighted.pairs, base.weighted.pairs)
+        out += [_distance("one_way_weighted", f"one-way distance, rows weighted by {by}", found.weighted.mean,
+                          base.weighted.mean, forecast),
+                _distance("two_way_weighted", f"two-way distance, rows weighted by {by}", *pairs,
+                          forecast)]  # fmt: skip
     if found.worst_pair is not None:
         worst = [float(np.triu(c.pairs, 1).max()) for c in (found, base)]
         label = f"two-way distance of the worst pair ({' and '.join(found.worst_pair)})"
@@ -240,6 +252,7 @@ def plain(found: Examination) -> dict[str, Any]:
         "associations": {"columns": list(c.columns), "real": c.associations[0].tolist(),
                          "synthetic": c.associations[1].tolist()},
         "columns": {n: o.distance for n, o in c.one_way.items()},
+        "weighted": None if c.weighted is None else vars(c.weighted),
         "pairs": {"columns": list(c.columns), "distance": c.pairs.tolist(), "by_chance": c.pairs_by_chance,
                   "worst": c.worst_pair},
         "correlations": {"columns": list(found.similarity[0].names),
@@ -251,6 +264,7 @@ def plain(found: Examination) -> dict[str, Any]:
         "two_sample": vars(found.two_sample),
         "nearness": vars(found.nearness),
         "risks": None if found.risks is None else found.risks.plain(),
+        "shadows": [s.plain() for s in found.shadows],
         "own_scores": [{**vars(s), "values": dict(s.values)} for s in found.own_scores],
         "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
     }  # fmt: skip

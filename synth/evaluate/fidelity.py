@@ -14,6 +14,7 @@ from synth.evaluate.association import cramers_v
 from synth.evaluate.chart_data import Matrix, Shares
 from synth.evaluate.quality import Quality, measure, unscored
 from synth.evaluate.read_sample import Sample, read
+from synth.evaluate.weighting import Weighted, weighted
 from synth.schema import grouping
 from synth.schema.grouping import Groups
 from synth.schema.table import Column, Schema
@@ -73,7 +74,8 @@ class Comparison:
     ``pairs`` (d, d): total variation distance of each two columns' joint tables, the columns' own on the
     diagonal, all of at most 12 groups a column (and missing codes). ``pairs_by_chance``: the mean
     distance (off the diagonal) that two independent draws of these sizes from one population would show.
-    ``associations``: Cramer's V (d, d) of the same joint tables, real and synthetic.
+    ``associations``: Cramer's V (d, d) of the same joint tables, real and synthetic. ``weighted``: the same distances
+    of weighted rows, where the schema names a weight.
     """
 
     columns: tuple[str, ...]
@@ -89,6 +91,7 @@ class Comparison:
     marking: str = STEWARD_ONLY
     groups: Mapping[str, Groups] = field(repr=False)
     codes: tuple[Codes, Codes] = field(repr=False)
+    weighted: Weighted | None = field(repr=False, default=None)
 
     @property
     def one_way_mean(self) -> float:
@@ -193,13 +196,21 @@ def compare(
     rng = np.random.default_rng(seed)
     ours = read(real, schema, limit=max_rows, rng=rng)
     theirs = read(synthetic, schema, limit=max_rows, rng=rng, synthetic=True)
-    return compare_samples(ours, theirs, quality_rows=quality_rows if quality else None, rng=rng)
+    return compare_samples(ours, theirs, quality_rows=quality_rows if quality else None, rng=rng, weight=schema.weight)
 
 
 def compare_samples(
-    real: Sample, synthetic: Sample, *, quality_rows: int | None, rng: np.random.Generator
+    real: Sample,
+    synthetic: Sample,
+    *,
+    quality_rows: int | None,
+    rng: np.random.Generator,
+    weight: str | None = None,
 ) -> Comparison:
-    """``compare`` on rows that were read before; without ``quality_rows`` SDMetrics is not asked."""
+    """``compare`` on rows that were read before; without ``quality_rows`` SDMetrics is not asked.
+
+    ``weight``: the column that is the weight of its row.
+    """
     measured, tables = real.columns, (real.positions, synthetic.positions)
     one_way = {n: _one_way(n, c, tables[0][n], tables[1][n]) for n, c in measured.items()}
     groups = {n: grouping.coarse(c, np.concatenate([t[n] for t in tables])) for n, c in measured.items()}
@@ -218,6 +229,7 @@ def compare_samples(
         quality=measure(*tables, measured, rows=quality_rows, rng=rng) if quality_rows else None,
         groups=groups,
         codes=(codes[0], codes[1]),
+        weighted=None if weight is None else weighted(real, synthetic, groups, (codes[0], codes[1]), weight),
     )
 
 

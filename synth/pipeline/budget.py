@@ -5,7 +5,7 @@ from math import hypot
 from typing import Any
 
 from synth.generators.base import Setting
-from synth.mechanisms import counts, embeddings, external, linked, nearest, search, selection, slices, values
+from synth.mechanisms import counts, embeddings, external, linked, nearest, search, selection, slices, values, weighted
 from synth.mechanisms.functional import Functional
 from synth.mechanisms.gradients import Descents
 from synth.mechanisms.gradients import rate as unit_rate
@@ -35,6 +35,7 @@ from synth.questions import (
     Step,
     Values,
     Votes,
+    WeightedCounts,
 )
 from synth.schema.table import Schema
 
@@ -43,7 +44,7 @@ def mechanisms() -> dict[type, Any]:
     """By kind of question the mechanism that answers it; new for each run, since some keep what they answered."""
     return {Counts: counts, Linked: linked, Values: values, Slices: slices, Embedding: embeddings, External: external,
             FunctionalQuery: Functional(), Choice: selection, Search: search, Step: Descents(),
-            Votes: Classes(), Nearest: nearest, Pulls: Pulling()}  # fmt: skip
+            Votes: Classes(), Nearest: nearest, Pulls: Pulling(), WeightedCounts: weighted}  # fmt: skip
 
 
 def setting(schema: Schema, grant: Grant, *, public_rows: int | None) -> Setting:

@@ -1,7 +1,8 @@
 """What a method keeps of a table, as measured on public tables: single columns, pairs of columns, the target.
 
 The figures stand in kept.json, which ``benchmarks/kept.py`` writes; the rule that makes words of them is here. A method
-is said to keep a thing where it did on every table on which it was measured.
+is said to keep a thing where it did on every table on which it was measured. One that takes no table of many columns
+is measured on a few of a table's columns, and its words say on how many.
 """
 
 import json
@@ -19,7 +20,7 @@ FLOOR = "independent"
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What a method kept at ``epsilon``, or None for a thing that was not measured; ``rows`` of each table.
+    """What a method kept at ``epsilon``; ``rows`` of each table; ``few``: columns of a table cut down for it, or 0.
 
     Privacy: public only: measured on public tables.
     """
@@ -30,6 +31,7 @@ class Kept:
     columns: bool
     pairs: bool
     target: bool
+    few: int = 0
 
     @property
     def relations(self) -> bool:
@@ -44,7 +46,8 @@ class Kept:
         'single columns, pairs'
         """
         named = {"single columns": self.columns, "pairs": self.pairs, "target": self.target}
-        return ", ".join(n for n, held in named.items() if held) or "none"
+        said = ", ".join(n for n, held in named.items() if held) or "none"
+        return f"{said} (of {self.few} columns)" if self.few else said
 
 
 @cache
@@ -68,7 +71,9 @@ def kept(method: str, *, epsilon: float, rows: int | None = None) -> Kept | None
     >>> kept("independent", epsilon=1.0).in_words
     'single columns'
     """
-    measured = [near for table in figures()["tables"] if (near := _nearest(method, table, epsilon, rows))]
+    tables = figures()["tables"]
+    near = {t: found for t in tables if (found := _nearest(method, t, epsilon, rows))}
+    measured = [f for t, f in near.items() if "few" not in tables[t]] or list(near.values())
     known = [f for f, below in measured if not below]
     if not measured:
         return None
@@ -77,12 +82,13 @@ def kept(method: str, *, epsilon: float, rows: int | None = None) -> Kept | None
 
 
 def _told(method: str, found: list[dict[str, Any]]) -> Kept:
+    tables = [figures()["tables"][f["table"]] for f in found]
     return Kept(
         method=method, epsilon=max(f["epsilon"] for f in found),
-        rows=tuple(figures()["tables"][f["table"]]["rows"] for f in found),
+        rows=tuple(t["rows"] for t in tables), few=max(t.get("few", 0) for t in tables),
         columns=all(1 - min(f["tv"], f["ks"]) <= MOST_COLUMNS for f in found),
         pairs=all(f["pair_tv_err"] <= MOST_PAIRS * _floor(f) for f in found),
-        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (figures()["tables"][f["table"]]["auc"] - 0.5) for f in found),
+        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (t["auc"] - 0.5) for f, t in zip(found, tables, strict=True)),
     )  # fmt: skip
 
 
@@ -93,6 +99,30 @@ def everywhere(method: str) -> dict[str, str]:
     """
     steps = sorted({f["epsilon"] for f in figures()["figures"] if f["method"] == method})
     return {f"{e:g}": found.in_words for e in steps if (found := kept(method, epsilon=e))}
+
+
+def needs(method: str) -> str:
+    """Rows and time that a method needs, as measured: from how many it kept relations, and seconds of a run.
+
+    With fewer rows it takes as much more epsilon, since noise goes with their product. Empty where none was measured.
+
+    Privacy: public only.
+
+    >>> needs("independent").split(";")[0]
+    'rows: no relations up to epsilon 5.1 at 25,044 rows'
+    """
+    mine = [f for f in figures()["figures"] if f["method"] == method]
+    if not mine:
+        return ""
+    wide = [f for f in mine if "few" not in figures()["tables"][f["table"]]] or mine
+    found = [k for e in sorted({f["epsilon"] for f in wide}) if (k := kept(method, epsilon=e))]
+    enough = next((k for k in found if k.relations), None)
+    least = min((enough or found[-1]).rows)
+    rows = (f"relations from epsilon {enough.epsilon:g} on at {least:,} rows" if enough else
+            f"no relations up to epsilon {found[-1].epsilon:g} at {least:,} rows")  # fmt: skip
+    low, high = min(f["seconds"] for f in wide), max(f["seconds"] for f in wide)
+    time = f"{max(low, 1):.0f} to {high:.0f}" if high > 1.5 else "about 1"
+    return f"rows: {rows}; time: {time} s a run, on busy processors"
 
 
 def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:

@@ -16,17 +16,34 @@ from synth.schema.table import Schema
 
 
 def methods() -> list[dict[str, Any]]:
-    """The generators: name, one-line summary, barrier, relations with a guarantee, options and what each may be,
-    releases read, and what each keeps at the epsilons at which it was measured (kept.py).
+    """The generators: name, one-line summary, barrier, guarantee and its relations, options and what each may be,
+    releases read, what each keeps at the epsilons at which it was measured, and the rows and time it needs (kept.py).
 
     Privacy: public only.
     """
     return [
-        {"name": g.name, "summary": g.summary, "barrier": g.barrier, "relations": list(g.relations),
+        {"name": g.name, "summary": g.summary, "barrier": g.barrier, "guarantee": guarantee(g),
+         "relations": list(g.relations),
          "options": options_of(g), "ranges": {n: str(r) for n, r in g.ranges.items()}, "reads": kinds_of(g.reads),
-         "keeps": kept.everywhere(g.name)}
+         "keeps": kept.everywhere(g.name), "needs": kept.needs(g.name)}
         for g in GENERATORS.values()
     ]  # fmt: skip
+
+
+def guarantee(generator: Generator) -> str:
+    """What a run of a method guarantees, and how its parts are added up.
+
+    Privacy: public only.
+
+    >>> guarantee(GENERATORS["small_db"]).split(",")[0]
+    'pure epsilon differential privacy of a whole run'
+    """
+    if set(kinds_of(generator.reads)) == {"choice"}:
+        return "pure epsilon differential privacy of a whole run, delta is not used"
+    how = (
+        "exactly, all noise being Gaussian" if is_gaussian(generator) else "from above, by Renyi or loss distributions"
+    )
+    return f"(epsilon, delta) differential privacy of a whole run, added up {how}"
 
 
 def generator_named(method: str, relation: Relation, options: Mapping[str, Any] | None = None) -> Generator:

@@ -66,7 +66,8 @@ def sample_to(
     ``out``: a .csv, .csv.gz, .parquet (a row group for each block of 2**20 rows) or .xlsx file; a name without an
     ending is a folder of Parquet files, drawn side by side and resumed where they stopped (sample_parts.py), whose rows
     differ from those that the same seed draws into one file. Or ``source``, the
-    database's address, and ``out_table``, a name that no table has yet. Returns the number of rows and the model's
+    database's address, and ``out_table``, a name that no table has yet; on Spark the executors draw the parts of such
+    a folder (sample_spark.py). Returns the number of rows and the model's
     probability of ``where``.
 
     **Guarantee**: that of the model's release. Errors: InputError, UsageError.
@@ -85,6 +86,12 @@ def sample_to(
     if out is not None and not Path(out).suffix:
         sample_parts.write(
             model, plan.stored, Path(out), num_rows=plan.num_rows, seed=seed, where=where or {}, allowed=plan.allowed
+        )
+    elif engine is not None and engine.dialect.name == "spark":
+        from synth.pipeline import sample_spark  # it draws as this module does
+
+        sample_spark.write(
+            model, plan.stored, engine, str(out_table), num_rows=plan.num_rows, seed=seed, where=where or {}
         )
     elif engine is not None:
         engine.store(str(out_table), (codec.typed(texts, plan.schema) for texts in plan.drawn.blocks()))

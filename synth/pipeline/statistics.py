@@ -17,7 +17,8 @@ from synth.pipeline.run import requested
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.statistics_questions import FORMS, HERE, LEVELS, VALUE, Asked, StatisticsQuestions, parts
 from synth.privacy.noise import SystemNoise
-from synth.questions import CountsRelease, EmbeddingRelease, Release
+from synth.questions import CountsRelease, EmbeddingRelease, Marginal, Release, WeightedCountsRelease
+from synth.questions.weighted_counts import BOUND
 from synth.release.statistics_file import FORMAT
 from synth.schema.grouping import bin_labels
 from synth.schema.lazy import Lazy
@@ -54,9 +55,9 @@ def statistics(
 ) -> Statistics:
     """Statistics of a private table, for epsilon and delta in all; the ledger is charged before a row is read.
 
-    ``ask``: ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL`` or ``count:COL*COL``; each takes an equal share of the
-    noise budget. Intervals are for the privacy noise alone. ``options``: as of ``synth.run``, as far as they concern
-    rows, guarantee and ledger.
+    ``ask``: ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL``, ``count:COL*COL`` or, where the schema names the
+    weight of a row, ``weight:COL``; each takes an equal share of the noise budget. Intervals are for the privacy
+    noise alone. ``options``: as of ``synth.run``, as far as they concern rows, guarantee and ledger.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``;
     UsageError where nothing is asked.
@@ -97,15 +98,29 @@ def _answer(one: Asked, release: Release, schema: Schema) -> dict[str, Any]:
     told: dict[str, Any] = {"ask": one.words, "kind": one.kind, "columns": list(one.columns)}
     if isinstance(release, EmbeddingRelease):
         return told | _mean(release, column)
+    if isinstance(release, WeightedCountsRelease):
+        return told | _weights(release, schema)
     assert isinstance(release, CountsRelease)
     if one.kind == "quantile":
         return told | {"level": one.level} | _quantile(release, column, one.level)
-    sigma = release.question.marginals[0].sigma
-    half = float(-special.ndtri((1 - LEVEL) / 2)) * sqrt(sigma**2 + 1 / 12)
-    labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in release.question.marginals[0].bins]
-    cells = [{"values": [labels[axis][i] for axis, i in enumerate(at)], "count": int(release.values[0][at])}
-             for at in np.ndindex(release.values[0].shape)]  # fmt: skip
-    return told | {"half": half, "cells": cells}
+    return told | _table(release.question.marginals[0], release.values[0], "count", schema)
+
+
+def _weights(release: WeightedCountsRelease, schema: Schema) -> dict[str, Any]:
+    """Every cell's weight in the weight's own unit, and by how much a row may weigh at most."""
+    bound = float(schema.columns[release.question.by.column].bounds[1])
+    told = _table(release.question.marginals[0], release.values[0], "weight", schema)
+    cells = [c | {"weight": c["weight"] * bound / BOUND} for c in told["cells"]]
+    return {"half": told["half"] * bound / BOUND, "cells": cells, "by": release.question.by.column, "bound": bound}
+
+
+def _table(marginal: Marginal, values: np.ndarray, what: str, schema: Schema) -> dict[str, Any]:
+    """Cells with their noisy whole numbers, and half the width of their interval."""
+    half = float(-special.ndtri((1 - LEVEL) / 2)) * sqrt(marginal.sigma**2 + 1 / 12)
+    labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in marginal.bins]
+    cells = [{"values": [labels[axis][i] for axis, i in enumerate(at)], what: int(values[at])}
+             for at in np.ndindex(values.shape)]  # fmt: skip
+    return {"half": half, "cells": cells}
 
 
 def _mean(release: EmbeddingRelease, column: Column) -> dict[str, Any]:

@@ -21,14 +21,18 @@ from synth.questions import (
     Release,
     Tensors,
     Term,
+    WeightedCounts,
+    WeightedCountsRelease,
 )
+from synth.questions.weighted_counts import BOUND
 from synth.schema.table import Column, Schema
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
-PARTS, LEVELS = 4096, 256  # parts of a column's range in a mean, and in a quantile
+PARTS, LEVELS, WEIGHTS = 4096, 256, 1024  # parts of a column's range in a mean, in a quantile, in a weight
 MOST_CELLS = 10_000  # of one table of group counts
 VALUE, HERE = 0.8, 0.6  # lengths of a row's two numbers in a mean: its place in the range, and that it has one
-FORMS = "write mean:COL, quantile:COL:0.5 or count:COL (or COL*COL)"
+TABLES = ("count", "weight")  # kinds that tell a table
+FORMS = "write mean:COL, quantile:COL:0.5, count:COL (or COL*COL) or weight:COL (or COL*COL)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +50,7 @@ class Asked:
 
     @classmethod
     def read(cls, words: str) -> "Asked":
-        """From ``mean:COL``, ``quantile:COL:LEVEL`` or ``count:COL*COL``. Errors: UsageError."""
+        """From ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL*COL`` or ``weight:COL*COL``. Errors: UsageError."""
         kind, _, rest = words.partition(":")
         name, level = rest, "0.5"
         if kind == "quantile":
@@ -55,22 +59,24 @@ class Asked:
             share = float(level)
         except ValueError:
             share = 0.0
-        if kind not in ("mean", "quantile", "count") or not name or not 0 < share < 1:
+        if kind not in ("mean", "quantile", *TABLES) or not name or not 0 < share < 1:
             raise UsageError(f"--ask {words}: {FORMS}")
-        return cls(words=words, kind=kind, columns=tuple(name.split("*")) if kind == "count" else (name,), level=share)
+        return cls(words=words, kind=kind, columns=tuple(name.split("*")) if kind in TABLES else (name,), level=share)
 
     def check(self, schema: Schema) -> None:
         """Errors: UsageError where the schema has no such column, or one of another kind."""
         for name in self.columns:
             if name not in schema.measured():
                 raise UsageError(f"--ask {self.words}: {name} is not a measured column of the schema")
-            if self.kind != "count" and not schema.columns[name].is_numeric:
+            if self.kind not in TABLES and not schema.columns[name].is_numeric:
                 raise UsageError(
                     f"--ask {self.words}: {name} is {schema.columns[name].type}; only numbers and dates have one"
                 )
-        cells = prod(counted(n, schema.columns[n]).size for n in self.columns) if self.kind == "count" else 0
+        cells = prod(counted(n, schema.columns[n]).size for n in self.columns) if self.kind in TABLES else 0
         if cells > MOST_CELLS or len(set(self.columns)) < len(self.columns):
             raise UsageError(f"--ask {self.words}: {cells} cells, at most {MOST_CELLS}, and each column once")
+        if self.kind == "weight" and (schema.weight is None or schema.weight in self.columns):
+            raise UsageError(f'--ask {self.words}: the schema must name a "weight", and other columns be asked for')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +86,7 @@ class StatisticsQuestions(Method):
     by_torch: ClassVar[bool] = False
     asked: tuple[Asked, ...]
     name: str = "statistics"
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
+    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease, WeightedCountsRelease)
 
     @classmethod
     def of(cls, ask: Sequence[str]) -> "StatisticsQuestions":
@@ -101,13 +107,32 @@ class StatisticsQuestions(Method):
         return releases
 
 
-def _question(one: Asked, setting: Setting, share: float) -> Counts | Embedding:
+def _question(one: Asked, setting: Setting, share: float) -> Counts | Embedding | WeightedCounts:
     columns = setting.schema.columns
     if one.kind == "mean":
         features = _place(one.columns[0], columns[one.columns[0]])
         return Embedding(purpose=one.words, features=features, sigma=setting.sigma(share, signed=True))
     bins = tuple(counted(n, columns[n]) for n in one.columns)
+    if one.kind == "weight":
+        by, units = weighing(setting.schema)
+        marginal = Marginal(bins=bins, sigma=BOUND * setting.sigma(share))  # BOUND is a power of two: exact
+        return WeightedCounts(purpose=one.words, marginals=(marginal,), by=by, units=units)
     return Counts(purpose=one.words, marginals=(Marginal(bins=bins, sigma=setting.sigma(share)),))
+
+
+def weighing(schema: Schema) -> tuple[Bins, np.ndarray]:
+    """The weight's bins, and what a row of each weighs in units of its public bound, cut down; missing weights 0.
+
+    Privacy: public only.
+    """
+    name = str(schema.weight)
+    column = schema.columns[name]
+    by, middle = parts(name, column, WEIGHTS)
+    low, high = (float(b) for b in column.bounds)
+    values = low + (middle + 1) / 2 * (high - low)
+    units = np.zeros(by.size, dtype=np.int64)
+    units[: len(values)] = np.clip(np.floor(values / high * BOUND), 0, BOUND)
+    return by, units
 
 
 def counted(name: str, column: Column) -> Bins:

@@ -97,13 +97,15 @@ class RefitRequest(FreeRequest):
 class ReportRequest(FreeRequest):
     """The steward's report on a release, against the real ``table``, of which a copy is made where it has a source.
 
-    ``out``: the page; ``reports``: the name of the run's job. Errors: UsageError. Privacy: public only.
+    ``out``: the page; ``reports``: the name of the run's job; ``shadow_runs``: of the method, to attack it.
+    Errors: UsageError. Privacy: public only.
     """
 
     task: Literal["report"] = "report"
     reports: str
     table: str
     out: str
+    shadow_runs: int = Field(default=0, ge=0)
 
 
 Request = RunRequest | RefitRequest | ReportRequest

@@ -16,6 +16,7 @@ from synth.questions.slices import Slices, SlicesRelease
 from synth.questions.tables import Bins, Counts, CountsRelease, Marginal
 from synth.questions.values import Values, ValuesRelease
 from synth.questions.votes import TaughtRelease, Teachers, Votes, VotesRelease
+from synth.questions.weighted_counts import WeightedCounts, WeightedCountsRelease
 
 Question = (
     Counts
@@ -31,6 +32,7 @@ Question = (
     | Votes
     | Nearest
     | Pulls
+    | WeightedCounts
 )
 Release = (
     CountsRelease
@@ -48,6 +50,7 @@ Release = (
     | TaughtRelease
     | NearestRelease
     | PullsRelease
+    | WeightedCountsRelease
 )
 
 __all__ = [
@@ -93,4 +96,6 @@ __all__ = [
     "ValuesRelease",
     "Votes",
     "VotesRelease",
+    "WeightedCounts",
+    "WeightedCountsRelease",
 ]

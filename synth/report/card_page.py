@@ -102,6 +102,7 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
             ("trust", about["trust"]),
             ("post-processing", about["post_processing"]),
             ("identifiers", about.get("linkage", "-")),
+            *([("weight", f"{w['column']}: {w['statement']}")] if (w := about.get("weight")) else []),
             ("versions", ", ".join(f"{n} {v}" for n, v in about["versions"].items())),
         ],
     )

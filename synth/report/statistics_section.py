@@ -30,12 +30,16 @@ def section(found: Mapping[str, Any], about: Mapping[str, Any]) -> Paid:
     interval, asked = f"{100 * found['level']:.0f} % interval", found["statistics"]
     return Paid(
         card=found["card"], together=_together(about, found["card"]), entry=_entry(found["card"]), interval=interval,
-        single=[(_named(s), s["value"], f"{s['low']} to {s['high']}") for s in asked if s["kind"] != "count"],
-        tables=[_counts(s, interval) for s in asked if s["kind"] == "count"],
+        single=[(_named(s), s["value"], f"{s['low']} to {s['high']}") for s in asked if "cells" not in s],
+        tables=[_counts(s, interval) for s in asked if "cells" in s],
     )  # fmt: skip
 
 
 def _counts(counted: Mapping[str, Any], interval: str) -> CountTable:
+    if counted["kind"] == "weight":
+        what = f"{counted['by']} in all, a row at most {counted['bound']:g}, give or take {counted['half']:,.1f}"
+        head = (" and ".join(counted["columns"]), f"{what} ({interval})")
+        return CountTable(head=head, rows=[(", ".join(c["values"]), f"{c['weight']:,.1f}") for c in counted["cells"]])
     head = (" and ".join(counted["columns"]), f"rows, give or take {counted['half']:,.1f} ({interval})")
     return CountTable(head=head, rows=[(", ".join(c["values"]), f"{c['count']:,}") for c in counted["cells"]])
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError
-from synth.schema import regular_files
+from synth.schema import regular_files, survey_weight
 from synth.schema.column import (
     CATEGORICAL,
     NUMERIC,
@@ -69,6 +69,7 @@ class Schema(BaseModel):
     positive: str | None = None
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
+    weight: str | None = None
     unit_source: Literal["public", "declared", "unconfirmed"] | None = None
     dialect: Dialect | None = None
     learnt: Learnt | None = None
@@ -199,10 +200,7 @@ def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 WEIGHT = ("weight", "weights", "role")
-WEIGHTED = (
-    "no column can be the weight of its row: rows are counted, each once; remove this, and state the weight as an "
-    "integer or float with public min and max, so that synthetic rows have weights too"
-)
+WEIGHTED = 'is no fact of a schema; name the column that is the weight of its row as "weight", beside "columns"'
 
 
 def _first(error: ValidationError) -> str:
@@ -228,6 +226,8 @@ def _problems(schema: Schema, complete: bool):
     if schema.target is not None:
         yield from _target_problems(schema)
     yield from _unit_problems(schema)
+    if schema.weight is not None:
+        yield from survey_weight.problems(schema.weight, schema.columns, schema.measured(), schema.target)
     for number, rule in enumerate(schema.constraints or (), start=1):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"

@@ -6,8 +6,8 @@ import json
 import pytest
 
 import synth
-from app.run import background, runs
-from app.session import checked, glossary
+from app.run import runs
+from app.session import checked, garbage, glossary
 from app.session.state import STEPS, view
 from app.table import facts
 from synth import jobs
@@ -116,7 +116,9 @@ def test_the_number_of_rows_is_asked_and_is_the_tables_own_only_where_it_is_publ
     at.switch_page(view("method")).run()
     assert "Say first about how many rows there are" in said(at)
     assert "needs_budget" in keys(at)
+    at.session_state["wizard"].plain["unit"] = "row"  # as somebody says who is asked whether a person has several
     at.switch_page(view("budget")).run()
+    assert "means all rows of one person" not in said(at)
     assert at.number_input(key="rows").value is None, "nothing is proposed, and nothing was counted"
     assert "First say about how many rows there are" in said(at)
     assert "onward" not in keys(at)
@@ -255,6 +257,12 @@ def test_values_of_a_category_are_edited_as_lines(start, people):
 def test_hints_change_the_draft(start):
     content = b"code,x\n" + b"".join(f"{i % 4},{'?' if i % 9 == 0 else i}\n".encode() for i in range(60))
     at = upload(start(), content)
+    assert "Numbers, or codes?" in said(at)
+    at.button(key="are_codes").click().run()
+    assert "Numbers, or codes?" not in said(at)
+    column = at.session_state["wizard"].plain["columns"]["code"]
+    assert (column["type"], column["categories"]) == ("categorical", ["0", "1", "2", "3"])
+    assert column["source"] == "unconfirmed", "somebody has to vouch for it as before"
     at.text_input(key="hint_missing").set_value("?").run()
     at.multiselect(key="hint_categorical").set_value(["code"]).run()
     at.button(key="draft_again").click().run()
@@ -358,7 +366,7 @@ def test_a_page_checks_each_description_once(start, monkeypatch):
 
 
 def test_libraries_of_later_pages_are_no_garbage_to_look_through():
-    background.load(["json"])
+    garbage.load(["json"])
     try:
         assert gc.get_freeze_count() > 10_000
     finally:

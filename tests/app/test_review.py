@@ -44,7 +44,7 @@ def done(home, kept, start, people, monkeypatch):  # noqa: ARG001 - ``home`` set
         at._page_hash = ""  # or the test would be led back to this page after every button
         return at
     place.mkdir()
-    at = to_run(upload(start(), people, SCHEMA), method="mixture")
+    at = to_run(upload(start(), people, {**SCHEMA, "weight": "age"}), method="mixture")
     at.button(key="spend").click().run()
     at = ended(at).button(key="to_result").click().run()
     wizards.append(deepcopy(at.session_state["wizard"]))
@@ -91,6 +91,8 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
 def test_the_full_report_is_made_in_the_background_and_can_be_cancelled(done):
     at = done
     at.button(key="compare").click().run()
+    assert "Rows weighted by age: columns differ by" in said(at)
+    assert not at.checkbox(key="shadow_runs").value, "what takes minutes is asked for"
     at.button(key="make_report").click().run()
     assert "cancel_beside" in keys(at)
     at.button(key="cancel_beside").click().run()

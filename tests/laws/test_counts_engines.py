@@ -240,9 +240,6 @@ def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     found = at(WarehousePlace(engine, str(path)), schema)
     assert isinstance(found, WarehouseRows)
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=3, every_pair=False))
-    pq.write_table(persons_table(), tmp_path / "persons.parquet")
-    held_to_the_bound(bounded(WarehousePlace(engine, str(tmp_path / "persons.parquet"))))
-    by_keys_alike(found, question_of(schema, seed=3, every_pair=False), monkeypatch)
     two = schema.model_copy(update={"columns": {n: schema.columns[n] for n in ("k", "t")}})
     pipeline.run(str(path), schema=two, epsilon=1.0, delta=1e-5, method="independent", source="spark", seed=1,
                  num_rows=10, dataset="cells", ledger=tmp_path / "ledger.db")  # fmt: skip
@@ -258,6 +255,19 @@ def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     assert {n: sorted(a.tolist()) for n, a in encoder.spill.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
     assert max(t.num_rows for t in fetched) <= 64 < len(cells)
     assert not collected  # the driver never asked for the table as a whole
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.slow
+def test_spark_bounds_persons_and_counts_without_python_alike(tmp_path, monkeypatch):
+    """PostgreSQL holds both to account in every run of the suite; here is Spark's own SQL for them."""
+    engine = spark()
+    pq.write_table(persons_table(), tmp_path / "persons.parquet")
+    held_to_the_bound(bounded(WarehousePlace(engine, str(tmp_path / "persons.parquet"))))
+    pq.write_table(arrow(hard_rows(np.random.default_rng(0))), tmp_path / "t.parquet")
+    schema = compiled(schema_of(low=-0.3, step=0.1, coded=True))
+    found = at(WarehousePlace(engine, str(tmp_path / "t.parquet")), schema)
+    by_keys_alike(found, question_of(schema, seed=3, every_pair=False), monkeypatch)
 
 
 def by_keys_alike(rows: WarehouseRows, question: Counts, monkeypatch) -> None:
@@ -320,6 +330,18 @@ def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster,
     assert isinstance(found, Spill)
     here = in_frames(table, schema)
     assert {n: sorted(a.tolist()) for n, a in found.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
+
+
+def test_more_groupings_than_a_query_has_room_for_are_counted_in_several(cluster, monkeypatch):
+    monkeypatch.setattr(one_pass, "MOST_BINS", 3)
+    cells = hard_rows(np.random.default_rng(1))
+    fill(cluster, "t", arrow(cells), POSTGRES)
+    schema = compiled(schema_of(low=-0.3, step=0.1, coded=True))
+    asked: list[str] = []
+    whole = Engine.rows
+    monkeypatch.setattr(Engine, "rows", lambda engine, query: (asked.append(query), whole(engine, query))[1])
+    same(at(WarehousePlace(cluster, "t"), schema), in_frames(arrow(cells), schema), question_of(schema, seed=3))
+    assert sum("keyed_rows" in q for q in asked) > 1
 
 
 def unmissable() -> Schema:

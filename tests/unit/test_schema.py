@@ -76,12 +76,38 @@ def test_a_target_must_be_a_measured_column(target):
         )
 
 
-@pytest.mark.parametrize("stated", [{"weight": "w"}, {"weights": ["w"]}, {"role": "weight"}])
-def test_a_weight_is_refused_with_the_way_out(stated):
-    """Counted each once: a schema that asks for weighted counts must not be taken for one that gets them."""
+@pytest.mark.parametrize("stated", [{"weights": ["w"]}, {"role": "weight"}])
+def test_a_weight_that_is_stated_elsewhere_is_refused_with_the_way_out(stated):
+    """A schema that asks for a weight must not be taken for one that gets it."""
     plain = {"columns": {"w": {"type": "float", "min": 0, "max": 9}}}
-    with pytest.raises(InputError, match=r"rows are counted, each once.* integer or float with public min and max"):
+    with pytest.raises(InputError, match=r'"weight", beside "columns"'):
         parse({**plain, **stated} if "role" not in stated else {"columns": {"w": {**plain["columns"]["w"], **stated}}})
+
+
+@pytest.mark.parametrize(("column", "words"), [
+    ({"type": "integer", "min": -1, "max": 9}, "its min must be 0 or more"),
+    ({"type": "float", "min": 0, "max": 0}, "its max above 0"),
+    ({"type": "integer", "source": "private"}, "cannot learn them"),
+    ({"type": "categorical", "categories": ["1", "2"]}, "an integer or float"),
+    ({"type": "identifier"}, "an integer or float"),
+    ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02"}, "an integer or float"),
+])  # fmt: skip
+def test_a_weight_is_a_number_whose_bounds_somebody_vouches_for(column, words):
+    plain = {"weight": "w", "columns": {"w": column, "a": {"type": "boolean", "categories": ["0", "1"]}}}
+    with pytest.raises(InputError, match=words):
+        parse(plain, complete=False)
+
+
+def test_a_weight_is_kept_and_stays_a_measured_column():
+    plain = {"weight": "w", "columns": {"w": {"type": "integer", "min": 0, "max": 9}}}
+    schema = parse(plain)
+    assert "w" in schema.measured()
+    assert parse(json.loads(schema.to_json())) == schema
+    assert parse({"columns": plain["columns"]}).weight is None, "schemas of before have none"
+    with pytest.raises(InputError, match="is not among the columns"):
+        parse({**plain, "weight": "v"})
+    with pytest.raises(InputError, match="the target as well"):
+        parse({**plain, "target": "w"})
 
 
 def test_a_deeply_nested_schema_is_refused(tmp_path):

@@ -10,9 +10,9 @@ from synth.pipeline.statistics_questions import Asked
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
 
-SCHEMA = synth.parse(SMALL)
+SCHEMA = synth.parse({**SMALL, "weight": "income"})
 FRAME = small_frame(4000)
-ASKS = ["mean:age", "quantile:age:0.5", "count:sex", "count:ill*region", "mean:seen"]
+ASKS = ["mean:age", "quantile:age:0.5", "count:sex", "count:ill*region", "mean:seen", "weight:ill", "weight:ill*sex"]
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,8 @@ def told(tmp_path_factory):
 
 
 def test_answers_are_near_the_truth(told):
-    """At epsilon 20 over five questions a sum of 4,000 rows has noise of about one: margins of twenty deviations."""
-    mean, quantile, sexes, pairs, seen = told[0].answers
+    """At epsilon 20 over seven questions a sum of 4,000 rows has noise of about one: margins of twenty deviations."""
+    mean, quantile, sexes, pairs, seen, *_ = told[0].answers
     age = FRAME["age"].astype(int)
     assert mean["value"] == pytest.approx(age.mean(), abs=1.0)
     assert quantile["value"] == pytest.approx(age.median(), abs=2.0)
@@ -44,10 +44,23 @@ def test_a_spend_is_charged_whole_and_composes_to_no_more(told):
     assert found.card["epsilon_derived"] > 0.98 * 20.0
 
 
+def test_weights_of_groups_are_near_the_truth_and_noise_is_that_of_the_bound(told):
+    """The same share of the budget as a count's: half the interval is the bound times a count's, at its place."""
+    _, _, sexes, _, _, ill, both = told[0].answers
+    income = FRAME["income"].where(FRAME["income"] != "", "0").astype(float)
+    for cell in ill["cells"]:
+        assert cell["weight"] == pytest.approx(income[FRAME["ill"] == cell["values"][0]].sum(), abs=8 * ill["half"])
+    unrounded = (sexes["half"] ** 2 - 1.96**2 / 12) ** 0.5  # a count is rounded to whole rows, a weight hardly
+    assert ill["half"] == pytest.approx(100_000 * unrounded, rel=1e-3)
+    assert (ill["by"], ill["bound"]) == ("income", 100_000)
+    assert sum(c["weight"] for c in both["cells"]) == pytest.approx(income.sum(), abs=20 * both["half"])
+    assert ill["half"] < 0.05 * income.sum(), "else the test could not see a wrong sum"
+
+
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_every_relation_is_paid_for(relation):
-    found = statistics(FRAME, schema=SCHEMA, ask=["mean:age", "count:sex"], epsilon=5.0, delta=1e-5, dataset="d",
-                       relation=relation)  # fmt: skip
+    found = statistics(FRAME, schema=SCHEMA, ask=["mean:age", "count:sex", "weight:sex"], epsilon=5.0, delta=1e-5,
+                       dataset="d", relation=relation)  # fmt: skip
     assert 0.98 * 5.0 < found.card["epsilon_derived"] <= 5.0
 
 
@@ -71,7 +84,8 @@ def test_almost_no_rows_are_answered():
 @pytest.mark.parametrize(
     ("ask", "words"),
     [("median:age", "write mean:COL"), ("mean:nothing", "not a measured column"), ("mean:sex", "only numbers"),
-     ("quantile:age:2", "write mean:COL"), ("count:sex*sex", "once"), ("count:income*seen*age", "at most")],
+     ("quantile:age:2", "write mean:COL"), ("count:sex*sex", "once"),
+     ("weight:income*sex", "other columns"), ("count:income*seen*age", "at most")],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused_and_costs_nothing(ask, words, tmp_path):
     ledger = tmp_path / "ledger.sqlite"
@@ -86,10 +100,11 @@ def test_a_quantile_is_read_from_the_right():
 
 def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
     table, schema = small
+    schema.write_text(SCHEMA.to_json())
     out, paid, page = tmp_path / "release", tmp_path / "paid.json", tmp_path / "report.html"
     synth.run(table, schema=SCHEMA, epsilon=2.0, delta=1e-5, method="independent", dataset="d", out=out)
     code, told, error = command("statistics", table, "--schema", schema, "--epsilon", 3, "--dataset", "d",
-                                "--ask", "mean:age,count:sex", "--out", paid, "--assume-public")  # fmt: skip
+                                "--ask", "mean:age,count:sex,weight:sex", "--out", paid, "--assume-public")  # fmt: skip
     assert code == 0, error
     assert "mean:age: " in told
     code, _, error = command("report", out, "--publishable", "--statistics", paid, "--out", page)
@@ -97,6 +112,7 @@ def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
     words = page.read_text()
     assert "Further statistics" in words
     assert "mean of age" in words
+    assert "income in all, a row at most 100000" in words
     assert "epsilon 5, delta 2e-05, add_remove" in words  # both together
     assert json.loads(page.with_suffix(".json").read_text())["further"]["card"]["epsilon"] == 3.0
 

@@ -5,6 +5,7 @@ A seam beside the pipeline: it may use everything that the pipeline uses, and no
 
 from synth.evaluate.audit.capacity import NOISES, Capacity, noise_audit, release_audit
 from synth.evaluate.audit.capacity_curves import Curves, noise_curves
+from synth.evaluate.audit.capacity_strategy import StrategyView, strategy_view
 from synth.evaluate.audit.methods import Audit, audit, claim_of, compared
 from synth.evaluate.audit.neighbours import Pair, worst_pair
 from synth.evaluate.audit.runs import Parts
@@ -20,6 +21,7 @@ __all__ = [
     "Curves",
     "Pair",
     "Parts",
+    "StrategyView",
     "TreeCanary",
     "WholeAudit",
     "audit",
@@ -32,6 +34,7 @@ __all__ = [
     "noise_curves",
     "release_audit",
     "standard",
+    "strategy_view",
     "trees",
     "worst_pair",
 ]

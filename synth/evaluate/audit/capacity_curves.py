@@ -7,7 +7,7 @@ from typing import Any
 from synth.errors import UsageError
 from synth.evaluate.audit import bounded_attackers as closed
 from synth.evaluate.audit.bounded_attackers.polynomials import DEGREES, polynomial_renyi
-from synth.evaluate.audit.capacity import NOISES
+from synth.evaluate.audit.capacity import NOISES, check_scale
 from synth.privacy.accounting.composition import calibrate
 from synth.schema.lazy import Lazy
 
@@ -60,8 +60,7 @@ def noise_curves(noise: str, *, epsilon: float, delta: float = 1e-5, scale: floa
     """
     if noise not in NOISES:
         raise UsageError(f"--curves: choose --method {' or '.join(NOISES)}; curves are of a noise")
-    if scale is not None and not 1e-3 <= scale <= 1e3:
-        raise UsageError(f"--scale {scale:g}: must lie within 0.001 and 1000")
+    check_scale(scale)
     laplace, asked = noise == "laplace", scale
     scale = asked or (1 / epsilon if laplace else 1 / calibrate(epsilon, delta))
     found = {NAMES[d]: tuple(polynomial_renyi(noise, scale, a, d) for a in ORDERS) for d in DEGREES}

@@ -107,12 +107,16 @@ def tables(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:
     """Draws of what an attacker can compute from the final synthetic table, all stages of a run behind him."""
 
     def draw(rows: Positions) -> Seen:
-        transcript = measure(pair, rows, parts)
-        seed = int(parts.noise.uniform_codes(1, high=2**32)[0])
-        made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), seed=seed)
-        return looked_at({n: a.to_pandas().to_numpy(dtype=str) for n, a in made.texts.items()}, pair)
+        return drawn(measure(pair, rows, parts), pair, parts)
 
     return draw
+
+
+def drawn(transcript: Transcript, pair: Pair, parts: Parts) -> Seen:
+    """What an attacker can compute from a synthetic table that is made of these releases."""
+    seed = int(parts.noise.uniform_codes(1, high=2**32)[0])
+    made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), seed=seed)
+    return looked_at({n: a.to_pandas().to_numpy(dtype=str) for n, a in made.texts.items()}, pair)
 
 
 def looked_at(texts: Mapping[str, np.ndarray], pair: Pair) -> Seen:

@@ -16,13 +16,14 @@ from synth.generators.marginals.mixture import SAFE
 from synth.generators.method import Method
 from synth.generators.opendp_mbi.external_fit import as_product, grouped
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import SHARE, Between, Range
+from synth.generators.ranges import NONE_OR_SHARE, SHARE, Between, Range
 from synth.questions import Bins, Choice, ChoiceRelease, Counts, CountsRelease, Marginal
 from synth.schema.table import Schema
 
 CELLS = 1_000_000  # most cells of the whole table
 ROOM = 100_000  # cells up to which numbers have as many bins as they may; a round costs as much as there are cells
 PURPOSE = "all columns", "worst pair", "the pair chosen"
+TOTAL, COUNTING = "row count", 0.02  # asked in place of single columns where these are not; its share of the budget
 SWEEPS = 15  # passes over all that was measured, after each round
 
 
@@ -31,8 +32,8 @@ class Mwem(Method):
     """Round after round the pair of columns that the weights fit worst is chosen, counted, and the weights follow.
 
     ``rounds``: pairs measured, at most. ``bins``: most bins of a number; fewer where the whole table would pass a
-    hundred thousand cells. ``numbers``: share of the budget for finding them; ``ones``: for counts of single columns;
-    ``choices``: of the rest, for choosing.
+    hundred thousand cells. ``numbers``: share of the budget for finding them; ``ones``: for counts of single columns,
+    0 for none, as published; ``choices``: of the rest, for choosing.
     **Guarantee**: asks within ``setting.rho``; ``fit`` sees releases only.
     """
 
@@ -48,8 +49,8 @@ class Mwem(Method):
     ones: float = 0.3
     choices: float = 0.2
     ranges: ClassVar[Mapping[str, Range]] = {
-        "rounds": Between(0, 10_000), "bins": Between(2, 4096), "numbers": SHARE, "ones": SHARE,
-        "choices": SHARE,
+        "rounds": Between(0, 10_000), "bins": Between(2, 4096), "numbers": SHARE,
+        "ones": NONE_OR_SHARE, "choices": SHARE,
     }  # fmt: skip
 
     @property
@@ -89,9 +90,8 @@ class Mwem(Method):
         bins = grouped(releases, setting, bins=most)
         pairs = [p for p in combinations(bins, 2) if all(bins[n].size > 1 for n in p)]
         rounds = min(self.rounds, len(pairs))
-        share = left * (self.ones if rounds else 1.0) / len(bins)
-        tables = tuple(Marginal(bins=(b,), sigma=one.sigma(share)) for b in bins.values())
-        releases.append(ask(Counts(purpose=PURPOSE[0], marginals=tables)))
+        first = self._first(bins, one, left, rounds)
+        releases.extend(ask(q) for q in first)
         left = SAFE * (1 - oneway_queries.spent(releases, one)) / max(rounds, 1)
         for i in range(rounds):
             progress(i / rounds)
@@ -101,6 +101,18 @@ class Mwem(Method):
             releases.append(ask(Counts(purpose=PURPOSE[2], marginals=(marginal,))))
         progress(1.0)
         return releases
+
+    def _first(self, bins: Mapping[str, Bins], setting: Setting, left: float, rounds: int) -> list[Counts]:
+        """Counts of single columns; without them the number of rows, where it is private, and else nothing."""
+        if self.ones or not rounds:
+            share = left * (self.ones if rounds else 1.0) / len(bins)
+            tables = tuple(Marginal(bins=(b,), sigma=setting.sigma(share)) for b in bins.values())
+            return [Counts(purpose=PURPOSE[0], marginals=tables)]
+        if setting.public_rows is not None:
+            return []
+        column = next(iter(bins.values()))
+        whole = Bins(column=column.column, cells=column.cells, starts=np.zeros(1), groups=np.zeros(1))
+        return [Counts(purpose=TOTAL, marginals=(Marginal(bins=(whole,), sigma=setting.sigma(left * COUNTING)),))]
 
     def _worst(
         self, ask: Ask, weights: "Weights", pairs: list[tuple[str, str]], setting: Setting, share: float,
@@ -134,12 +146,9 @@ class Mwem(Method):
         progress: Progress,
     ) -> Product:
         """The weights that follow all measured tables, as records drawn from them."""
-        bins = {
-            m.columns[0]: m.bins[0]
-            for r in releases
-            if isinstance(r, CountsRelease) and r.question.purpose == PURPOSE[0]
-            for m in r.question.marginals
-        }
+        told = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in PURPOSE]
+        counted = {b.column: b for r in told for m in r.question.marginals for b in m.bins}
+        bins = grouped(releases, setting, bins=self._most(setting.schema)) | counted
         weights = Weights(bins, releases, setting)
         progress(1.0)
         return as_product(weights.draw, bins, releases, setting, total=weights.total, rng=rng)
@@ -157,16 +166,17 @@ class Weights:
     ) -> None:
         self.bins = dict(bins)
         names = list(self.bins)
-        told = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in PURPOSE]
+        told = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in (*PURPOSE, TOTAL)]
         answers = [(m, v) for r in told for m, v in zip(r.question.marginals, r.values, strict=True)]
         self.told = {m.columns for m, _ in answers if len(m.columns) == 2}
         sums = np.array([float(v.sum()) for _, v in answers])
         precision = np.array([1 / (m.cells * m.sigma**2) for m, _ in answers])
-        noisy = max(float(sums @ precision / precision.sum()), 1.0)
+        noisy = max(float(sums @ precision / precision.sum()), 1.0) if answers else 1.0
         self.total = noisy if setting.public_rows is None else float(max(setting.public_rows, 1))
         self.cells = np.full([self.bins[n].size for n in names], 1.0)
         self.cells /= self.cells.size
-        goals = [(tuple(names.index(c) for c in m.columns), self._goal(v)) for m, v in answers]
+        goals = [(tuple(names.index(c) for c in m.columns), self._goal(v))
+                 for m, v in answers if m.cells > 1]  # fmt: skip
         for _ in range(sweeps):
             for axes, goal in goals:
                 self._move(axes, goal)

@@ -20,6 +20,8 @@ OTHERS = {"slices": "rounded Gaussian on random slices", "zcdp": "OpenDP's, of z
           "choice": "exponential mechanism, priced by a Gaussian that dominates it",
           "sampled": "rounded Gaussian sums over Poisson samples",
           "sampled, replaced": "rounded Gaussian sums over Poisson samples"}  # fmt: skip
+WEIGHED = ("a synthetic row's weight was made with its other columns, from noisy counts in which each row counts once; "
+           "weight the rows by it, as those of the source")  # fmt: skip
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
 
 
@@ -171,6 +173,7 @@ def card(
         "exportable": noise.exportable,
         "floating_point": "sums are exact, of whole multiples of a lattice step; noise is rounded onto the lattice",
         "rows": {"synthetic": num_rows, "source_count": "public" if adjacency.rows_are_public else "private"},
+        **({} if schema.weight is None else {"weight": {"column": schema.weight, "statement": WEIGHED}}),
         "public_facts": {name: c.source for name, c in schema.columns.items()},
         "vouched_alone": {
             name: {"why_alone": RISKS[c.risk], "values": len(c.categories), "reason": c.reason}

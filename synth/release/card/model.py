@@ -99,6 +99,13 @@ class Selection(Part):
     charges: list[Charge] | None = None
 
 
+class Weight(Part):
+    """The column that is the weight of its row, and what the release knows of weighted rows."""
+
+    column: str
+    statement: str
+
+
 class Card(Part):
     """A release card."""
 
@@ -135,6 +142,7 @@ class Card(Part):
     ledger_entry: Entry
     versions: dict[str, str]
     of_which_schema: OfSchema | None = None
+    weight: Weight | None = None
 
 
 def json_schema() -> dict[str, Any]:

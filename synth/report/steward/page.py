@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from synth.errors import UsageError
 from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
@@ -40,7 +42,8 @@ def render(found: Examination, *, about: dict[str, Any]) -> str:
         stacks=_stacks(found), columns=columns, verdict=verdict.data(found, anchors=anchors),
         more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]], pairs=together,
         correlations=pairs.correlations(found), associations=pairs.associations(found), scores=_scores(found),
-        own_scores=_own_scores(found), shapes=_shapes(found), **subgroups.data(found), **risks.data(found, about),
+        own_scores=_own_scores(found), weighting=_weighting(found), shapes=_shapes(found),
+        **subgroups.data(found), **risks.data(found, about),
     )  # fmt: skip
 
 
@@ -60,7 +63,7 @@ def _told(f: Figure) -> str:
 
 
 def _value(f: Figure, value: float | None) -> str:
-    return percent(value) if f.name in ("one_way", "two_way", "worst_pair") else figure(value)
+    return percent(value) if f.name.startswith(("one_way", "two_way", "worst_pair")) else figure(value)
 
 
 def _column(one: OneWay, place: int) -> dict[str, Any]:
@@ -94,6 +97,17 @@ def _own_scores(found: Examination) -> list[list[str]]:
             [(s.name, f"failed ({s.fault})")] if s.fault else [(n, figure(v)) for n, v in s.values.items()]
         )
     ]
+
+
+def _weighting(found: Examination) -> dict[str, Any] | None:
+    """Weighted distances of the columns, the worst first; None where the schema names no weight."""
+    told, floor, c = found.comparison.weighted, found.weighted_floor, found.comparison
+    if told is None or floor is None:
+        return None
+    once = dict(zip(c.columns, np.diag(c.pairs).tolist(), strict=True))  # in the same groups
+    worst = sorted(told.columns, key=lambda n: -told.columns[n])
+    lines = [[n, percent(told.columns[n]), percent(once[n]), percent(floor.columns[n])] for n in worst]
+    return {"by": told.by, "means": told.means, "lines": lines}
 
 
 def _shapes(found: Examination) -> list[tuple[str, str]]:

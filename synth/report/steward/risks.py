@@ -1,12 +1,15 @@
 """The steward's report: attacks on this table beside attacks on tables that leak, and membership by the guarantee."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from synth.evaluate.examination import Examination
 from synth.evaluate.risks import Finding, Rate
 from synth.release.card import limits
 from synth.report.html import percent
+
+if TYPE_CHECKING:
+    from synth.evaluate.risks.shadows import Shadow
 
 EXPLAINED = (
     ("singling out", "a statement that holds of one synthetic row: does it hold of exactly one real row?"),
@@ -22,29 +25,40 @@ EXPLAINED = (
 def data(found: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
     """What the template shows; nothing where no attack was made."""
     told = found.risks
+    chapter: dict[str, Any] = {"shadowed": [_shadow(s) for s in found.shadows]} if found.shadows else {}
     if told is None:
-        return {}
+        return chapter
     real, held, made = told.rows
     others = "no held-out rows" if held is None else f"{held:,} held-out rows"
-    return {
+    return chapter | {
         "attacked": _lines(told.findings),
         "told_risks": [
             *EXPLAINED,
             ("quasi-identifiers", ", ".join(told.known)),
             ("rows", f"{real:,} of the run, {others}, {made:,} synthetic ones"),
-            ("membership", _membership(about)),
+            ("membership", _membership(about, tried=bool(found.shadows))),
         ],
     }
 
 
-def _membership(about: Mapping[str, Any]) -> str:
-    """What the guarantee says of every attack, and the command that attacks the method by many runs."""
+def _membership(about: Mapping[str, Any], *, tried: bool) -> str:
+    """What the guarantee says of every attack, and what attacks the method by many runs."""
     what, sure, accident = limits.guesses(about)[0]
+    bound = f"{what}: no attack lifts an even guess above {limits.share(sure)}, but for a probability of {accident:.2g}"
+    if tried:
+        return f"{bound}; shadow runs below"
     return (
-        f"{what}: no attack lifts an even guess above {limits.share(sure)}, but for a probability of {accident:.2g}; "
-        f"synth audit --method {about.get('method')} --epsilon {about['epsilon']:g} tries, by many runs on tables with "
+        f"{bound}; synth report --shadow-runs 200 tries, by many runs of {about.get('method')} on made-up tables with "
         "and without one row, and tells how much of epsilon it found"
     )
+
+
+def _shadow(s: "Shadow") -> list[str]:
+    """A line of the attack on membership."""
+    f = s.finding
+    least = f"{f.epsilon:.2f}" if f.epsilon > 0 else "-"
+    return [s.made, s.seen, f"2 x {f.draws:,}", _rate(s.right), percent(s.allowed), least, f"{f.claim.at_audit:.2f}",
+            s.reading]  # fmt: skip
 
 
 def _lines(findings: tuple[Finding, ...]) -> list[list[str]]:

@@ -6,11 +6,15 @@ The publishable report is of another kind and stands in ``report``; nothing that
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from synth.errors import SynthError, UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Examination, Limits
+from synth.evaluate.risks import shadows
 from synth.pipeline import plan
 from synth.release import folder as bundle
 from synth.report.publish import about, folder_of
@@ -25,13 +29,15 @@ def examine(
     target: str | None = None,
     groups: Sequence[str] = (),
     limits: Limits | None = None,
+    shadow_runs: int = 0,
     stage: Callable[[str], None] = lambda _: None,
 ) -> Examination:
     """Examines a release's synthetic table against the real one. ``release``: the folder that a run wrote.
 
     ``test``: held-out real rows. ``target``: column to be predicted, default the schema's. ``groups``: columns that
-    divide people. ``stage``: is told of each stage as it begins. Same arguments, same figures. Errors: InputError
-    for an unusable file or release, UsageError.
+    divide people. ``shadow_runs``: so many runs of the release's method with and without a row, 0 for none. ``stage``:
+    is told of each stage as it begins. Same arguments, same figures, but for the shadow runs, whose noise is secret.
+    Errors: InputError for an unusable file or release, UsageError.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
 
@@ -39,9 +45,27 @@ def examine(
     """
     folder = folder_of(release)
     stored = bundle.load_release(folder)
-    return examination.examine(
+    attacked: tuple[shadows.Shadow, ...] = ()
+    if shadow_runs:
+        stage("shadow")
+        attacked = membership(stored, draws=shadow_runs, seed=(limits or Limits()).seed)
+    found = examination.examine(
         real, folder / "synthetic.csv", stored.setting.schema, test=test, target=target, groups=tuple(groups),
         forecast=forecast(folder), limits=limits, stage=stage,
+    )  # fmt: skip
+    return replace(found, shadows=attacked)
+
+
+def membership(stored: bundle.StoredRelease, *, draws: int, seed: int = 0) -> tuple[shadows.Shadow, ...]:
+    """Attacks on membership by runs of a release's method, settings and guarantee, on made-up rows. Errors: UsageError.
+
+    Privacy: public only.
+    """
+    card = stored.card
+    return shadows.measure(
+        stored.method, epsilon=float(card["epsilon"]), delta=float(card["delta"]), relation=str(card["relation"]),
+        max_rows=int(card.get("max_rows_of_a_unit") or 1), options=stored.options, draws=draws,
+        rng=np.random.default_rng(seed),
     )  # fmt: skip
 
 

@@ -195,9 +195,13 @@ def _check_parquet(path: Path, wanted: list[str]) -> None:
     file = _parquet(path)
     if file.metadata.num_rows == 0:
         raise _no_rows(path)
-    for name in wanted:
-        arrow_text.check_type(file.schema_arrow.field(name).type, name=name)
+    types = {name: file.schema_arrow.field(name).type for name in wanted}
+    for name, kind in types.items():
+        arrow_text.check_type(kind, name=name)
+    # texts that a file lists once and names by their places are looked at once, not again in every row
+    listed = [name for name, kind in types.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
     try:
+        file = pq.ParquetFile(path, read_dictionary=listed)
         for batch in file.iter_batches(batch_size=65_536, columns=wanted, use_threads=False):
             batch.validate(full=True)
     except (pa.ArrowException, OSError, ValueError):

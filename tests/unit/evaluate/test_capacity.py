@@ -1,6 +1,7 @@
-"""Restricted divergences: the paper's table, the properties it proves, and bounds that stay below the truth."""
+"""Restricted divergences: the paper's table, its figures, several numbers, and bounds that stay below the truth."""
 
 import itertools
+import json
 from functools import cache
 from math import log
 
@@ -10,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
 import synth
-from synth.evaluate.audit import noise_audit, noise_curves, release_audit
+from synth.evaluate.audit import noise_audit, noise_curves, release_audit, strategy_view
 from synth.evaluate.audit.bounded_attackers import (
     ATTACKERS,
     certain,
@@ -30,10 +31,10 @@ from synth.evaluate.audit.bounded_attackers import (
     restricted_kl,
     restricted_renyi,
 )
+from synth.privacy.accounting.composition import calibrate
 from synth.report.audit_page import capacity_page, curves_page
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0]
-RNG = np.random.default_rng(0)
 
 
 def grid(law, shift: float, points: np.ndarray) -> np.ndarray:
@@ -69,80 +70,6 @@ def test_a_linear_attacker_sees_all_of_gaussian_noise_by_kl(sigma):
     assert restricted_kl(p, q, points[:, None]) == pytest.approx(gaussian_kl(sigma), rel=1e-4)
     assert gaussian_linear_renyi(sigma, 2.0) == pytest.approx(log(1 + sigma**-2), rel=1e-5)
     assert gaussian_linear_renyi(sigma, 2.0) < gaussian_renyi(sigma, 2.0)
-
-
-def laws(points: int, count: int) -> list[np.ndarray]:
-    """Random probability vectors."""
-    return [(w := RNG.random(points) + 0.1) / w.sum() for _ in range(count)]
-
-
-@pytest.mark.parametrize("trial", range(5))
-def test_post_processing_within_the_class_shows_no_more(trial):  # noqa: ARG001
-    """A linear map, then linear attackers: a part of the linear attackers on what was mapped."""
-    p, q = laws(9, 2)
-    x = RNG.normal(size=(9, 3))
-    mapped = x @ RNG.normal(size=(3, 2))
-    assert restricted_kl(p, q, mapped) <= restricted_kl(p, q, x) + 1e-6
-    assert restricted_renyi(p, q, mapped, 2.0) <= restricted_renyi(p, q, x, 2.0) + 1e-5
-
-
-@pytest.mark.parametrize("trial", range(5))
-def test_kl_is_convex_in_both_laws(trial):
-    (p, q, r, s), x = laws(9, 4), RNG.normal(size=(9, 2))
-    t = (trial + 1) / 6
-    mixed = restricted_kl(t * p + (1 - t) * r, t * q + (1 - t) * s, x)
-    assert mixed <= t * restricted_kl(p, q, x) + (1 - t) * restricted_kl(r, s, x) + 1e-6
-
-
-@pytest.mark.parametrize("order", [2.0, 3.0])
-def test_independent_releases_leak_no_more_by_renyi_than_their_sum(order):
-    """Theorem on composition: sums of one function on each, of releases that do not depend on each other."""
-    (p, q), (r, s) = laws(5, 2), laws(6, 2)
-    x, y = RNG.normal(size=(5, 1)), RNG.normal(size=(6, 2))
-    both = np.hstack([np.repeat(x, 6, axis=0), np.tile(y, (5, 1))])
-    joint = restricted_renyi(np.outer(p, r).ravel(), np.outer(q, s).ravel(), both, order)
-    parts = restricted_renyi(p, q, x, order), restricted_renyi(r, s, y, order)
-    assert max(parts) - 1e-6 <= joint <= sum(parts) + 1e-6
-
-
-def test_releases_of_disjoint_parts_leak_the_largest_alone():
-    """A row is in one part: the other's release has one law. But a release made from the first one's is more: it may
-    hand the attacker a function that he could not compute, which is why parts compose for fixed questions only."""
-    (p, q), (r,) = laws(5, 2), laws(6, 1)
-    x, y = RNG.normal(size=(5, 1)), RNG.normal(size=(6, 2))
-    both = np.hstack([np.repeat(x, 6, axis=0), np.tile(y, (5, 1))])
-    for seen in (restricted_kl, lambda *a: restricted_renyi(*a, 2.0)):
-        assert seen(np.outer(p, r).ravel(), np.outer(q, r).ravel(), both) == pytest.approx(seen(p, q, x), abs=1e-5)
-    assert restricted_kl(p, q, np.hstack([x, x**2])) > 1.05 * restricted_kl(p, q, x)
-
-
-def test_advantage_is_bounded_by_the_restricted_divergence():
-    """As Pinsker's: for functions of the class with values in [-1, 1] the means differ by at most sqrt(2 KL), its own
-    restricted one; a coin that is nearly fair reaches it."""
-    for _ in range(20):
-        (p, q), x = laws(8, 2), RNG.normal(size=(8, 3))
-        h = x @ RNG.normal(size=3)
-        assert abs((p - q) @ h) / np.abs(h).max() <= np.sqrt(2 * restricted_kl(p, q, x)) + 1e-6
-    p, q, x = np.array([0.51, 0.49]), np.array([0.49, 0.51]), np.array([[1.0], [-1.0]])
-    assert (p - q) @ x[:, 0] == pytest.approx(np.sqrt(2 * restricted_kl(p, q, x)), rel=1e-3)
-
-
-@pytest.mark.parametrize("trial", range(5))
-def test_independent_releases_add_up(trial):  # noqa: ARG001
-    """Linear attackers on both at once: the KL divergences add, exactly since the class splits."""
-    (p, q), (r, s) = laws(5, 2), laws(6, 2)
-    x, y = RNG.normal(size=(5, 1)), RNG.normal(size=(6, 2))
-    both = np.hstack([np.repeat(x, 6, axis=0), np.tile(y, (5, 1))])
-    joint = restricted_kl(np.outer(p, r).ravel(), np.outer(q, s).ravel(), both)
-    assert joint == pytest.approx(restricted_kl(p, q, x) + restricted_kl(r, s, y), abs=1e-5)
-
-
-def test_larger_classes_see_more_up_to_everything():
-    p, q = laws(8, 2)
-    x = np.linspace(-1, 1, 8)
-    seen = [restricted_kl(p, q, np.vander(x, d + 1)[:, :-1]) for d in (1, 2, 3, 7)]
-    assert seen == sorted(seen)
-    assert seen[-1] == pytest.approx(float(p @ np.log(p / q)), abs=1e-4)
 
 
 @cache
@@ -222,6 +149,24 @@ def test_what_is_computed_from_a_strategys_answers_leaks_no_more():
     x = np.column_stack([np.repeat(points, len(points)), np.tile(points, len(points))])
     p, q = np.outer(one, one).ravel(), np.outer(same, same).ravel()
     assert restricted_kl(p, q, x @ np.array([[1.0], [-2.0]])) <= restricted_kl(p, q, x) + 1e-6
+
+
+def test_a_strategy_in_a_file_is_calibrated_to_the_guarantee(tmp_path, command):
+    """Cells and their total: a changed count moves two answers. Laplace noise goes by their sum, Gaussian by length."""
+    path = tmp_path / "cells.csv"
+    path.write_text("1,0\n0,1\n1,1\n")
+    view = strategy_view(path, noise="laplace", epsilon=1.0)
+    assert (view.answers, view.counts, view.scale, view.exact) == (3, 2, 2.0, True)
+    assert view.unrestricted == pytest.approx(2 * laplace_kl(0.5))
+    assert not strategy_view(path, noise="laplace", epsilon=1.0, order=3.0).exact
+    view = strategy_view(path, noise="gaussian", epsilon=1.0, order=2.0)
+    assert view.scale == pytest.approx(2**0.5 / calibrate(1.0, 1e-5))
+    assert view.linear == pytest.approx(log(1 + calibrate(1.0, 1e-5) ** 2))
+    code, told, _ = command("audit", "capacity", "--strategy", path, "--scale", 1, "--json")
+    assert code == 0
+    assert json.loads(told)["linear"] == pytest.approx(2 * laplace_linear_kl(1.0))
+    path.write_text("1,0\n0\n")
+    assert command("audit", "capacity", "--strategy", path)[0] == 2
 
 
 def test_the_curves_page_draws_every_curve():

@@ -45,7 +45,7 @@ def measured(generator, schema, relation):
     return generator.measure(session.ask, setting, progress=lambda _: None), setting, session
 
 
-@pytest.mark.parametrize("generator", [Mwem(), SmallDb()], ids=["mwem", "small_db"])
+@pytest.mark.parametrize("generator", [Mwem(), Mwem(ones=0.0), SmallDb()], ids=["mwem", "published", "small_db"])
 @pytest.mark.parametrize("relation", list(Relation))
 def test_the_budget_is_spent_whole_and_a_strong_dependence_kept(generator, relation):
     releases, setting, session = measured(generator, TOY, relation)

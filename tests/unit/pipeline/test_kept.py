@@ -11,8 +11,6 @@ from synth.generators import GENERATORS
 from synth.pipeline import kept
 from tests.conftest import ROOT
 
-UNMEASURED = {"mwem", "small_db"}  # refuse tables so wide
-
 
 @pytest.fixture(scope="module")
 def bench():
@@ -27,13 +25,17 @@ def test_the_figures_are_those_of_the_benchmarks_results(bench):
     assert kept.figures() == json.loads(json.dumps(bench.gathered()))
 
 
-@pytest.mark.parametrize("method", [m for m in GENERATORS if m not in UNMEASURED])
+@pytest.mark.parametrize("method", GENERATORS)
 def test_words_are_the_figures(method):
     """The rule said once more, from the file, at every epsilon measured; the words of `methods` are no others."""
     data = json.loads(kept.DATA.read_text())
     told = next(m for m in synth.methods() if m["name"] == method)["keeps"]
     lines = [f for f in data["figures"] if f["method"] == method]
     assert set(told) == {f"{f['epsilon']:g}" for f in lines}
+    few = {t for t, facts in data["tables"].items() if "few" in facts}
+    wide = [f for f in lines if f["table"] not in few]
+    assert all(("columns)" in words) == (not wide) for words in told.values())
+    lines = wide or lines
     for epsilon, words in told.items():
         tables = {t: [f for f in lines if f["table"] == t and f["epsilon"] <= float(epsilon)] or
                   [f for f in lines if f["table"] == t] for t in data["tables"]}  # fmt: skip
@@ -51,8 +53,17 @@ def test_what_is_known_of_some_methods():
     assert set(kept.everywhere("independent").values()) == {"single columns"}
     assert not synth.kept("slicing", epsilon=1.0).relations
     assert synth.kept("mixture", epsilon=1.0).in_words == "single columns, pairs, target"
-    assert synth.kept("mwem", epsilon=1.0) is None
-    assert synth.kept_warning("mwem", epsilon=1.0) == ""
+    assert synth.kept("mwem", epsilon=1.0).in_words == "single columns, pairs, target (of 7 columns)"
+    assert synth.kept("mixture", epsilon=1.0).few == 0  # tables of few columns count where there are no others alone
+
+
+def test_what_a_method_needs_is_the_figures_too():
+    """From where on it kept relations, and seconds: the least and the most of its runs."""
+    lines = [f for f in kept.figures()["figures"] if f["method"] == "slicing"]
+    told = kept.needs("slicing")
+    assert "relations from epsilon 5.1 on at 25,044 rows" in told
+    assert f"{max(f['seconds'] for f in lines):.0f} s a run" in told
+    assert "no relations up to epsilon 5.1" in kept.needs("independent")
 
 
 def test_fewer_rows_count_as_a_smaller_epsilon():

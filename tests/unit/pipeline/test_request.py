@@ -135,12 +135,15 @@ def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_
     code, _, told = command("run", "people", "--source", source["source"], "--schema", schema, "--epsilon", 1,
                             "--method", "independent", "--out", tmp_path / "release", "--json")  # fmt: skip
     assert code == 0, told
-    request = ReportRequest(**source, release=str(tmp_path / "release"), reports="a", out=str(tmp_path / "p.html"))
+    request = ReportRequest(**source, release=str(tmp_path / "release"), reports="a", out=str(tmp_path / "p.html"),
+                            shadow_runs=40)  # fmt: skip
     job = jobs.create(request.stored(), folder=tmp_path / "job")
     assert read(job.request()) == request
     code, _, told = command(*jobs.AS_ASKED, "--job", job.path)
     assert code == 0, told
-    assert "steward" in next(tmp_path.glob("p*.html")).read_text().lower()
+    page = next(tmp_path.glob("p*.html")).read_text()
+    assert "steward" in page.lower()
+    assert "2 x 40" in page[page.index("Membership by shadow runs") :]
     assert not list(tmp_path.rglob("copy.parquet"))
     copy = scratch.folder() / "copy.parquet"  # of this process: gone with it, or with the next one's start
     assert copy.stat().st_mode & 0o777 == 0o600

@@ -14,6 +14,7 @@ def report_release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     table = folder / "real.csv"
     small_frame(1500).to_csv(table, index=False)
-    synth.run(table, schema=synth.parse(json.loads(json.dumps(SMALL))), epsilon=2.0, delta=1e-5, out=folder / "out",
+    schema = synth.parse({**json.loads(json.dumps(SMALL)), "weight": "age"})
+    synth.run(table, schema=schema, epsilon=2.0, delta=1e-5, out=folder / "out",
               ledger=folder / "ledger.sqlite", dataset="small", seed=1)  # fmt: skip
     return folder / "out", table

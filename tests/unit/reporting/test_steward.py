@@ -4,6 +4,7 @@ import json
 import os
 import re
 import stat
+from dataclasses import replace
 
 import pytest
 from pages import check
@@ -11,6 +12,8 @@ from report_release import report_release  # noqa: F401
 
 from synth.errors import InputError, UsageError
 from synth.evaluate.examination import Limits
+from synth.evaluate.risks import shadows
+from synth.release import folder as bundle
 from synth.report.steward import write
 
 SMALL = Limits(rows=600, quality=300, models=600, classifier=300, nearest=200, attacks=40)
@@ -66,6 +69,63 @@ def test_every_line_that_was_promised_is_there(made):
                   "Groups of people", "Correlations", "Copies", "nearest record", "Diagnostic", "SDMetrics", "forecast",
                   "bootstrap", "seed of all draws"):  # fmt: skip
         assert words in text, words
+
+
+@pytest.fixture(scope="module")
+def shadowed(release):
+    """The release's guarantee with a method that is run in no time."""
+    stored = replace(bundle.load_release(release[0]), method="independent", options={})
+    return write.membership(stored, draws=40)
+
+
+def test_shadow_runs_tell_leaks_from_a_method_under_its_guarantee(shadowed):
+    """A line of ours would be called a fault at 39 right guesses of the 40 held out: where 60 in a hundred are right,
+    as this guarantee allows at most, with a probability below 1e-7."""
+    ours = [s for s in shadowed if s.private]
+    assert [s.seen for s in ours] == [shadows.ANSWERS, shadows.TABLE]
+    assert not any(s.finding.violated for s in ours)
+    leaks = {s.made: s for s in shadowed if not s.private}
+    assert list(leaks) == [shadows.COPIED, shadows.HALF, shadows.SHUFFLED]
+    for s in leaks.values():
+        assert s.finding.violated
+        assert s.finding.epsilon > 3
+        assert s.right.value > 0.9 > s.allowed
+        assert "leak" in s.reading
+    assert ours[0].finding.claim.epsilon == 2.0
+
+
+def test_shadow_runs_stand_in_the_chapter_of_the_three_risks(made, shadowed, release, tmp_path):
+    paths = write.write(replace(made[0], shadows=shadowed), release[0], tmp_path / "r.html")
+    with open(paths["report"], encoding="utf-8") as file:
+        text = file.read()
+    start = text.index("Membership by shadow runs")
+    assert text.index("Three risks") < start < text.index("How the figures were made")
+    for words in ("real rows copied", "half copied, half shuffled", "columns shuffled", "No proof", "the guarantee"):
+        assert words in text[start:], words
+    with open(paths["report_json"], encoding="utf-8") as file:
+        assert len(json.load(file)["shadows"]) == 5
+    with open(made[1]["report"], encoding="utf-8") as file:
+        assert "--shadow-runs 200" in file.read(), "without them the report says how to have them"
+
+
+def test_too_few_shadow_runs_are_refused_before_a_row_is_read(release):
+    with pytest.raises(UsageError, match="--shadow-runs 39"):
+        write.examine(release[0], real="nowhere.csv", shadow_runs=39)
+
+
+def test_weighted_rows_have_a_section_and_figures_of_their_own(made, release):
+    """The release's schema names a weight: the page, its data and the card say so."""
+    with open(made[1]["report"], encoding="utf-8") as file:
+        text = file.read()
+    part = text[text.index("Weighted rows") : text.index("Associations")]
+    for words in ("distance, weighted", "says. A real row weighs", "income", "region"):
+        assert words in part, words
+    figures = {f.name: f for f in made[0].figures}
+    assert 0 < figures["one_way_weighted"].value < 0.2
+    assert figures["two_way_weighted"].floor > 0
+    with open(made[1]["report_json"], encoding="utf-8") as file:
+        assert json.load(file)["weighted"]["by"] == "age"
+    assert bundle.load_release(release[0]).card["weight"]["column"] == "age"
 
 
 def test_forecasts_come_from_the_plan(release, made):

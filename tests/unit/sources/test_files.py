@@ -199,6 +199,16 @@ def test_parquet_text_that_is_not_utf8_is_refused_without_a_cell(tmp_path):
     assert files.read(path).column("a").values.tolist() == ["secret\ufffd"]  # after the spend no cell is at fault
 
 
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("at", [0, 69_000])
+def test_one_text_that_is_not_utf8_is_found_wherever_it_stands(tmp_path, listed, at):
+    """In a file that lists its texts once, and in one that writes each out; in the first rows and after the first."""
+    texts = pa.array([b"secret\xff" if i == at else b"ab%d" % (i % 7) for i in range(70_000)], pa.binary())
+    pq.write_table(pa.table({"a": texts.view(pa.string())}), tmp_path / "t.parquet", use_dictionary=listed)
+    with pytest.raises(InputError, match="UTF-8"):
+        files.check_form(tmp_path / "t.parquet")
+
+
 def test_a_csv_and_its_parquet_copy_have_one_fingerprint(tmp_path):
     columns = {"n": [3, 1, 2], "x": [0.5, None, 19.0], "s": ["a", "", "b"], "t": [True, False, None]}
     files.write(tmp_path / "t.csv", columns)

@@ -2,15 +2,17 @@
 
 import gzip
 import json
+import os
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
 from synth.errors import InputError, UsageError
-from synth.pipeline import draw_rows
+from synth.pipeline import draw_rows, sample_parts, sample_spark
 from synth.pipeline import run as pipeline
 from synth.pipeline.sample import sample, sample_to
 from synth.privacy.ledger.ledger import Ledger
@@ -21,7 +23,7 @@ from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import csv_reader, files
 from synth.sources.table_source import ParquetPlace, place_of
-from tests.engines import PASSWORD, fill, postgres
+from tests.engines import PASSWORD, fill, postgres, spark
 
 SCHEMA = {
     "columns": {"a": {"type": "integer", "min": 0, "max": 9}, "b": {"type": "categorical", "categories": ["x", "y"]}}
@@ -203,6 +205,29 @@ def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
     assert found.num_rows == 50
     place.source.store("s.made", [{"a": pa.array([1, 2])}])
     assert next(iter(place.source.rows("SELECT count(*) FROM s.made"))) == [(2,)]
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.slow
+def test_executors_draw_the_parts_that_a_folder_holds(model, tmp_path, monkeypatch):
+    """Whoever draws a part, its rows are the same; a table that is there is refused."""
+    engine, name = spark(), f"made_{os.getpid()}"
+    monkeypatch.setattr(sample_parts, "rows_at_a_time", lambda _: 400)
+    monkeypatch.setattr(sample_spark, "rows_at_a_time", lambda _: 400)
+    sample_to(model, tmp_path / "drawn", num_rows=1000, seed=3)
+    sample_to(model, None, num_rows=1000, seed=3, source="spark", out_table=name)
+    here = ds.dataset(tmp_path / "drawn", format="parquet").to_table().to_pylist()
+    there = [row for batch in engine.rows(f"SELECT a, b FROM {name}") for row in batch]
+    assert sorted(there) == sorted((r["a"], r["b"]) for r in here)
+    assert len(there) == 1000
+    with pytest.raises(InputError, match="is there already"):
+        sample_to(model, None, num_rows=5, source="spark", out_table=name)
+    monkeypatch.setattr(sample_spark, "executors_draw", lambda _: False)
+    sample_to(model, None, num_rows=1000, seed=3, source="spark", out_table=f"{name}_here")
+    again = [row for batch in engine.rows(f"SELECT a, b FROM {name}_here") for row in batch]
+    assert sorted(again) == sorted(there)
+    for table in (name, f"{name}_here"):
+        engine.backend.raw_sql(f"DROP TABLE {table}")
 
 
 @pytest.mark.parametrize("given", [{}, {"source": "duckdb"}, {"out_table": "t"}])

@@ -49,7 +49,8 @@ class Finding:
 
     ``epsilon``: lower bound at ``DELTA``; ``epsilon_published``: at the published delta; ``mu``: lower bound on the
     parameter of Gaussian differential privacy. ``attack``: the score that served; ``draws``: of each table, pilot
-    included. ``curve``: (false, true) positive rates of the score on the draws that were held out.
+    included. ``curve``: (false, true) positive rates of the score on the draws that were held out. ``guesses``: how
+    many of their tables the score guesses right, and of how many, each table as likely as the other.
     """
 
     violated: bool
@@ -61,6 +62,7 @@ class Finding:
     confidence: float
     claim: Claim
     curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    guesses: tuple[int, int] = (0, 0)
 
     def plain(self) -> dict[str, Any]:
         """The finding as JSON data."""
@@ -98,6 +100,7 @@ def examine(
         confidence=confidence,
         claim=claim,
         curve=curve(scores[0], scores[1]),
+        guesses=(int((scores[0] >= cuts[0]).sum() + (scores[1] < cuts[0]).sum()), len(scores[0]) + len(scores[1])),
     )
 
 

@@ -1,0 +1,43 @@
+"""Whole numbers that may be codes: one question, and one click that makes categories of them."""
+
+import streamlit as st
+
+from app.session import frame
+from app.session.state import Wizard, own, wizard
+from app.table import facts, intake
+
+FEW = ": few distinct whole numbers"  # how the draft begins to say so, after the columns
+
+
+def section() -> None:
+    """The question where the draft leaves it open; of a table that stands alone."""
+    w = wizard()
+    names = asked(w)
+    if not names:
+        return
+    with st.container(border=True):
+        st.markdown("**Numbers, or codes?** In these columns few different whole numbers stand. If 1 and 2 mean yes "
+                    "and no, or regions, they are codes: each value is then a group of its own.")  # fmt: skip
+        chosen = st.multiselect("Columns of codes", names, default=names, key=f"codes_{w.edition}",
+                                placeholder="Choose columns",
+                                help="Take out those that count or measure: ages, years, visits.")  # fmt: skip
+        with st.container(horizontal=True):
+            if st.button("These are codes", key="are_codes", type="primary", disabled=not chosen,
+                         icon=":material/check:", help="All numbers between the smallest and the largest are then "
+                         "possible values; change the list below where some are not."):  # fmt: skip
+                _settle(w, chosen)
+            if st.button("All are numbers", key="are_numbers", help="They stay as they are."):
+                _settle(w, [])
+
+
+def asked(w: Wizard) -> list[str]:
+    """The columns that the draft asks about and that are whole numbers still, of a range that can be listed."""
+    said = [line.partition(FEW)[0].split(",") for line in w.suggestions if FEW in line]
+    columns = own(w)["columns"]
+    return [n for names in said for n in names if n in columns and facts.listable(columns[n])]
+
+
+def _settle(w: Wizard, names: list[str]) -> None:
+    w.suggestions = [line for line in w.suggestions if FEW not in line]
+    told = f"{len(names)} columns hold codes now." if names else "They stay numbers."
+    intake.replace_own(facts.as_codes(own(w), names), frame.escape(told))
