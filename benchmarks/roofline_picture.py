@@ -34,6 +34,9 @@ def draw(found: dict[str, Any], path: Path) -> None:
         ).properties(width=210, height=150)
         for over in dict.fromkeys(c["over"] for c in costs)
     ]  # fmt: skip
+    if not charts:
+        bars.save(str(path))
+        return
     grid = alt.vconcat(*(alt.hconcat(*charts[i : i + 2]) for i in range(0, len(charts), 2)))
     alt.hconcat(bars, grid).resolve_scale(color="independent").save(str(path))
 
