@@ -1,9 +1,10 @@
-"""Tables of docs/performance.md, from what rows.py, columns.py, draw.py and scaling.py wrote."""
+"""Tables of docs/performance.md, from what rows.py, columns.py, roofline.py and others wrote."""
 
 from collections.abc import Callable
 from math import comb, log10
 from typing import Any
 
+import roofline_picture
 from markdown_tables import figure, table
 
 Kept = Callable[[str], Any]
@@ -163,7 +164,20 @@ def wide_errors(kept: Kept) -> str:
     return table(("pairs", "real table to independence", *names[1:]), lines)
 
 
+def spread(kept: Kept) -> str:
+    """One question counted here and by engines."""
+    found = kept("spread")
+    lines = []
+    for name, own in found["engines"].items():
+        share = f"{100 * own['in_engine'] / own['count']:.0f} %" if own["in_engine"] else "-"
+        back = figure(own["bytes_back"] / 2**20, 1) if own["bytes_back"] else "-"
+        lines.append([name, figure(own["open"], 1), figure(own["count"], 1), share, back])
+    return table(("counted by", "opening, s", "the question, s", "of it in the engine", "MiB back"), lines)
+
+
 TABLES: dict[str, Callable[[Kept], str]] = {
+    **roofline_picture.TABLES,
+    "spread": spread,
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,
     "writing": writing,

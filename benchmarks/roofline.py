@@ -1,14 +1,14 @@
 """How near each stage comes to what the machine can do at most, what it costs, and what a cluster would take.
 
-    python benchmarks/roofline.py [--rows 300000]      # minutes; --no-curves: the ceilings and stages alone
+    python benchmarks/roofline.py [--rows 100000]      # minutes; --no-curves: the ceilings and stages alone
 
 All in one process on one core, by seconds of the processor (the disk by the clock), so that ceilings and stages are of
 the same machine under the same load. Ceilings: a copy in memory, reads and writes of the disk, a product of
-single-precision matrices, and `np.bincount` into a table of 2^15 cells. A stage's work is what it cannot do without,
-which `stages` counts; the least time is that of the ceiling that its work meets first. 10 simulated columns of 20
-categories (benchmarks/columns.py), `mixture` at epsilon 1. Curves: `mixture` again, with one of rows, columns,
-categories and epsilon varied. `paper` reckons 10^11 rows on 100 executors from these rates. Written to
-benchmarks/results/roofline.json and docs/pictures/roofline.svg.
+single-precision matrices, and `np.bincount` into a table of 2^10 cells. A stage's work is what it cannot do without,
+counted beside it; the least time is that of the ceiling that its work meets first. 10 simulated columns of 20
+categories (benchmarks/columns.py), `mixture` at epsilon 1; ``--rows`` are those of the fit. Curves: `mixture` again,
+with one of epsilon, rows, columns and categories varied. `paper` reckons 10^11 rows on 100 executors from these rates.
+Written to benchmarks/results/roofline.json and docs/pictures/roofline.svg.
 """
 
 import argparse
@@ -29,14 +29,15 @@ from clock import Clock
 
 HERE = Path(__file__).resolve().parent
 COLUMNS, CATEGORIES, MIB = 10, 20, 2**20
+LINEAR, BLOCK = 2_000_000, 2**20  # rows read and counted; rows drawn and written
 PAPER = {"rows": 10**11, "executors": 100, "cores": 4, "network": 1e9}  # bytes a second into the driver: assumed
 STAGES = ("read", "measure", "fit", "sample", "write")
 BASE = {"rows": 30_000, "columns": 8, "categories": 20, "epsilon": 1.0}
 CURVES: dict[str, tuple[float, ...]] = {
+    "epsilon": (0.2, 1.0, 5.0),
     "rows": (3_000, 30_000, 300_000),
     "columns": (4, 8, 16),
     "categories": (5, 20, 200),
-    "epsilon": (0.2, 1.0, 5.0),
 }
 
 
@@ -74,14 +75,14 @@ def ceilings(folder: Path) -> dict[str, float]:
     source = np.ones(32 * MIB, dtype=np.float64)
     into = np.empty_like(source)
     square = np.ones((2048, 2048), dtype=np.float32)
-    places = np.random.default_rng(0).integers(0, 2**15, 2**22).astype(np.int16)
+    places = np.random.default_rng(0).integers(0, 2**10, 2**18)
     disk_write, disk_read = disk(folder)
     return {
         "memory": 2 * source.nbytes / busy(lambda: np.copyto(into, source)),
         "disk_write": disk_write,
         "disk_read": disk_read,
         "arithmetic": 2 * 2048**3 / busy(lambda: square @ square),
-        "increments": len(places) / busy(lambda: np.bincount(places, minlength=2**15)),
+        "increments": len(places) / busy(lambda: np.bincount(places, minlength=2**10), times=20),
     }
 
 
@@ -133,29 +134,61 @@ def run(folder: Path, *, rows: int, columns_: int, categories: int, epsilon: flo
     return {n: told[n]["cpu_seconds"] for n in STAGES}
 
 
-def stages(folder: Path, rows: int) -> tuple[dict[str, dict[str, float]], float]:
-    """Seconds and work of each stage; cells of the joint tables."""
-    from synth.pipeline import sample_parts
+def stages(folder: Path, rows: int) -> tuple[dict[str, dict[str, Any]], float]:
+    """Seconds, work and rows of each stage; cells of the joint tables."""
     from synth.release import folder as bundle
 
     with watched() as done:
         told = run(folder, rows=rows, columns_=COLUMNS, categories=CATEGORIES, epsilon=1.0)
-    stored = bundle.load_model(folder / "out")
-    stored.model.sample(300_000, rng=np.random.default_rng(0))
-    draw = busy(lambda: stored.model.sample(rows, rng=np.random.default_rng(0)), times=1)
+    fit = {"seconds": told["fit"], "rows": rows,
+           "work": {"memory": done["table_bytes"], "arithmetic": done["operations"]}}  # fmt: skip
+    reading, counting, cells = counted(folder)
+    drawing, writing = drawn(folder, bundle.load_model(folder / "out"))
+    return {"reading": reading, "counting": counting, "fitting": fit, "drawing": drawing, "writing": writing}, cells
+
+
+def counted(folder: Path) -> tuple[dict[str, Any], dict[str, Any], float]:
+    """Reading and encoding a table, and counting all its pairs."""
+    from itertools import combinations
+
+    import synth
+    from synth.privacy.noise import SystemNoise
+    from synth.questions import Bins
+    from synth.sources.rows.encoding import Encoder
+    from synth.sources.table_source import place_of
+
+    schema, path = synth.load(folder / "schema.json"), folder / "long.parquet"
+    columns.draw(path, LINEAR, COLUMNS, CATEGORIES)
+    encoder = Encoder(schema, SystemNoise())
+
+    def read() -> None:
+        for batch in place_of(path).batches(schema, []):
+            encoder.add(batch)
+
+    seconds = busy(read, times=1)
+    bins = [Bins.each(n, c.cells) for n, c in schema.measured().items()]
+    with watched() as done:
+        took = busy(lambda: encoder.spill.counts(list(combinations(bins, 2))), times=1)
+    own = LINEAR * COLUMNS
+    reading = {"disk_read": path.stat().st_size, "memory": 3 * own}
+    counting = {"memory": done["code_bytes"], "increments": done["increments"]}
+    told = [{"seconds": s, "rows": LINEAR, "work": w} for s, w in ((seconds, reading), (took, counting))]
+    return told[0], told[1], done["cells"]
+
+
+def drawn(folder: Path, stored: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A block of rows drawn, and drawn and written."""
+    from synth.pipeline import sample_parts
+
+    stored.model.sample(BLOCK, rng=np.random.default_rng(0))  # what is prepared once is no row's time
+    draw = busy(lambda: stored.model.sample(BLOCK, rng=np.random.default_rng(0)), times=1)
     start = time.process_time()
-    sample_parts.write(folder / "out", stored, folder / "rows", num_rows=rows, seed=1, where={}, allowed={}, workers=1)
+    sample_parts.write(folder / "out", stored, folder / "rows", num_rows=BLOCK, seed=1, where={}, allowed={}, workers=1)
     whole = time.process_time() - start
-    size, cells = sum(f.stat().st_size for f in (folder / "rows").glob("*.parquet")), rows * COLUMNS
-    work = {
-        "reading": {"disk_read": (folder / "table.parquet").stat().st_size, "memory": 3 * cells},
-        "counting": {"memory": done["code_bytes"], "increments": done["increments"]},
-        "fitting": {"memory": done["table_bytes"], "arithmetic": done["operations"]},
-        "drawing": {"memory": 8 * cells, "increments": cells},
-        "writing": {"disk_write": size, "memory": 8 * cells},
-    }
-    seconds = (told["read"], told["measure"], told["fit"], draw, max(whole - draw, 1e-3))
-    return {n: {"seconds": s, "work": w} for (n, w), s in zip(work.items(), seconds, strict=True)}, done["cells"]  # type: ignore[dict-item]
+    size, cells = sum(f.stat().st_size for f in (folder / "rows").glob("*.parquet")), BLOCK * COLUMNS
+    drawing = {"seconds": draw, "rows": BLOCK, "work": {"memory": 8 * cells, "increments": cells}}
+    writing = {"seconds": max(whole - draw, 1e-3), "rows": BLOCK, "work": {"disk_write": size, "memory": 8 * cells}}
+    return drawing, writing
 
 
 def against(stage: dict[str, Any], most: dict[str, float]) -> None:
@@ -185,7 +218,7 @@ def curves(found: list[dict[str, Any]], keep: Callable[[], None]) -> None:
             keep()
 
 
-def paper(found: dict[str, Any], rows: int) -> dict[str, float]:
+def paper(found: dict[str, Any]) -> dict[str, float]:
     """Seconds of each stage for many rows on many machines such as this one.
 
     Assumed: rows spread evenly, each core as fast as this one while its neighbours work, each executor with a disk as
@@ -194,7 +227,7 @@ def paper(found: dict[str, Any], rows: int) -> dict[str, float]:
     """
     cores, told = PAPER["executors"] * PAPER["cores"], {}
     for name, stage in found["stages"].items():
-        factor = PAPER["rows"] / rows
+        factor = PAPER["rows"] / stage["rows"]
         on_disk = max((stage["least"].get(d, 0.0) for d in ("disk_read", "disk_write")), default=0.0)
         busiest = max(stage["seconds"] * factor / cores, on_disk * factor / PAPER["executors"])
         told[name] = stage["seconds"] if name == "fitting" else busiest
@@ -205,7 +238,7 @@ def paper(found: dict[str, Any], rows: int) -> dict[str, float]:
 def main() -> None:
     """Measures, prints, writes the JSON and the picture."""
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--rows", type=int, default=300_000)
+    ask.add_argument("--rows", type=int, default=100_000)
     ask.add_argument("--no-curves", action="store_true", help="leave the curves as they are")
     ask.add_argument("--fresh", action="store_true", help="measure all curves again")
     ask.add_argument("--json", type=Path, default=HERE / "results" / "roofline.json")
@@ -219,7 +252,7 @@ def main() -> None:
         found["stages"], found["cells"] = stages(Path(name), given.rows)
     for stage in found["stages"].values():
         against(stage, found["ceilings"])
-    found["paper"] = paper(found, given.rows)
+    found["paper"] = paper(found)
     before = json.loads(given.json.read_text()) if given.json.exists() and not given.fresh else {}
     found["curves"] = before.get("curves", [])
     print(json.dumps({n: v for n, v in found.items() if n != "curves"}, indent=1), flush=True)

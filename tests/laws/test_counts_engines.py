@@ -332,6 +332,18 @@ def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster,
     assert {n: sorted(a.tolist()) for n, a in found.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
 
 
+def test_more_groupings_than_a_query_has_room_for_are_counted_in_several(cluster, monkeypatch):
+    monkeypatch.setattr(one_pass, "MOST_BINS", 3)
+    cells = hard_rows(np.random.default_rng(1))
+    fill(cluster, "t", arrow(cells), POSTGRES)
+    schema = compiled(schema_of(low=-0.3, step=0.1, coded=True))
+    asked: list[str] = []
+    whole = Engine.rows
+    monkeypatch.setattr(Engine, "rows", lambda engine, query: (asked.append(query), whole(engine, query))[1])
+    same(at(WarehousePlace(cluster, "t"), schema), in_frames(arrow(cells), schema), question_of(schema, seed=3))
+    assert sum("keyed_rows" in q for q in asked) > 1
+
+
 def unmissable() -> Schema:
     return parse({"columns": {
         "t": {"type": "categorical", "categories": ["a", "b", "c"]},

@@ -18,7 +18,7 @@ from synth.sources.engines.sql_branches import binned
 from synth.sources.rows import block_counts
 from synth.sources.rows.block_counts import Plan
 
-BATCH = 1 << 17  # rows that DuckDB hands over, and Spark gives its Python, at a time
+MOST_BINS = 400  # columns of bins of a query: PostgreSQL has room for 1,664, and tables beyond take another pass
 TOLD = "k bigint, n bigint"
 KEYS = {"postgres": "unnest(ARRAY[{0}])", "spark": "explode(array({0}))"}
 # PostgreSQL would else put each use of a position in the place of its name, and reckon it once for every use
@@ -33,7 +33,7 @@ def joints(engine: Engine, rows: str, plan: Plan) -> list[np.ndarray]:
     columns = range(1 + max(axis.column for axis in plan.axes))
     query = f"SELECT {', '.join(f'p{i}' for i in columns)} FROM {rows}"
     if engine.dialect.name == "duckdb":
-        parts = arrow(engine, query, BATCH)
+        parts = arrow(engine, query, plan.step)
         return block_counts.counted(([c.to_numpy(zero_copy_only=False) for c in b.columns] for b in parts), plan)
     if engine.dialect.name == "spark" and has_python(engine):
         return block_counts.split(*mapped(engine, query, plan), plan)
@@ -63,7 +63,7 @@ def mapped(engine: Engine, query: str, plan: Plan) -> tuple[np.ndarray, np.ndarr
     """
     session = engine.backend._session
     with engine.answering():
-        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH))
+        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(plan.step))
         own = session.sql(query).mapInArrow(_sent(plan), TOLD)
         whole = own.groupBy("k").sum("n").toArrow()
     return whole.column(0).to_numpy(), whole.column(1).to_numpy()
@@ -78,16 +78,31 @@ def _sent(plan: Plan) -> Any:
 
 
 def by_keys(engine: Engine, rows: str, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """As ``mapped``, by one query that counts keys. Errors: InputError."""
+    """As ``mapped``, by queries that count keys: one, unless there are very many groupings. Errors: InputError."""
     barrier = BARRIER.get(engine.dialect.name, "")
-    bins = ", ".join(f"{_binned(plan, i)} AS g{i}" for i in range(len(plan.axes)))
-    keys = ", ".join(_keys(plan))
-    found = f"(SELECT {bins} FROM (SELECT * FROM {rows}{barrier}) AS held_rows{barrier}) AS binned_rows"
-    each = KEYS[engine.dialect.name].format(keys)
-    query = f"SELECT k, COUNT(*) FROM (SELECT {each} AS k FROM {found}) AS keyed_rows GROUP BY k"
-    told = [np.array(part, dtype=np.int64) for part in engine.rows(query)]
-    places, counts = np.concatenate(told).T if told else np.zeros((2, 0), dtype=np.int64)
+    told = [np.zeros((0, 2), dtype=np.int64)]
+    for blocks in together(plan):
+        axes = sorted({i for at in blocks for i in plan.blocks[at]})
+        bins = ", ".join(f"{_binned(plan, i)} AS g{i}" for i in axes)
+        found = f"(SELECT {bins} FROM (SELECT * FROM {rows}{barrier}) AS held_rows{barrier}) AS binned_rows"
+        each = KEYS[engine.dialect.name].format(", ".join(_keys(plan, blocks)))
+        query = f"SELECT k, COUNT(*) FROM (SELECT {each} AS k FROM {found}) AS keyed_rows GROUP BY k"
+        told += [np.array(part, dtype=np.int64) for part in engine.rows(query)]
+    places, counts = np.concatenate(told).T
     return places, counts
+
+
+def together(plan: Plan) -> list[list[int]]:
+    """The blocks of each query, by their numbers: as many as ``MOST_BINS`` groupings allow."""
+    queries: list[list[int]] = []
+    held: set[int] = set()
+    for at, block in enumerate(plan.blocks):
+        if not queries or len(held | set(block)) > MOST_BINS:
+            queries.append([])
+            held = set()
+        queries[-1].append(at)
+        held |= set(block)
+    return queries
 
 
 def _binned(plan: Plan, at: int) -> str:
@@ -95,16 +110,14 @@ def _binned(plan: Plan, at: int) -> str:
     return binned(f"p{axis.column}", axis.cells, axis.starts, axis.bins[:-1], lost=int(axis.bins[-1]))
 
 
-def _keys(plan: Plan) -> Sequence[str]:
-    """For each block the place of a row's cell among all cells."""
-    keys, first = [], 0
-    for at, length in enumerate(plan.lengths()):
+def _keys(plan: Plan, blocks: Sequence[int]) -> Iterator[str]:
+    """For each of some blocks the place of a row's cell among all cells."""
+    firsts = np.cumsum([0, *plan.lengths()]).tolist()
+    for at in blocks:
         flat = "CAST(0 AS BIGINT)"
         for i, size in zip(plan.blocks[at], plan.shape(at), strict=True):
             flat = f"({flat}) * {size} + g{i}"
-        keys.append(f"{flat} + {first}")
-        first += length
-    return keys
+        yield f"{flat} + {firsts[at]}"
 
 
 def positions(engine: Engine, query: str) -> Iterator[np.ndarray]:

@@ -29,6 +29,7 @@ from synth.sources.table_source import Opened, Place
 
 OWN = {"postgres": "public", "duckdb": "main", "spark": "default"}  # schemas that need not be named
 PARQUET = (".parquet", ".pq")
+HASHES = 110000  # the version of PostgreSQL since which texts have hashes of 64 bits
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,8 @@ class WarehousePlace(Place):
     def _person(self, name: str) -> str | None:
         """The canonical text of who a row is about in the engine's SQL; None where only the codec tells."""
         kind = self.expression.schema()[name]
+        if self.engine == "postgres" and self.asked.backend.con.info.server_version < HASHES:
+            return None
         if kind.is_integer():
             return named(name, "integer", self.source.dialect)
         return named(name, "text", self.source.dialect) if kind.is_string() else None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 GATHERED = 1 << 17  # rows counted at a time: of fewer, clearing the tables would cost more than filling them
+HELD = 1 << 25  # most positions and bins (4 bytes each) held at a time, where columns are many
 LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather than by a lookup table
 
 
@@ -51,6 +52,11 @@ class Plan:
         """Bins of each axis of a block."""
         return tuple(self.axes[i].size for i in self.blocks[block])
 
+    @property
+    def step(self) -> int:
+        """Rows to be counted at a time."""
+        return max(min(GATHERED, HELD // max(len(self.axes), 1)), 1)
+
     def lengths(self) -> list[int]:
         """Cells of each block."""
         return [int(np.prod(self.shape(at), dtype=np.int64)) for at in range(len(self.blocks))]
@@ -60,21 +66,21 @@ def counted(parts: Iterable[Sequence[np.ndarray]], plan: Plan) -> list[np.ndarra
     """Flat joint counts, int64, of rows given as an array of positions for each column."""
     codes = [axis.codes() for axis in plan.axes]
     joints = [np.zeros(n, dtype=np.int64) for n in plan.lengths()]
-    for columns in gathered(parts):
+    for columns in gathered(parts, plan.step):
         bins = [code(columns[axis.column]) for code, axis in zip(codes, plan.axes, strict=True)]
         for at, block in enumerate(plan.blocks):
             add([bins[i] for i in block], plan.shape(at), joints[at])
     return joints
 
 
-def gathered(parts: Iterable[Sequence[np.ndarray]]) -> Iterator[list[np.ndarray]]:
-    """The same rows in parts of ``GATHERED`` and more."""
+def gathered(parts: Iterable[Sequence[np.ndarray]], rows: int) -> Iterator[list[np.ndarray]]:
+    """The same rows in parts of at least so many, but for the last."""
     held: list[Sequence[np.ndarray]] = []
     waits = 0
     for part in parts:
         held.append(part)
         waits += len(part[0])
-        if waits >= GATHERED:
+        if waits >= rows:
             yield [np.concatenate(c) for c in zip(*held, strict=True)]
             held, waits = [], 0
     if waits:
