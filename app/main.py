@@ -79,7 +79,8 @@ def _page(who: Visitor) -> None:
     if name != w.page:
         w.page = name
         with st.sidebar:
-            st.html(TO_THE_TOP, unsafe_allow_javascript=True)
+            # another text on each page: one that stood there before is not run again by the browser
+            st.html(f"{TO_THE_TOP.read_text(encoding='utf-8')}<!-- {w.edition} -->", unsafe_allow_javascript=True)
             st.html(HELP_BY_KEY, unsafe_allow_javascript=True)
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:

@@ -23,7 +23,7 @@ def draw(found: dict[str, Any], path: Path) -> None:
         x=alt.X("share:Q", title="share of the ceiling", scale=alt.Scale(type="log", domain=[1e-4, 1], clamp=True)),
         y=alt.Y("ceiling:N", title=None), color=alt.Color("ceiling:N", legend=None),
         row=alt.Row("stage:N", title=None, sort=list(found["stages"])),
-    ).properties(width=260, height=34)  # fmt: skip
+    ).properties(width=260, height=75)  # fmt: skip
     costs = [{"stage": n, "seconds": max(seconds, 1e-3), "over": r["vary"], "value": r[r["vary"]]}
              for r in found["curves"] for n, seconds in r["stages"].items()]  # fmt: skip
     charts = [
