@@ -37,6 +37,7 @@ from synth.questions import (
     Term,
     Values,
     Votes,
+    WeightedCounts,
 )
 from synth.questions.linked import grain, place
 from synth.questions.numeric import networks
@@ -111,6 +112,9 @@ def start() -> tuple[np.ndarray, ...]:
 SLICES = Slices(purpose="t", encoding=ENCODING, sigma=2.0, groups=30)
 QUESTIONS = {
     "counts": Counts(purpose="t", marginals=(Marginal(bins=(A,), sigma=9.0), Marginal(bins=(A, B), sigma=13.7))),
+    "weighted": WeightedCounts(
+        purpose="t", marginals=(Marginal(bins=(A,), sigma=13.7),), by=B, units=np.array([0, 7, 1 << 20])
+    ),
     "linked": LINKED,
     "values": Values(purpose="t", column="words", sigma=8.0, threshold=0.0),
     "slices, whole": replace(SLICES, num_slices=None, directions="rotation"),
@@ -151,7 +155,7 @@ def told(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
         linked = found[Linked].answer(question, forest(table), noise)
         return [(v, grain(m.sigma)) for m, v in zip(question.marginals, linked.values, strict=True)]
     release = found[type(question)].answer(question, table, noise)
-    if isinstance(question, Counts):
+    if isinstance(question, Counts | WeightedCounts):
         return [(v, 1.0) for v in release.values]
     if isinstance(question, Values):
         return [(release.counts, 1.0)]
