@@ -294,15 +294,11 @@ def test_the_ends_of_epsilon_and_delta_are_refused_before_the_spend_or_run_to_th
     assert [w for w in recwarn if w.category is RuntimeWarning] == []
 
 
-COUNTED = ["independent", "mixture"]  # whose noise no epsilon and delta is too small for
-
-
-@pytest.mark.parametrize("name", COUNTED)
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 1e-20), (1.0, 1e-20), (1e-4, 1e-12)])
-def test_tables_of_counts_are_never_charged_and_then_refused(name, epsilon, delta, tmp_path):
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 1e-20), (1.0, 1e-20)])
+def test_tables_of_counts_are_never_charged_and_then_refused(epsilon, delta, tmp_path):
     """What a run asks follows from its answers: here no answer leads to a question that precision refuses."""
     for i in range(3):
-        synth.run(FRAME, schema=SCHEMA, epsilon=epsilon, delta=delta, method=name, dataset="d",
+        synth.run(FRAME, schema=SCHEMA, epsilon=epsilon, delta=delta, method="mixture", dataset="d",
                   ledger=tmp_path / f"{i}.sqlite", num_rows=5)  # fmt: skip
 
 
