@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
+WHOLE = slice(None)
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # averages; the steps are few, hence the short second one
 
 
@@ -20,8 +21,10 @@ class Adam:
     def __init__(self, x: torch.Tensor):
         self.x, self.mean, self.square = x, torch.zeros_like(x), torch.zeros_like(x)
 
-    def move(self, gradient: torch.Tensor, *, step: int, rate: float) -> None:
-        self.mean.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
-        self.square.mul_(BETA_SQUARE).addcmul_(gradient, gradient, value=1 - BETA_SQUARE)
+    def move(self, gradient: torch.Tensor, *, step: int, rate: float, part: slice = WHOLE) -> None:
+        """The ``part`` of the variable that ``gradient`` is by."""
+        mean, square = self.mean[part], self.square[part]
+        mean.mul_(BETA_MEAN).add_(gradient, alpha=1 - BETA_MEAN)
+        square.mul_(BETA_SQUARE).addcmul_(gradient, gradient, value=1 - BETA_SQUARE)
         scale = rate * (1 - BETA_SQUARE**step) ** 0.5 / (1 - BETA_MEAN**step)
-        self.x.addcdiv_(self.mean, self.square.sqrt().add_(1e-12), value=-scale)
+        self.x[part].addcdiv_(mean, square.sqrt().add_(1e-12), value=-scale)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.base import Progress, Share, part
-from synth.generators.marginals.adam import Adam
+from synth.generators.marginals.adam import WHOLE, Adam
 from synth.generators.marginals.surface import Surface
 from synth.generators.micro_batches import enough
 from synth.schema.lazy import Lazy
@@ -192,17 +192,21 @@ class _Descent:
             fall = 0.5 * (1 + cos(pi * step / self.steps))
             if self.falling:
                 surface.pull = whole * fall
-            if step % CHECK == 0:
-                surface.soften(self.chance * (fall if self.falling else 1.0))
-            loss, *gradients = surface.gradient(logits, weights)
-            if step % CHECK == 0:
-                seen = float(loss)
-                progress(Share(step / self.steps, loss=seen))
-                if seen < self.goal and surface.plain_loss(logits, weights) < self.goal:
-                    break
             rate = last_rate + (self.rate - last_rate) * fall
-            for variable, gradient in zip(adam, gradients, strict=True):
-                variable.move(gradient, step=step + 1, rate=rate)
+
+            def move(part: slice, gradients: Sequence[torch.Tensor], at: int = step, rate: float = rate) -> None:
+                for variable, gradient in zip(adam, gradients, strict=True):
+                    variable.move(gradient, step=at + 1, rate=rate, part=part)
+
+            if step % CHECK:
+                surface.step(logits, weights, move)
+                continue
+            surface.soften(self.chance * (fall if self.falling else 1.0))
+            loss, *gradients = surface.gradient(logits, weights)
+            progress(Share(step / self.steps, loss=float(loss)))
+            if float(loss) < self.goal and surface.plain_loss(logits, weights) < self.goal:
+                break
+            move(WHOLE, gradients)
         return surface.plain_loss(logits, weights)
 
 

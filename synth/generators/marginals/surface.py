@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +21,19 @@ else:
     torch = Lazy("torch")
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-CACHED = 2**18  # numbers of groups, views and components that are worked on at a time
+CACHED = 2**20  # numbers of groups, views and components that are worked on at a time
 HELD = 2**23  # most cells of an ensemble's tables held at a time
+
+
+def even(count: int, parts: int) -> list[slice]:
+    """``range(count)`` in about so many parts of about one size.
+
+    >>> [(p.start, p.stop) for p in even(16, 3)]
+    [(0, 6), (6, 11), (11, 16)]
+    """
+    ends = np.linspace(0, count, max(1, min(parts, count)) + 1).round(6)
+    ends = np.ceil(ends).astype(int).tolist()
+    return [slice(a, b) for a, b in pairwise(ends)]
 
 
 class Surface:
@@ -77,21 +89,42 @@ class Surface:
 
     def gradient(self, logits: torch.Tensor, weights: torch.Tensor):
         """The mean loss of the ensemble's tables, and each mixture's own gradient by logits and weights."""
+        found = [torch.empty_like(logits), torch.empty_like(weights)]
 
-        def some(part: slice) -> tuple[torch.Tensor, ...]:
-            loss, *own = self._gradient(logits[part], weights[part])
-            return loss / len(logits), *own
+        def keep(part: slice, gradients: Sequence[torch.Tensor]) -> None:
+            for whole, own in zip(found, gradients, strict=True):
+                whole[part] = own
 
-        losses, by_logits, by_weights = zip(*self._parts(logits, some), strict=True)
-        return sum(losses), torch.cat(by_logits), torch.cat(by_weights)
+        return self.step(logits, weights, keep), *found
 
-    def _parts(self, logits: torch.Tensor, work: Callable[[slice], Any]) -> list[Any]:
-        """``work`` on parts of the ensemble: on a processor as many mixtures as stay in its cache, on all cores."""
+    def step(
+        self, logits: torch.Tensor, weights: torch.Tensor, move: Callable[[slice, Sequence[torch.Tensor]], None]
+    ) -> torch.Tensor:
+        """The mean loss; ``move`` is given each part of the ensemble with its gradients, once these are known.
+
+        On a processor a part is as many mixtures as stay in its cache, and all cores work on parts of their own.
+        """
         count = len(logits)
+
+        def some(part: slice) -> tuple[torch.Tensor, slice, list[torch.Tensor]]:
+            loss, *own = self._gradient(logits[part], weights[part])
+            return loss / count, part, own
+
         if logits.device.type not in micro_batches.BOUNDLESS:
-            return list(self.pieces.run(count, work))
-        some = max(1, CACHED // ((logits.shape[1] + self.views + len(self.left)) * logits.shape[2]))
-        parts = [slice(at, min(at + some, count)) for at in range(0, count, some)]
+            done = list(self.pieces.run(count, some))
+            for _, part, own in done:
+                move(part, own)
+            return torch.stack([loss for loss, _, _ in done]).sum()
+
+        def both(part: slice) -> torch.Tensor:
+            loss, _, own = some(part)
+            move(part, own)
+            return loss
+
+        size = (logits.shape[1] + self.views + len(self.left)) * logits.shape[2]
+        return torch.stack(self._mapped(both, even(count, -(-count * size // CACHED)))).sum()
+
+    def _mapped(self, work: Callable[[slice], torch.Tensor], parts: Sequence[slice]) -> list[torch.Tensor]:
         if len(parts) == 1 or CORES == 1:
             return [work(p) for p in parts]
         self.pool = self.pool or ThreadPoolExecutor(CORES)
