@@ -32,7 +32,7 @@ SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEFT = 1e-4  # of the tables' budget: less is not worth another question
 MIXTURES = 16  # fitted to the same tables, whose errors from noise and from the start are averaged
 PLAIN = 8  # mixtures where the search found tables that pairs do not tell: such a fit keeps them better
-RICHER = 8000  # cells of all tables above which components are twice as many
+RICHER = 8000  # cells of all tables above which components are twice as many, and tables are drawn in before the fit
 FEWER = 4  # mixtures of the ensemble, where pairs are so many that their steps take minutes
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
 
@@ -134,7 +134,8 @@ class Mixture(Method):
         groups = layout.refine(found, tables)
         many = wide_queries.many(found, self.plan)
         found_more = sum(isinstance(r, SearchRelease) for r in releases) > 1  # then the goal must show every misfit
-        calmer, moved, eased = (tables, 0.0, 0.0) if many or found_more else calmed(tables, found, total)
+        few = sum(m.cells for r in tables for m in r.question.marginals) <= RICHER
+        calmer, moved, eased = (tables, 0.0, 0.0) if many or few or found_more else calmed(tables, found, total)
         problem, spans = layout.problem(found, groups, calmer, total)
         problem = replace(problem, moved=moved, eased=eased)
         fewer = FEWER if many else PLAIN if found_more else self.options.ensembles
