@@ -25,7 +25,7 @@ def measured(folder: Path, real: str) -> dict:
     """One report's seconds by the clock, of the processor, and its most memory."""
     command = ["/usr/bin/time", "-f", "%e %U %S %M", "-o", str(folder / "time"), *SYNTH, "report",
                str(folder / "release"), "--real", str(folder / real), "--test", str(folder / "test.csv"),
-               "--ledger", str(folder / "ledger.sqlite")]  # fmt: skip
+               "--ledger", str(folder / "ledger.sqlite"), "--out", str(folder / "report.html")]  # fmt: skip
     flagship.call(*command)
     seconds, user, system, kib = map(float, (folder / "time").read_text().split())
     return {"seconds": seconds, "cpu_seconds": user + system, "peak_mib": kib / 1024}

@@ -68,7 +68,7 @@ class SystemNoise:
         return np.rint(self._generator().standard_normal(shape) * sigma).astype(np.int64)
 
     def exact_gaussian_counts(self, shape: tuple[int, ...], *, sigma: float) -> np.ndarray:
-        """As ``gaussian_counts``, by inversion for every sigma: from 2**35 on half a millisecond a draw.
+        """As ``gaussian_counts``, by inversion for every sigma: from 2**35 on each draw is compared to 90 digits.
 
         Errors: as ``gaussian_counts``.
         """

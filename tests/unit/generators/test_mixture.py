@@ -70,6 +70,18 @@ def test_the_fit_depends_on_releases_and_its_rng_only():
     assert not np.array_equal(one["0.probs"], other["0.probs"])
 
 
+def test_tables_are_drawn_in_only_where_cells_are_many(monkeypatch):
+    """At epsilon 0.2 tables are few and small, and drawn in they lost pairs."""
+    setting, rng = Setting(schema=SCHEMA, mu=0.2, sensitivity=1.0), np.random.default_rng(0)
+    releases = Mixture(order=2).measure(OpenSession(table(rows=500), setting), setting, progress=quiet)
+    seen = []
+    monkeypatch.setattr("synth.generators.marginals.mixture.calmed", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0))
+    for limit in (8000, 0):
+        monkeypatch.setattr("synth.generators.marginals.mixture.RICHER", limit)
+        Mixture(order=2).fit(releases, setting, rng=rng, device="cpu", progress=quiet)
+        assert bool(seen) == (limit == 0)
+
+
 def test_margins_of_tables_sharpen_one_ways():
     """A coarse, precise margin moves the fine estimate; leaves keep their proportions inside a bin."""
     found = {"y": Histogram(column="y", cells=4, starts=np.arange(4), mass=np.array([30.0, 10, 40, 20]), sigma=50.0)}
