@@ -171,7 +171,7 @@ def test_a_childs_column_follows_its_parents(monkeypatch):
 
     class Small(Nested):
         def __init__(self) -> None:
-            super().__init__(options=Options(roots=16, children=16, steps=120))
+            super().__init__(options=Options(fits=1, roots=16, children=16, steps=120))
 
     monkeypatch.setattr("synth.pipeline.related_plan.Nested", Small)
     found = synth.run(clinic(2000), schema=synth.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames
