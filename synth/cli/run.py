@@ -50,35 +50,52 @@ PlaceArg = Annotated[
 def run(
     table: PlaceArg = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
-    method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="Method; `synth methods` lists them [default: mixture].")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="Privacy loss of the whole run; smaller is more private.")
+    ] = None,
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
-    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted; gets more budget.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Column that will be predicted; it gets more of the budget.")
+    ] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
-    learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget part for absent facts.")] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", help="NAME=VALUE of the method; repeatable.")] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")] = None,
+    learn_share: Annotated[
+        float | None, typer.Option("--learn-share", help="Share of the budget for facts that the schema lacks, 0 to 1.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="An option of the method, NAME=VALUE; repeatable.")
+    ] = None,
     num_rows: RowsOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     seed: SeedOpt = None,
     device: DeviceOpt = "auto",
-    from_release: Annotated[Path | None, typer.Option("--from-release", help="Refit a stored release; free.")] = None,
+    from_release: Annotated[
+        Path | None, typer.Option("--from-release", help="Release to fit again, instead of reading a table; free.")
+    ] = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
-    max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
+    max_categories: Annotated[
+        int, typer.Option("--max-categories", help="Most categories that a column may have.")
+    ] = 50_000,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
     separate: SeparateOpt = False,
-    job: Annotated[Path | None, typer.Option("--job", help="Job folder for status and cancel file.")] = None,
+    job: Annotated[Path | None, typer.Option("--job", help="Folder for the run's status and its cancel file.")] = None,
     raw_text: RawTextOpt = False,
     dialect: DialectOpt = "same",
     source: NamedSourceOpt = None,
-    source_table: Annotated[str | None, typer.Option("--table", help="Name of the table at --source.")] = None,
+    source_table: Annotated[str | None, typer.Option("--table", help="Table to read at --source.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Make a synthetic table from a private one, and charge the ledger; with --job alone, as its folder says."""
+    """Make a synthetic table from a private one; charges the ledger.
+
+    With --job alone, the run is the one that the job's folder describes.
+    """
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")

@@ -47,12 +47,14 @@ schema_app.command("codes")(schema_codes)
 
 @schema_app.command("init")
 def schema_init(
-    out: Annotated[Path, typer.Option("--out", help="Where to write the draft; replaced if it exists.")],
+    out: Annotated[Path, typer.Option("--out", help="File for the draft; replaced if it exists.")],
     table: TablesArg = None,
-    categorical: Annotated[str | None, typer.Option("--categorical", help="Columns of codes: A,B.")] = None,
-    ordinal: Annotated[str | None, typer.Option("--ordinal", help="Columns of ordered codes: A,B.")] = None,
-    identifier: Annotated[str | None, typer.Option("--identifier", help="Columns of keys: A,B.")] = None,
-    dates: Annotated[str | None, typer.Option("--datetime", help="Columns of dates: A,B.")] = None,
+    categorical: Annotated[str | None, typer.Option("--categorical", help="Columns that hold codes: A,B.")] = None,
+    ordinal: Annotated[
+        str | None, typer.Option("--ordinal", help="Columns that hold codes with an order: A,B.")
+    ] = None,
+    identifier: Annotated[str | None, typer.Option("--identifier", help="Columns that hold keys: A,B.")] = None,
+    dates: Annotated[str | None, typer.Option("--datetime", help="Columns that hold dates: A,B.")] = None,
     codes: CodesOpt = None,
     missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
     encoding: EncodingOpt = None,
@@ -60,7 +62,7 @@ def schema_init(
     decimal: DecimalOpt = None,
     thousands: ThousandsOpt = None,
     formats: FormatOpt = None,
-    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="Column that will be predicted.")] = None,
     dataset: DatasetOpt = None,
     group: Annotated[
         str | None, typer.Option("--group", help="Columns grouped by first characters: zip=2,icd=1.")
@@ -68,17 +70,22 @@ def schema_init(
     unit: Annotated[
         str | None, typer.Option("--unit", help="row: each row is one person; else the identifier column of a person.")
     ] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")] = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
-    max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
+    max_categories: Annotated[
+        int, typer.Option("--max-categories", help="Most categories that a column may have.")
+    ] = 50_000,
     root: RootOpt = None,
     public: PublicOpt = None,
     key: KeyOpt = None,
     most_children: MostOpt = None,
     source: SourceOpt = None,
 ) -> None:
-    """Draft a schema from the rows, of a folder or a whole database one of related tables; each fact waits for you."""
+    """Draft a schema from the rows, for you to check.
+
+    A folder of tables or a whole database gives a schema of related tables.
+    """
     from synth.sources.tables_to_draft import is_folder_of_tables
 
     kinds = {"categorical": names(categorical), "ordinal": names(ordinal), "identifier": names(identifier),
@@ -145,7 +152,7 @@ def schema_check(
     source: SourceOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Check a schema against its rules, and what nobody has confirmed yet."""
+    """Check a schema, and list what nobody has confirmed yet."""
     from synth.schema import table as schemas
     from synth.schema.related import is_related
     from synth.sources import named_databases
@@ -174,14 +181,14 @@ def schema_learn(
     delta: DeltaOpt = 1e-6,
     relation: RelationOpt = "add_remove",
     unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")] = None,
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     source: SourceOpt = None,
     separate: SeparateOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Learn a schema's absent categories and bounds privately; charges the ledger."""
+    """Learn missing categories and bounds; charges the ledger."""
     from synth.pipeline import run as pipeline
     from synth.schema import table as schemas
     from synth.sources import named_databases

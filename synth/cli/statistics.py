@@ -35,7 +35,7 @@ def statistics(
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
     unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")] = None,
     out: Annotated[Path, typer.Option("--out", help="The .json file to write.")] = Path("statistics.json"),
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
@@ -45,7 +45,10 @@ def statistics(
     separate: SeparateOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Ask a private table for statistics, and charge the ledger; for the publishable report."""
+    """Release noisy statistics of a table; charges the ledger.
+
+    `synth report --publishable --statistics` shows them in the publishable report.
+    """
     from synth.pipeline import statistics as paid
     from synth.schema import table as schemas
 
