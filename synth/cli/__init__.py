@@ -22,12 +22,14 @@ from synth.cli.options import (
     EpsilonOpt,
     JsonOpt,
     MethodOpt,
+    OptionOpt,
     RawTextOpt,
     RelationOpt,
     RowsOpt,
     SchemaOpt,
     SeedOpt,
     SourceOpt,
+    TargetOpt,
     parse_options,
     spelled_out,
 )
@@ -79,13 +81,8 @@ def main() -> None:
 def sample(
     model: Annotated[Path, typer.Argument(help="model.json, or the release's folder.")],
     num_rows: RowsOpt = None,
-    num_roots: Annotated[
-        int | None, typer.Option("--num-roots", help="Related tables: rows of the root to draw.")
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option("--where", help="Condition: COL=VALUE, COL=A|B or COL=LOW..HIGH; once for each column."),
-    ] = None,
+    num_roots: Annotated[int | None, typer.Option("--num-roots", help="Root rows to draw (related tables).")] = None,
+    where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -98,8 +95,7 @@ def sample(
     source: SourceOpt = None,
     out_table: Annotated[str | None, typer.Option("--out-table", help="Name of a new table at --source.")] = None,
     multiple: Annotated[
-        int | None,
-        typer.Option("--multiple", help="Number of whole tables to draw into the folder --out, for intervals."),
+        int | None, typer.Option("--multiple", help="Tables to draw into --out, for intervals.")
     ] = None,
     as_json: JsonOpt = False,
 ) -> None:
@@ -151,12 +147,10 @@ def plan(
     delta: DeltaOpt = 1e-5,
     method: MethodOpt = "mixture",
     relation: RelationOpt = "add_remove",
-    target: Annotated[str | None, typer.Option("--target", help="Column that will be predicted.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", help="An option of the method, NAME=VALUE; repeatable.")
-    ] = None,
+    target: TargetOpt = None,
+    option: OptionOpt = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0, help="Most seconds for the rehearsal on made-up rows; 0 for none.")
+        float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")
     ] = 30.0,
     as_json: JsonOpt = False,
 ) -> None:

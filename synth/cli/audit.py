@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from synth.cli.answer import check_writable, say, write_text
-from synth.cli.options import DeltaOpt, EpsilonOpt, JsonOpt, RelationOpt, parse_options
+from synth.cli.options import DeltaOpt, EpsilonOpt, JsonOpt, OptionOpt, RelationOpt, parse_options
 from synth.errors import UsageError
 
 audit_app = typer.Typer(
@@ -16,9 +16,6 @@ audit_app = typer.Typer(
 DrawsOpt = Annotated[int, typer.Option("--draws", help="Runs on each of two tables.")]
 ConfidenceOpt = Annotated[float, typer.Option("--confidence", help="Confidence of each part's bounds.")]
 MethodOpt = Annotated[str, typer.Option("--method", help="Method to attack.")]
-OptionOpt = Annotated[
-    list[str] | None, typer.Option("--option", help="An option of the method, NAME=VALUE; repeatable.")
-]
 OutOpt = Annotated[
     Path | None, typer.Option("--out", help="The .html file to write; its figures go beside it as JSON.")
 ]

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from synth import __version__
 from synth.errors import UsageError
 
 GUIDE = """Synthetic tables with a differential-privacy guarantee. The usual way:
@@ -26,7 +25,9 @@ VersionOpt = Annotated[bool, typer.Option("--version", help="Show the version an
 def guided(ctx: typer.Context, version: VersionOpt = False) -> None:
     """The usual way, where no command is named."""
     if version:
-        print(f"synth {__version__}")
+        from importlib.metadata import version as installed
+
+        print(f"synth {installed('facsimile-synth')}")
         sys.exit(0)
     _say(ctx, GUIDE)
 

@@ -22,6 +22,12 @@ MethodOpt = Annotated[str, typer.Option("--method", help="Method; `synth methods
 RelationOpt = Annotated[
     str, typer.Option("--relation", help="Which tables are neighbours: add_remove, replace_one or zero_out.")
 ]
+TargetOpt = Annotated[str | None, typer.Option("--target", help="Column to predict; gets more of the budget.")]
+UnitOpt = Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")]
+MaxRowsOpt = Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")]
+OptionOpt = Annotated[list[str] | None, typer.Option("--option", help="Option of the method, NAME=VALUE; repeatable.")]
+MaxCategoriesOpt = Annotated[int, typer.Option("--max-categories", help="Most categories that a column may have.")]
+ApprovedByOpt = Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")]
 RowsOpt = Annotated[int | None, typer.Option("--num-rows", help="Rows to draw [default: the noisy number of rows].")]
 SeedOpt = Annotated[
     int | None, typer.Option("--seed", help="Seed of initialisation and sampling, never of privacy noise.")

@@ -10,6 +10,7 @@ import typer
 from synth.cli import job_folder
 from synth.cli.answer import say
 from synth.cli.options import (
+    ApprovedByOpt,
     AssumeOpt,
     DatasetOpt,
     DeltaOpt,
@@ -17,12 +18,17 @@ from synth.cli.options import (
     DialectOpt,
     JsonOpt,
     LedgerOpt,
+    MaxCategoriesOpt,
+    MaxRowsOpt,
     NamedSourceOpt,
+    OptionOpt,
     RawTextOpt,
     ReasonOpt,
     RelationOpt,
     RowsOpt,
     SeedOpt,
+    TargetOpt,
+    UnitOpt,
     assumed,
     parse_options,
     reasons,
@@ -51,39 +57,27 @@ def run(
     table: PlaceArg = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
     method: Annotated[
-        str | None, typer.Option("--method", help="Method; `synth methods` lists them [default: mixture].")
+        str | None, typer.Option("--method", help="Method; see `synth methods` [default: mixture].")
     ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option("--epsilon", help="Privacy loss of the whole run; smaller is more private.")
-    ] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
-    target: Annotated[
-        str | None, typer.Option("--target", help="Column that will be predicted; it gets more of the budget.")
-    ] = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")] = None,
-    learn_share: Annotated[
-        float | None, typer.Option("--learn-share", help="Share of the budget for facts that the schema lacks, 0 to 1.")
-    ] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", help="An option of the method, NAME=VALUE; repeatable.")
-    ] = None,
+    target: TargetOpt = None,
+    unit: UnitOpt = None,
+    max_rows: MaxRowsOpt = None,
+    learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget share for missing facts.")] = None,
+    option: OptionOpt = None,
     num_rows: RowsOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     seed: SeedOpt = None,
     device: DeviceOpt = "auto",
-    from_release: Annotated[
-        Path | None, typer.Option("--from-release", help="Release to fit again, instead of reading a table; free.")
-    ] = None,
+    from_release: Annotated[Path | None, typer.Option("--from-release", help="Release to fit again; free.")] = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
-    max_categories: Annotated[
-        int, typer.Option("--max-categories", help="Most categories that a column may have.")
-    ] = 50_000,
-    approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
+    max_categories: MaxCategoriesOpt = 50_000,
+    approved_by: ApprovedByOpt = None,
     separate: SeparateOpt = False,
     job: Annotated[Path | None, typer.Option("--job", help="Folder for the run's status and its cancel file.")] = None,
     raw_text: RawTextOpt = False,

@@ -18,11 +18,15 @@ from synth.cli.options import (
     EpsilonOpt,
     JsonOpt,
     LedgerOpt,
+    MaxCategoriesOpt,
+    MaxRowsOpt,
     ReasonOpt,
     RelationOpt,
     SchemaOpt,
     SourceOpt,
     TableArg,
+    TargetOpt,
+    UnitOpt,
     assumed,
     lengths,
     reasons,
@@ -49,12 +53,10 @@ schema_app.command("codes")(schema_codes)
 def schema_init(
     out: Annotated[Path, typer.Option("--out", help="File for the draft; replaced if it exists.")],
     table: TablesArg = None,
-    categorical: Annotated[str | None, typer.Option("--categorical", help="Columns that hold codes: A,B.")] = None,
-    ordinal: Annotated[
-        str | None, typer.Option("--ordinal", help="Columns that hold codes with an order: A,B.")
-    ] = None,
-    identifier: Annotated[str | None, typer.Option("--identifier", help="Columns that hold keys: A,B.")] = None,
-    dates: Annotated[str | None, typer.Option("--datetime", help="Columns that hold dates: A,B.")] = None,
+    categorical: Annotated[str | None, typer.Option("--categorical", help="Columns of codes: A,B.")] = None,
+    ordinal: Annotated[str | None, typer.Option("--ordinal", help="Columns of codes with an order: A,B.")] = None,
+    identifier: Annotated[str | None, typer.Option("--identifier", help="Columns of keys: A,B.")] = None,
+    dates: Annotated[str | None, typer.Option("--datetime", help="Columns of dates: A,B.")] = None,
     codes: CodesOpt = None,
     missing: Annotated[str | None, typer.Option("--missing", help="Texts that mean a missing value: N,?.")] = None,
     encoding: EncodingOpt = None,
@@ -62,20 +64,18 @@ def schema_init(
     decimal: DecimalOpt = None,
     thousands: ThousandsOpt = None,
     formats: FormatOpt = None,
-    target: Annotated[str | None, typer.Option("--target", help="Column that will be predicted.")] = None,
+    target: TargetOpt = None,
     dataset: DatasetOpt = None,
     group: Annotated[
         str | None, typer.Option("--group", help="Columns grouped by first characters: zip=2,icd=1.")
     ] = None,
     unit: Annotated[
-        str | None, typer.Option("--unit", help="row: each row is one person; else the identifier column of a person.")
+        str | None, typer.Option("--unit", help="row: a row is a person; else a person's identifier column.")
     ] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")] = None,
+    max_rows: MaxRowsOpt = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
-    max_categories: Annotated[
-        int, typer.Option("--max-categories", help="Most categories that a column may have.")
-    ] = 50_000,
+    max_categories: MaxCategoriesOpt = 50_000,
     root: RootOpt = None,
     public: PublicOpt = None,
     key: KeyOpt = None,
@@ -180,8 +180,8 @@ def schema_learn(
     out: Annotated[Path, typer.Option("--out", help="Where to write the learnt schema.")],
     delta: DeltaOpt = 1e-6,
     relation: RelationOpt = "add_remove",
-    unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")] = None,
+    unit: UnitOpt = None,
+    max_rows: MaxRowsOpt = None,
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     source: SourceOpt = None,
