@@ -57,7 +57,7 @@ def run(
     table: PlaceArg = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
     method: Annotated[
-        str | None, typer.Option("--method", help="Method; see `synth methods` [default: mixture].")
+        str | None, typer.Option("--method", help="Method of `synth methods` [default: mixture].")
     ] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
     delta: DeltaOpt = 1e-5,
@@ -65,7 +65,7 @@ def run(
     target: TargetOpt = None,
     unit: UnitOpt = None,
     max_rows: MaxRowsOpt = None,
-    learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget share for missing facts.")] = None,
+    learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget share for absent facts.")] = None,
     option: OptionOpt = None,
     num_rows: RowsOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
