@@ -86,10 +86,7 @@ def run(
     source_table: Annotated[str | None, typer.Option("--table", help="Table to read at --source.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Make a synthetic table from a private one; charges the ledger.
-
-    With --job alone, the run is the one that the job's folder describes.
-    """
+    """Make a synthetic table from a private one; charges the ledger. With --job alone: the run of that folder."""
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
