@@ -25,6 +25,7 @@ from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal, Search
 from synth.questions import Step as DescentStep
 from synth.release.card.card import meaning
+from synth.schema.given import check_schema
 from synth.schema.table import Schema
 
 # Seconds and bytes, fitted to runs on one core (`make bench-plan`); a forecast, not a promise.
@@ -56,6 +57,7 @@ def plan(
 
     Privacy: public only.
     """
+    check_schema(schema)
     composition.check(epsilon, delta)
     check_num_rows(rows)
     link = relation_named(relation)
