@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 from synth.evaluate import plugin_scores
 from synth.evaluate import risks as attack
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
@@ -185,7 +185,7 @@ def _trained(
 def _dividers(real: Sample, named: tuple[str, ...]) -> list[str]:
     for name in named:
         if name not in real.columns:
-            raise UsageError(f"--group {name}: is not a measured column; choose one of {', '.join(real.columns)}")
+            raise UsageError(f"--group {name} is not a measured column; {meant(name, real.columns)}")
     few = [n for n in real.categorical() if real.columns[n].cells <= MOST_GROUPS]
     return list(named) or few[:MOST_DIVIDERS]
 
