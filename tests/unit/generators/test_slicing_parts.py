@@ -122,7 +122,7 @@ def test_wasserstein_is_the_mean_square_of_sorted_gaps():
 
 @pytest.mark.parametrize("size", [8.0, 1e-12])
 def test_groups_of_made_rows_have_sizes_of_poisson(size):
-    """Mean and variance of 4,000 groups' sizes, within six deviations of either (less than once in 10^6); all may be empty."""
+    """Mean and variance of 4,000 groups' sizes, within six deviations (less than once in 10^6); all may be empty."""
     made = mlp.network([2, 3], rng=np.random.default_rng(0))
     goal = training.Target(values=None, directions=None, table=torch.eye(5), sigma=1.0, size=size, kept=1.0,
                            rng=np.random.default_rng(1))  # fmt: skip
