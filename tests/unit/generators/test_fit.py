@@ -232,7 +232,7 @@ def test_the_fit_between_questions_has_torch_on_one_thread_as_the_last_one_has(m
     """Cores share the ensemble; torch's own threads beside would wait for each other, sevenfold on a busy machine."""
     threads = []
 
-    def seen(problem, options, **_):
+    def seen(problem, *_, **__):
         threads.append(torch.get_num_threads())
         return np.ones(1), problem.mass[None, :]
 
@@ -241,7 +241,8 @@ def test_the_fit_between_questions_has_torch_on_one_thread_as_the_last_one_has(m
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        interim_fit.fit({}, [], 1.0, fitted=True)
+        assert threads == [1]
+        assert torch.get_num_threads() == 2
         assert threads == [1] and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
