@@ -24,7 +24,7 @@ def section(job: jobs.Job) -> None:
     others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST_RUNS]
     st.header("Runs side by side", anchor=False)
     if not others:
-        st.info("This is the only finished run on its dataset. Another epsilon, method or fit will stand beside it "
+        st.info("This is the only finished run on its dataset. Other runs will be shown beside it "
                 "here.", icon=":material/info:")  # fmt: skip
         return
     by_name = {f"{i + 1}. {recent.named(j)}": j for i, j in enumerate(others)}

@@ -19,8 +19,8 @@ WHY = {
         "Which table": "The rows stay on this machine. Nothing about them leaves before you release it.",
     },
     "describe": {
-        "Who vouches": "A fact read off the rows can give somebody away: a largest age of 103 says that somebody is "
-        "103. What you vouch for stands in the result without noise.",
+        "Who vouches": "A fact taken from the rows can identify somebody: a largest age of 103 says that somebody is "
+        "103. What you vouch for is published without noise.",
         "More than one row a person": "If a person with many rows counts as many, each row is hidden and the person "
         "is not.",
         "The name of the dataset": "Tables about the same people share one budget. Under two names each person is "
@@ -45,9 +45,9 @@ WHY = {
         "too.",
     },
     "review": {
-        "Looking": "What you see here is exact. Repeated outside, it tells about real people without any noise.",
+        "Looking": "What you see here is exact. Passed on, it reveals facts about real people without any noise.",
         "Choosing": "Taking the best of several results by these figures is a question to the real rows that nobody "
-        "paid for. Release all of them, or choose by what may be told.",
+        "paid for. Release all of them, or choose by published figures.",
     },
     "release": {
         "Release": "Once it is out it cannot be taken back. The promise holds for ever, whatever is learnt elsewhere "

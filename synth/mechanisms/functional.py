@@ -53,7 +53,7 @@ class Functional:
         told = self._paths.get(question.key)
         fresh = len(_fresh(question, told)) * question.each
         if fresh + (len(told.noisy) if told else 0) > MAX_POINTS:
-            raise UsageError(f"path {question.name!r} would tell more than {MAX_POINTS} numbers; ask fewer points")
+            raise UsageError(f"path {question.name!r} would release more than {MAX_POINTS} numbers; ask fewer points")
         if told:
             return []
         size = sensitivity(adjacency)

@@ -195,7 +195,7 @@ def _dataset(tables: str | Path | Mapping[str, object] | None, declared: str | N
         return shown(source) + (f"/{tables}" if tables else "")
     assert tables is not None
     if isinstance(tables, Mapping):
-        raise UsageError("tables given one by one have no name to be charged under; give dataset=..., or name it in "
+        raise UsageError("tables given one by one have no common name; give dataset=..., or name the dataset in "
                          "the schema")  # fmt: skip
     return Path(tables).resolve().name
 

@@ -198,7 +198,7 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
         n for n in comparison_notes.notes(book.path) if n.how == "private" and n.among == among and n.paid != seal
     ]
     if before:
-        raise UsageError("these releases were decided between already; that decision holds")
+        raise UsageError("noisy counts have already decided between these releases; that decision stands")
     gaps = private_selection.distances(paid, [one.folder, *(o.folder for o in others)])
     if gaps[0] > min(gaps):
         winner = others[gaps.index(min(gaps)) - 1].folder

@@ -195,7 +195,7 @@ def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
         twice = repeated(k for k, _ in pairs)
-        raise InputError(f"schema: {twice!r} stands twice in one object; keep one")
+        raise InputError(f"schema: {twice!r} occurs twice in one object; keep one")
     return out
 
 

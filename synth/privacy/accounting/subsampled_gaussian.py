@@ -50,7 +50,7 @@ def law_of(event: Event) -> Law:  # noqa: ARG001
 
     Privacy: public only.
     """
-    raise UsageError("slices are not composed with sums over samples; ask them in runs apart")
+    raise UsageError("slices are not composed with sums over samples; use separate runs")
 
 
 @law_of.register
