@@ -100,7 +100,7 @@ def changed_cells(question: Slices, adjacency: Adjacency) -> int:
 
 
 def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SlicesRelease:
-    """The question's slices over ``rows`` (positions by column), noised.
+    """The question's slices over ``rows`` (by column the positions, (n,)), noised.
 
     **Guarantee**: the profile of ``events`` (slices.md). Memory: the sums of groups, twice, and ``CHUNK`` rows at a
     time; a slice for each record is told some records at a time, and a long release lies on disk (disk_array.py).

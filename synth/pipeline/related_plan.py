@@ -166,6 +166,8 @@ def charged_before(
 ) -> list[str]:  # fmt: skip
     """Other datasets to which rows of one of these tables were charged, with or without their keys.
 
+    ``tables``, ``schema``, ``dataset``, ``ledger``, ``may_spend``: as of ``run``.
+
     Errors: UsageError, InputError for a table that is absent.
 
     Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.

@@ -82,6 +82,8 @@ def _place(ledger: str | Path | None) -> Path:
 def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
     """Notes that somebody compared a release with the real rows. Errors: InputError where it cannot be noted.
 
+    ``ledger``: as of ``run``; the note lies beside it.
+
     Privacy: public only.
     """
     one, book = Candidate.at(release), Book(ledger)
@@ -94,6 +96,8 @@ def compared_elsewhere(
     releases: Sequence[str | Path], *, dataset: str, ledger: str | Path | None = None
 ) -> int:  # fmt: skip
     """How many releases of the dataset, other than these, somebody compared with the real rows.
+
+    ``ledger``: as of ``run``.
 
     Errors: InputError where the notes cannot be read: they must not read as no look at all.
 

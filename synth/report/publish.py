@@ -56,7 +56,9 @@ def publishable_page(
 
 
 def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
-    """Writes the publishable report and its JSON. ``statistics``: a file of further ones, paid for.
+    """Writes the publishable report of a ``release``, a folder, and its JSON.
+
+    ``statistics``: a file of further ones, paid for.
 
     Errors: InputError, UsageError when ``out`` is no .html file.
 

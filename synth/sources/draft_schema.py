@@ -54,7 +54,9 @@ def draft(
     How texts are written (marks in numbers, order of dates, NA or 999 for missing) is found from them and said in a
     line each (sniff_formats.py); ``formats`` states it by column. Cells that are empty or equal to a code are missing.
     Columns of whole or decimal numbers become integer or float, dates datetime, two texts boolean, keys identifier,
-    other text categorical; naming a column decides its kind. A column without any value is a constant.
+    other text categorical; naming a column (``categorical``, ``ordinal``, ``identifier``, ``datetime_``) decides its
+    kind.
+    ``target``, ``dataset``: written into the schema. A column without any value is a constant.
     Columns that look like keys are identifiers, notes are ``omitted``; a list of values that tells of persons carries
     a ``risk``, so that it is not vouched for together with others. ``group``: columns whose values are grouped by so
     many first characters, with a public list of groups. ``unit``, ``max_rows``: whether a person has several rows, as

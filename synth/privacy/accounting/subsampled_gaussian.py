@@ -102,6 +102,8 @@ def _replaced(ratio: float, rate: float, interval: float) -> pld.PrivacyLossDist
 def replaced_delta(epsilon_: np.ndarray, *, ratio: float, rate: float) -> np.ndarray:
     """A bound on delta at each epsilon >= 0 between (1 - q) A + q B and (1 - q) A + q C, B and C Gaussians like A.
 
+    ``epsilon_``: (k,), the result has its shape; ``ratio`` above 0; ``rate``: q, above 0 and at most 1.
+
     Their centres lie at most ``ratio`` deviations from A's, hence twice that from each other's. With a = e^epsilon, a'
     = 1 + (a - 1) / q and b = a / a' the divergence is q times that of B from (1 - b) A + b C at ln a', at most q times
     the average. **Source**: Balle, Barthe, Gaboardi, arXiv 1807.01647, Theorem 2 and joint convexity.
