@@ -37,7 +37,7 @@ def section(job: jobs.Job) -> None:
         st.table(_table(shown), hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
     if waiting and st.button(f"Score {'these' if len(waiting) > 1 else 'this'} against the real rows", key="score",
-                             help="Each run that is scored this way counts as a candidate: see the page Release.",
+                             help="Each run that is scored counts as a candidate for the choice: see the page Release.",
                              icon=":material/compare:"):  # fmt: skip
         for one in waiting:
             place = runs.release(one)
@@ -45,7 +45,7 @@ def section(job: jobs.Job) -> None:
                 comparison.make(one, place)
         st.rerun()
     if len(shown) > 1:
-        st.warning("Choosing the run with the best scores is a choice that no noise protects. Such a choice is marked, "
+        st.warning("Choosing the run with the best scores is a choice that no epsilon covers. Such a choice is marked, "
                    "and the chosen run can be exported only together with all that were scored.",
                    icon=":material/lock_person:")  # fmt: skip
 

@@ -50,7 +50,7 @@ EPSILON_HELP = (
     "Small values add more noise and protect better."
 )
 DELTA_HELP = (
-    "A tiny allowance for the noise calculation: the probability that the promise of epsilon does not hold. "
+    "A tiny probability with which the promise of epsilon does not hold; the noise calculation needs it. "
     "Choose it well below 1 divided by the number of rows."
 )
 RECOMMENDED = "mixture"

@@ -145,7 +145,7 @@ def ledger_verify(
         say(asdict(found))
     if not found.ok:
         raise InputError(
-            f"the ledger does not verify: {found.problem}; restore it from a backup and find out who wrote"
+            f"the ledger does not verify: {found.problem}; restore it from a backup, and find out who changed it"
         )
     if not as_json:
         print(f"{found.lines} lines, the chain holds; head {found.head}")
