@@ -19,6 +19,7 @@ from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
 from synth.evaluate.verdict import Verdict, judge
 from synth.evaluate.weighting import Weighted
+from synth.schema.given import check_schema
 from synth.schema.table import Schema
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def appraise(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
+    check_schema(schema)
     limits = limits or Limits(models=10_000, classifier=5_000)
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to compare")
