@@ -136,7 +136,7 @@ def forecast(command, folder, card):
     assert code == 0, told
     plain = json.loads(said)
     assert plain["unit"] == card["unit_in_words"]
-    assert plain["rehearsed"][1:] == ["a fit of 3 steps", "20 roots drawn"]
+    assert plain["rehearsed"][1:] == ["two fits of 3 steps", "20 roots drawn"]
     tables = sum(m["count"] for m in card["mechanisms"])
     assert abs(sum(a["tables"] for a in plain["asked"]) - tables) < 0.1 * tables
     most = max(m["sigma"] for m in card["mechanisms"])

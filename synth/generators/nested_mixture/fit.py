@@ -48,7 +48,7 @@ class Options:
     fraction of their own chance, would have all the classes. The root's own tables are then met by a step of their own.
     """
 
-    fits: int = 4
+    fits: int = 6
     roots: int = 128
     children: int = 128
     each: float = 4.0
