@@ -1,10 +1,12 @@
 """The command line: options in, one call into the library, one answer out. It adds nothing of its own."""
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from synth.cli.answer import foreign, leave, say
 from synth.cli.audit import audit_app
@@ -59,11 +61,17 @@ app.add_typer(card_app, name="card")
 app.add_typer(audit_app, name="audit")
 
 
+@cache
+def _commands() -> Any:
+    """All commands, put together once in a process: it takes as long as the rest of a short one."""
+    return get_command(app)
+
+
 def main() -> None:
     """The entry point: every error is one line on stderr and an exit code, never a traceback."""
     COMMITTED.clear()
     try:
-        app(args=spelled_out(asked(sys.argv[1:])), prog_name="synth", standalone_mode=False)
+        _commands()(args=spelled_out(asked(sys.argv[1:])), prog_name="synth", standalone_mode=False)
         sys.stdout.flush()
     except SynthError as error:
         leave(str(error), error.exit_code)
