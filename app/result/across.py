@@ -75,8 +75,10 @@ def _across(found: Any) -> None:
                         f"{100 * one.distance:.1f} % of the parents have another number (a second real sample: "
                         f"{100 * one.by_chance:.1f} %)")  # fmt: skip
             st.altair_chart(_numbers(one), key=f"numbers_{i}")
-    st.markdown("**How columns relate to each other:** the share of rows in the wrong place. A second real sample would "
-                "be as far off by chance; independent columns are as far off as the relation is strong.")  # fmt: skip
+    st.markdown(
+        "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
+        "would be as far off by chance, and independent columns as far off as the relation is strong."
+    )
     st.table(_means(found), hide_index=True)
     kinds = list(found.pairs)
     if kinds:
