@@ -9,7 +9,7 @@ with fresh noise and asks `synth.estimates` of it. Beside stand the one syntheti
 (naive); of the first ``--multiple`` runs of each table `synth.combine` of ``--draws`` tables; and paid statistics at
 the same epsilon, shared evenly among the columns' means, quantiles and counts that the estimands need. Releases stand
 in ``--kept`` and are made but once; runs that ``--cells`` holds are passed over. What they come to is in ``--json``;
-`make figures` writes it into docs/inference.md.
+`make figures` writes it into docs/inference.md, beside whose table stands a picture of it.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from pathlib import Path
 import inference_estimands as estimands
 import numpy as np
 import pandas as pd
+from docs_figures_intervals import draw
 
 import synth
 from synth.pipeline.statistics import statistics
@@ -169,6 +170,7 @@ def main() -> None:
             file.write(json.dumps(found) + "\n")
         print(name, epsilon, seed, found["seconds"], file=sys.stderr, flush=True)
     asked.json.write_text(json.dumps(rows := summary(cells), indent=1) + "\n")
+    draw(rows, ROOT / "docs" / "pictures" / "inference.svg")
     print(*rows, sep="\n")
 
 

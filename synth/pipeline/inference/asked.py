@@ -37,6 +37,11 @@ class Term:
             values = (places == (column.categories or ()).index(self.value)).astype(float)
         return np.where(places < column.size, values, np.nan)
 
+    def ends(self, schema: Schema) -> tuple[float, float]:
+        """The least and the greatest that it can be."""
+        bounds = (0, 1) if self.value is not None else schema.columns[self.column].bounds
+        return float(bounds[0]), float(bounds[1])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Question:

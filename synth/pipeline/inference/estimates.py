@@ -1,6 +1,7 @@
 """Answers about a population from one release, each with an interval that counts the noise; free."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ special = Lazy("scipy.special")
 
 RELATED = 0.1  # correlation that what no table told is allowed to have with a question's score
 MODEL = "rests for the larger part on what no table counted: the interval assumes that it is hardly related"
-EMPTY = "a group's size cannot be told from none: its mean may be anything in the column's range"
+EMPTY = "a group's size cannot be told from none, so that hardly anything is told of it"
 
 
 def estimates(
@@ -73,7 +74,13 @@ def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, re
         values = (schema.columns[column].categories or ()) if one.kind == "share" else (one.outcome.value,)
         terms = {v or column: Term(column=column, value=v) for v in values}
         return intervals.plain(rows, means(rows, terms, schema), z=z, related=related)
-    return intervals.plain(rows, regression(rows, one, schema), z=z, related=related)
+    fitted = intervals.plain(rows, regression(rows, one, schema), z=z, related=related)
+    groups = {i.name: Term.read(i.name) for i in fitted if "=" in i.name}
+    if not groups:
+        return fitted
+    sizes = intervals.plain(rows, means(rows, groups, schema), z=z, related=related)
+    hidden = {i.name for i in sizes if i.low <= 0}
+    return [replace(i, bounded=i.name not in hidden) for i in fitted]
 
 
 def _plain(found: Interval) -> dict[str, Any]:

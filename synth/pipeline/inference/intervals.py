@@ -1,6 +1,6 @@
 """Intervals for what weighted rows say: the noise, the rows' own chance, and what no table told, together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -71,48 +71,67 @@ def differences(
     """Of every two groups' means of a term.
 
     Each mean is a ratio of two noisy sums; the interval of it holds what a test of the ratio does not refuse, and all
-    of the column's range where the group's size cannot be told from none. Two of them make one of the difference.
-    **Source**: Fieller 1954; Zou and Donner 2008 (intervals of differences recovered from those of their terms).
+    of the column's range where the group's size cannot be told from none. Two of them make one of the difference, with
+    the correlation of their errors: where the mean of all is known well, two groups' means err in opposite ways.
+    **Source**: Fieller 1954; Zou 2007 (intervals of differences recovered from those of their terms).
     """
     numbers = term.numbers(rows.positions, schema)
     there = np.isfinite(numbers)
-    values = np.arange(schema.columns[term.column].size)
-    ends = Term.numbers(term, {term.column: values}, schema)[[0, -1]] if term.value is None else np.array([0.0, 1.0])
-    ratios = {}
-    for value in schema.columns[group].categories or ():
-        inside = there & (Term(column=group, value=value).numbers(rows.positions, schema) == 1)
-        scores = np.stack([np.where(inside, numbers, 0.0), inside.astype(float)], axis=1)
-        ratios[value] = _ratio(rows, scores, ends, z=z, related=related)
-    return [_apart(f"{a} - {b}", ratios[a], ratios[b]) for a, b in combinations(ratios, 2)]
+    values = schema.columns[group].categories or ()
+    inside = [there & (Term(column=group, value=v).numbers(rows.positions, schema) == 1) for v in values]
+    scores = np.stack([x for i in inside for x in (np.where(i, numbers, 0.0), i.astype(float))], axis=1)
+    errors, ends = Errors.of(rows, scores, related=related), term.ends(schema)
+    ratios = [_ratio(rows, scores[:, i : i + 2], errors.all[i : i + 2, i : i + 2], ends, z=z)
+              for i in range(0, 2 * len(values), 2)]  # fmt: skip
+    return [
+        _apart(f"{values[i]} - {values[j]}", (i, j), ratios, errors) for i, j in combinations(range(len(values)), 2)
+    ]
 
 
-def _ratio(rows: WeightedRows, scores: np.ndarray, ends: np.ndarray, *, z: float, related: float) -> Interval:
-    """Of two sums, within ``ends``."""
+@dataclass(frozen=True, kw_only=True)
+class _Ratio:
+    """A group's mean with its interval; its ``size`` of rows, and whether that can be told from none."""
+
+    middle: float
+    low: float
+    high: float
+    size: float
+    clear: bool
+
+
+def _ratio(rows: WeightedRows, scores: np.ndarray, c: np.ndarray, ends: tuple[float, float], *, z: float) -> _Ratio:
+    """Of two sums of covariance ``c``, within ``ends``."""
     upper, lower = (float(x) for x in rows.weights @ scores)
-    errors = Errors.of(rows, scores, related=related)
-    c = errors.all
     clear = lower > z * float(c[1, 1]) ** 0.5
     own = rows.start @ scores
-    middle = upper / lower if clear else float(own[0] / own[1]) if own[1] > 0 else float(ends.mean())
-    middle = float(np.clip(middle, *ends))
-    low, high = float(ends[0]), float(ends[1])
+    middle = upper / lower if clear else float(own[0] / own[1]) if own[1] > 0 else sum(ends) / 2
+    middle, low, high = float(np.clip(middle, *ends)), *ends
     if clear:
         square, linear = lower**2 - z**2 * c[1, 1], upper * lower - z**2 * c[0, 1]
         root = float(max(linear**2 - square * (upper**2 - z**2 * c[0, 0]), 0.0)) ** 0.5
         low, high = (float(np.clip((linear + s * root) / square, *ends)) for s in (-1, 1))
-    parts = errors.parts(np.array([1.0, -middle]))
-    size = max(lower, float(own[1]), 1.0)
-    return Interval(name="", estimate=middle, low=min(low, middle), high=max(high, middle), bounded=clear,
-                    parts={n: v / size for n, v in parts.items()})  # fmt: skip
+    return _Ratio(middle=middle, low=min(low, middle), high=max(high, middle), size=max(lower, float(own[1]), 1.0),
+                  clear=clear)  # fmt: skip
 
 
-def _apart(name: str, a: Interval, b: Interval) -> Interval:
-    middle = a.estimate - b.estimate
-    low = middle - np.hypot(a.estimate - a.low, b.high - b.estimate)
-    high = middle + np.hypot(a.high - a.estimate, b.estimate - b.low)
-    parts = {n: float(np.hypot(v, b.parts[n])) for n, v in a.parts.items()}
-    return Interval(name=name, estimate=middle, low=float(low), high=float(high), bounded=a.bounded and b.bounded,
-                    parts=parts)  # fmt: skip
+def _apart(name: str, at: tuple[int, int], ratios: Sequence[_Ratio], errors: Errors) -> Interval:
+    """Of two of the ratios."""
+    a, b = (ratios[i] for i in at)
+    units = np.zeros((2, 2 * len(ratios)))
+    for unit, i in zip(units, at, strict=True):
+        unit[2 * i : 2 * i + 2] = np.array([1.0, -ratios[i].middle]) / ratios[i].size
+    spread = units @ errors.all @ units.T
+    both = a.clear and b.clear
+    shared = float(np.clip(spread[0, 1] / max((spread[0, 0] * spread[1, 1]) ** 0.5, 1e-300), -1, 1)) if both else 0.0
+    middle = a.middle - b.middle
+    low = middle - _joined(a.middle - a.low, b.high - b.middle, shared)
+    high = middle + _joined(a.high - a.middle, b.middle - b.low, shared)
+    return Interval(name=name, estimate=middle, low=low, high=high, bounded=both,
+                    parts=errors.parts(units[0] - units[1]))  # fmt: skip
+
+
+def _joined(one: float, other: float, shared: float) -> float:
+    return float(max(one**2 - 2 * shared * one * other + other**2, 0.0) ** 0.5)
 
 
 def quantile(rows: WeightedRows, column: str, level: float, schema: Schema, *, z: float, related: float) -> Interval:

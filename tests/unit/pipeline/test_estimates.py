@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import synth
+from synth.pipeline.inference import estimates
 from synth.pipeline.inference.asked import Question, Term
 from synth.pipeline.inference.estimands import means, regression
 from synth.pipeline.inference.intervals import differences, plain, quantile
@@ -117,6 +118,8 @@ def test_a_group_that_noise_hides_has_the_whole_range_and_says_so():
     told = {i.name: i for i in differences(found, Term(column="age"), "ill", SCHEMA, z=1.96, related=0.1)}
     assert not told["yes - perhaps"].bounded
     assert told["yes - perhaps"].high - told["yes - perhaps"].low > 9
+    fitted = estimates._answered(Question.read("linear:age~ill"), found, SCHEMA, z=1.96, related=0.1)
+    assert not {i.name: i.bounded for i in fitted}["ill=perhaps"]
 
 
 @pytest.fixture(scope="module")
