@@ -189,7 +189,7 @@ BEFORE_SEARCH = {
     "columns": "c1e18e2c4e1b",
     "columns_rows": "a490e3ef5fe8",
     "scaling": "f6ab03debf85",
-    "audit": "e26225b19016",
+    "audit": "03d352983959",
 }
 USED = {
     "flagship": "flagship",

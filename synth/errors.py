@@ -4,8 +4,9 @@ Every message is one line: what is wrong, the rule it breaks, and what to do abo
 columns, files, schema facts and options; never a value that stands only in the private rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib.util import find_spec
 
 COMMITTED: list[str] = []  # what this process has charged since its command began: exit codes must not deny it
@@ -92,6 +93,20 @@ def ended(message: str, code: int) -> tuple[str, int]:
     """
     told = COMMITTED[-1] if COMMITTED and code not in (0, SpentError.exit_code) else ""
     return (f"{message}; {told}", SpentError.exit_code) if told else (message, code)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The remedy for a name that is not among the public names ``known``: the one it resembles, else all of them.
+
+    >>> meant("mixtur", ["mixture", "slicing"]), meant("x", ["mixture", "slicing"])
+    ('did you mean mixture?', 'choose one of mixture, slicing')
+
+    Privacy: public only.
+    """
+    names, low = {other.lower(): other for other in known}, name.lower()
+    begun = [other for other in names if low and other.startswith(low)]
+    alike = begun if len(begun) == 1 else get_close_matches(low, names, n=1)
+    return f"did you mean {names[alike[0]]}?" if alike else f"choose one of {', '.join(names.values())}"
 
 
 @contextmanager

@@ -198,7 +198,7 @@ def test_nothing_is_pickled():
         assert "torch.load" not in path.read_text(), path
 
 
-# The application, and every room in pieces of a size to read; command line, pipeline and sources are not yet.
+# The application and the library, in pieces of a size to read.
 SMALL = ["app", "synth"]
 
 

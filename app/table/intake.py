@@ -159,27 +159,28 @@ def is_sdv(plain: Plain) -> bool:
     )  # fmt: skip
 
 
-def drop(upload: Any) -> None:
-    """Gives the memory of an upload back: the server's copy, and what pages hold of it. Its name stays readable.
+def drop(*uploads: Any) -> None:
+    """Gives the memory of uploads back: the server's copy, and what pages hold of it. Their names stay readable.
 
     Streamlit's memory of the page's last run holds an upload under an object of its own, out of reach; any one that is
-    left open keeps all of its bytes. So each is looked up and closed.
+    left open keeps all of its bytes. So each is looked up and closed, all in one look: it takes tenths of a second.
     """
     context = get_script_run_ctx()
     remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
     if remove is not None and context is not None:
-        remove(session_id=context.session_id, file_id=upload.file_id)
+        for upload in uploads:
+            remove(session_id=context.session_id, file_id=upload.file_id)
+    kinds, wanted = {type(u) for u in uploads}, {u.file_id for u in uploads}
     for held in garbage.everything():
-        if type(held) is type(upload) and held.file_id == upload.file_id:
+        if type(held) in kinds and held.file_id in wanted:
             held.close()
     garbage.freeze()
 
 
 def forget(*uploads: Any) -> None:
-    """Drops uploads; the widgets start empty again."""
-    for upload in uploads:
-        if upload is not None:
-            drop(upload)
+    """Drops uploads that are not dropped yet; the widgets start empty again."""
+    if left := [u for u in uploads if u is not None and not u.closed]:
+        drop(*left)
     wizard().uploads += 1
 
 

@@ -1,10 +1,12 @@
 """The command line: options in, one call into the library, one answer out. It adds nothing of its own."""
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from synth.cli.answer import foreign, leave, say
 from synth.cli.audit import audit_app
@@ -14,7 +16,7 @@ from synth.cli.composition import ledger_composition
 from synth.cli.encode import encode
 from synth.cli.estimates import estimate
 from synth.cli.fetch import fetch
-from synth.cli.guide import guided
+from synth.cli.guide import asked, guided
 from synth.cli.ledger import ledger_app
 from synth.cli.multiple import multiple_tables
 from synth.cli.options import (
@@ -23,12 +25,14 @@ from synth.cli.options import (
     EpsilonOpt,
     JsonOpt,
     MethodOpt,
+    OptionOpt,
     RawTextOpt,
     RelationOpt,
     RowsOpt,
     SchemaOpt,
     SeedOpt,
     SourceOpt,
+    TargetOpt,
     parse_options,
     spelled_out,
 )
@@ -41,8 +45,8 @@ from synth.cli.statistics import statistics
 from synth.errors import COMMITTED, SynthError, UsageError
 
 app = typer.Typer(name="synth", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
-                  help="Synthetic tables with a differential-privacy guarantee.", callback=guided,
-                  invoke_without_command=True)  # fmt: skip
+                  help="Make synthetic tables with a differential-privacy guarantee.", callback=guided,
+                  invoke_without_command=True, context_settings={"help_option_names": ["--help", "-h"]})  # fmt: skip
 app.command()(run)
 app.command()(report)
 app.command()(statistics)
@@ -59,11 +63,17 @@ app.add_typer(card_app, name="card")
 app.add_typer(audit_app, name="audit")
 
 
+@cache
+def _commands() -> Any:
+    """All commands, put together once in a process: it takes as long as the rest of a short one."""
+    return get_command(app)
+
+
 def main() -> None:
     """The entry point: every error is one line on stderr and an exit code, never a traceback."""
     COMMITTED.clear()
     try:
-        app(args=spelled_out(sys.argv[1:]), standalone_mode=False)
+        _commands()(args=spelled_out(asked(sys.argv[1:])), prog_name="synth", standalone_mode=False)
         sys.stdout.flush()
     except SynthError as error:
         leave(str(error), error.exit_code)
@@ -79,9 +89,9 @@ def main() -> None:
 
 @app.command()
 def sample(
-    model: Annotated[Path, typer.Argument(help="model.json, or the folder that holds it.")],
+    model: Annotated[Path, typer.Argument(help="model.json, or the release's folder.")],
     num_rows: RowsOpt = None,
-    num_roots: Annotated[int | None, typer.Option("--num-roots", help="Rows of the root of related tables.")] = None,
+    num_roots: Annotated[int | None, typer.Option("--num-roots", help="Root rows to draw (related tables).")] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
     out: Annotated[
         Path | None,
@@ -93,13 +103,13 @@ def sample(
     raw_text: RawTextOpt = False,
     dialect: DialectOpt = "same",
     source: SourceOpt = None,
-    out_table: Annotated[str | None, typer.Option("--out-table", help="A new table at --source.")] = None,
+    out_table: Annotated[str | None, typer.Option("--out-table", help="Name of a new table at --source.")] = None,
     multiple: Annotated[
-        int | None, typer.Option("--multiple", help="So many tables into the folder --out, for intervals.")
+        int | None, typer.Option("--multiple", help="Tables to draw into --out, for intervals.")
     ] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Draw more rows from a model; free."""
+    """Draw more rows from a finished run; free."""
     from synth.pipeline.sample import sample_to
     from synth.release import related_folder
 
@@ -140,19 +150,24 @@ def sample(
 @app.command()
 def plan(
     schema: SchemaOpt,
-    rows: Annotated[int, typer.Option("--rows", help="Rows expected (of the root of related tables), or a guess.")],
+    rows: Annotated[
+        int, typer.Option("--rows", help="Rows expected in the table (in the root of related tables); a guess will do.")
+    ],
     epsilon: EpsilonOpt = 1.0,
     delta: DeltaOpt = 1e-5,
     method: MethodOpt = "mixture",
     relation: RelationOpt = "add_remove",
-    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", help="NAME=VALUE of the method; repeatable.")] = None,
+    target: TargetOpt = None,
+    option: OptionOpt = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0, help="Time for a whole run on made-up rows; 0 for none.")
+        float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")
     ] = 30.0,
     as_json: JsonOpt = False,
 ) -> None:
-    """Say what a run would cost and how exact it would be, and rehearse it on made-up rows; no row is read."""
+    """Forecast a run's cost and error; reads no row.
+
+    Rehearses the run on made-up rows of the same schema.
+    """
     from synth.pipeline import dry_run
     from synth.pipeline import plan as planning
     from synth.schema import table as schemas
@@ -185,7 +200,7 @@ def _none_of(options: dict[str, Any]) -> None:
 
 @app.command()
 def methods(as_json: JsonOpt = False) -> None:
-    """List the generators, their options, and the relations under which each has a guarantee."""
+    """List the methods: options, guarantees, and what each keeps."""
     from synth.pipeline.methods import methods as listed
 
     found = listed()
@@ -204,14 +219,21 @@ def methods(as_json: JsonOpt = False) -> None:
 @app.command("app")
 def app_command(
     port: Annotated[int, typer.Option("--port", help="Port on this machine.")] = 8501,
-    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
-    address: Annotated[str | None, typer.Option("--address", help="Where to listen [default: 127.0.0.1].")] = None,
-    tables: Annotated[list[Path] | None, typer.Option("--tables", help="Folder of tables; repeatable.")] = None,
-    sources: Annotated[Path | None, typer.Option("--sources", help="File of databases to offer.")] = None,
-    roles: Annotated[Path | None, typer.Option("--roles", help="File of roles; then people sign in.")] = None,
-    secrets: Annotated[Path | None, typer.Option("--secrets", help="File of what signing in needs.")] = None,
+    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser window.")] = False,
+    address: Annotated[
+        str | None, typer.Option("--address", help="Network address to listen on [default: 127.0.0.1].")
+    ] = None,
+    tables: Annotated[
+        list[Path] | None, typer.Option("--tables", help="Folder whose tables are offered; repeatable.")
+    ] = None,
+    sources: Annotated[Path | None, typer.Option("--sources", help="File that lists the databases to offer.")] = None,
+    roles: Annotated[Path | None, typer.Option("--roles", help="File of roles; people then have to sign in.")] = None,
+    secrets: Annotated[Path | None, typer.Option("--secrets", help="File with the secrets for signing in.")] = None,
 ) -> None:
-    """Start the application in a browser. Flags stand before the variables SYNTH_ADDRESS, _TABLES, _SOURCES, ..."""
+    """Start the application in a browser.
+
+    An option overrides its environment variable (SYNTH_ADDRESS, SYNTH_TABLES, SYNTH_SOURCES, ...).
+    """
     from synth.cli import serve_app
 
     serve_app.start(port=port, headless=headless, address=address, tables=tables or (), sources=sources, roles=roles,

@@ -33,11 +33,20 @@ def _hush(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+NUMBERS = {  # the parser's own words for a number that is none, and ours
+    "Input should be a valid integer, unable to parse string as an integer": "write a whole number",
+    "Input should be a valid number, unable to parse string as a number": "write a number",
+}
+
+
 def foreign(error: Exception) -> tuple[str, int]:
     """Message and exit code of an error that is not ours; its text is shown only where it cannot quote a cell."""
     shown = getattr(error, "format_message", None)  # a usage error of the command line parser
     if shown is not None:
-        return f"{shown()} (see `{_command(error)} --help`)", UsageError.exit_code
+        words = shown()
+        for theirs, ours in NUMBERS.items():
+            words = words.replace(theirs, ours)
+        return f"{words.rstrip('.')} (see `{_command(error)} --help`)", UsageError.exit_code
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or type(error).__name__}", MACHINE
     return f"internal error {type(error).__name__}; please report it with the command you ran", 1

@@ -7,17 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from synth.cli.answer import check_writable, say, write_text
-from synth.cli.options import DeltaOpt, EpsilonOpt, JsonOpt, RelationOpt, parse_options
+from synth.cli.options import DeltaOpt, EpsilonOpt, JsonOpt, OptionOpt, RelationOpt, parse_options
 from synth.errors import UsageError
 
 audit_app = typer.Typer(
     name="audit", invoke_without_command=True, help="Attack the real components on worst-case neighbouring tables."
 )
-DrawsOpt = Annotated[int, typer.Option("--draws", help="Draws of each table.")]
-ConfidenceOpt = Annotated[float, typer.Option("--confidence", help="Of each part's bounds.")]
-MethodOpt = Annotated[str, typer.Option("--method", help="Generator to attack.")]
-OptionOpt = Annotated[list[str] | None, typer.Option("--option", help="NAME=VALUE of the method; repeatable.")]
-OutOpt = Annotated[Path | None, typer.Option("--out", help="An .html file; JSON lies beside it.")]
+DrawsOpt = Annotated[int, typer.Option("--draws", help="Runs on each of two tables.")]
+ConfidenceOpt = Annotated[float, typer.Option("--confidence", help="Confidence of each part's bounds.")]
+MethodOpt = Annotated[str, typer.Option("--method", help="Method to attack.")]
+OutOpt = Annotated[
+    Path | None, typer.Option("--out", help="The .html file to write; its figures go beside it as JSON.")
+]
 
 
 @audit_app.callback()
@@ -29,14 +30,14 @@ def audit(
     relation: RelationOpt = "add_remove",
     max_rows: Annotated[int, typer.Option("--max-rows", help="Rows of the unit of privacy.")] = 1,
     draws: Annotated[
-        int | None, typer.Option("--draws", help="Draws of each table [default: 10000; 60 with --whole].")
+        int | None, typer.Option("--draws", help="Runs on each of two tables [default: 10000; 60 with --whole].")
     ] = None,
-    tables: Annotated[int, typer.Option("--tables", help="Synthetic tables of each; 0 for none.")] = 1_000,
+    tables: Annotated[int, typer.Option("--tables", help="Synthetic tables drawn of each; 0 for none.")] = 1_000,
     canaries: Annotated[int, typer.Option("--canaries", help="Rows planted in one whole run; 0 for none.")] = 0,
     confidence: ConfidenceOpt = 0.999,
     option: OptionOpt = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="From files to release folders, all outputs looked at.")
+        bool, typer.Option("--whole", help="Attack whole runs, from the file to all that they write.")
     ] = False,
     related: Annotated[
         bool, typer.Option("--related", help="With --whole: related tables, a root with all its children.")
@@ -49,7 +50,10 @@ def audit(
     out: OutOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Bound from below what a method lets out: its releases, its synthetic tables, canaries. Reads nobody's rows."""
+    """Attack a method to bound its privacy loss from below. Reads nobody's rows.
+
+    Attacks its releases, its synthetic tables, and rows planted as canaries.
+    """
     if context.invoked_subcommand is not None:
         return
     from synth.evaluate import audit as auditing
@@ -95,7 +99,7 @@ def audit_capacity(
     order: Annotated[float | None, typer.Option("--order", help="Renyi's order, above 1 [default: KL].")] = None,
     draws: DrawsOpt = 200_000,
     confidence: ConfidenceOpt = 0.999,
-    seed: Annotated[int, typer.Option("--seed", help="Of the attackers' training.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the attackers' training.")] = 0,
     option: OptionOpt = None,
     curves: Annotated[
         bool, typer.Option("--curves", help="Of a noise: exact Renyi curves for polynomials of degree 1 to 3.")
@@ -111,7 +115,10 @@ def audit_capacity(
     out: OutOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Show what linear, polynomial, kernel and neural attackers see of a noise or of a method's releases."""
+    """Show what attackers of limited capacity can see.
+
+    Linear, polynomial, kernel and neural attackers, on a noise or on a method's releases.
+    """
     from synth.evaluate import audit as auditing
     from synth.report import audit_page
 

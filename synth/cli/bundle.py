@@ -10,12 +10,14 @@ from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt
 
 
 def bundle(
-    release: Annotated[Path, typer.Argument(help="Folder that a run wrote.")],
+    release: Annotated[Path, typer.Argument(help="Release: the folder that a run wrote.")],
     out: Annotated[Path, typer.Option("--out", help="The .zip file to write.")] = Path("release.zip"),
     choice: Annotated[
         str | None,
         typer.Option(
-            "--choice", "--selection", help="How it was chosen: only, before, releases, all, private, scores."
+            "--choice",
+            "--selection",
+            help="How the release was chosen: only, before, releases, all, private or scores.",
         ),
     ] = None,
     candidates: CandidatesOpt = None,
@@ -23,7 +25,10 @@ def bundle(
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Pack a release, its card and its publishable report into one zip; refuses what must not leave."""
+    """Pack what may be handed over into one zip file.
+
+    The release, its card and its publishable report; refuses what must not leave.
+    """
     from synth.release import related_folder
     from synth.report import bundle as release_bundle
     from synth.report import last_look, related_bundle

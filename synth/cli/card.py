@@ -13,16 +13,21 @@ from synth.errors import UsageError
 card_app = typer.Typer(
     callback=helped, invoke_without_command=True, help="Check a release card, or write it for people."
 )
-FolderArg = Annotated[Path, typer.Argument(help="Folder that a run wrote.")]
+FolderArg = Annotated[Path, typer.Argument(help="Release: the folder that a run wrote.")]
 
 
 @card_app.command("check")
 def verify(
     card: Annotated[Path, typer.Argument(help="card.json, or the folder that holds it.")],
-    ledger: Annotated[Path | None, typer.Option("--ledger", help="Look its lines up there as well.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="Also compare the card with the lines of this ledger.")
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Derive epsilon again from the card's mechanisms; fails on any mismatch."""
+    """Derive the card's epsilon again from its mechanisms.
+
+    Fails on any mismatch.
+    """
     from synth.release.card import verify
 
     about = verify.load(card)
@@ -51,7 +56,10 @@ def card_write(
     contact: Annotated[str | None, typer.Option("--contact", help="Whom to ask.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Write card.md and card.html beside card.json, with what only the steward knows."""
+    """Write the card for people: card.md and card.html.
+
+    With what only the steward knows: name, purpose, contact.
+    """
     from synth.report import card_page
 
     facts = {"name": name, "curators": curator or [], "description": description, "intended_use": use,
@@ -68,7 +76,7 @@ def card_export(
     out: Annotated[Path | None, typer.Option("--out", help="File to write [default: stdout].")] = None,
     as_json: JsonOpt = False,
 ) -> None:  # fmt: skip
-    """Write a record for catalogues, or a document for those who must answer for the release; free."""
+    """Write a record for catalogues, or a document for officers."""
     from synth.report.documents import pack
 
     text = pack.export(release, kind)
@@ -95,7 +103,10 @@ def card_selection(
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """State how this release was chosen among candidates; one chosen by scores on real rows cannot be bundled."""
+    """State how this release was chosen among candidates.
+
+    A release that was chosen by its scores on real rows cannot be bundled.
+    """
     from synth.report import card_page, chosen_release
 
     card = chosen_release.settle(release, how, candidates=candidates or (), paid=paid, ledger=ledger)

@@ -19,7 +19,10 @@ def ledger_composition(
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Compose the spends under basic, advanced, zCDP, RDP and exact accounting; for information."""
+    """Compare the spends under five ways of accounting.
+
+    Basic, advanced, zCDP, RDP and exact; for information only, the ledger adds up as before.
+    """
     from synth.privacy.accounting import compare_runs
     from synth.privacy.ledger.ledger import Ledger
 

@@ -17,10 +17,13 @@ def encode(
     relation: RelationOpt = "add_remove",
     form: Annotated[str, typer.Option("--form", help="scaled: numbers as one coordinate; binned: one-hot.")] = "scaled",
     rows: Annotated[int, typer.Option("--rows", help="Made-up rows to show.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", help="Of the made-up rows.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the made-up rows.")] = 0,
     as_json: JsonOpt = False,
 ) -> None:
-    """Show made-up rows as vectors: each column's coordinates, bounds of norm, and the sensitivity that follows."""
+    """Show how rows become vectors, on made-up rows.
+
+    Each column's coordinates, the bounds of the norm, and the sensitivity that follows.
+    """
     from synth.pipeline.encoded_rows import encode as encoded
     from synth.schema.table import load
 

@@ -93,7 +93,10 @@ def schema_import(
     most_children: MostOpt = None,
     source: SourceOpt = None,
 ) -> None:
-    """Make a schema from SDV metadata; facts that they do not hold stay absent, or are drafted with --table."""
+    """Make a schema from SDV metadata.
+
+    Facts that the metadata lack stay absent, or are drafted with --table.
+    """
     from synth.pipeline.learn_schema import lacking
     from synth.schema import codebook, sdv_metadata, sdv_related
 

@@ -25,7 +25,10 @@ def fetch(
     ] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Fetch a public census table (folktables' tasks) and write it with the publisher's facts; free."""
+    """Fetch a public census table with its schema, to try things on.
+
+    The tasks are those of folktables; the schema holds the publisher's facts.
+    """
     from synth.schema import census
 
     try:

@@ -1,6 +1,8 @@
 """What a command says that is called without its part: the usual way, or the help of the group."""
 
 import sys
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -17,9 +19,26 @@ GUIDE = """Synthetic tables with a differential-privacy guarantee. The usual way
 In a browser: synth app. All commands: synth --help, synth COMMAND --help."""
 
 
-def guided(ctx: typer.Context) -> None:
+VersionOpt = Annotated[bool, typer.Option("--version", help="Show the version and exit.")]
+
+
+def guided(ctx: typer.Context, version: VersionOpt = False) -> None:
     """The usual way, where no command is named."""
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"synth {installed('facsimile-synth')}")
+        sys.exit(0)
     _say(ctx, GUIDE)
+
+
+def asked(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with ``help COMMAND`` as ``COMMAND --help``.
+
+    >>> asked(["help", "run"]), asked(["run", "people.csv"])
+    (['run', '--help'], ['run', 'people.csv'])
+    """
+    return [*arguments[1:], "--help"] if arguments[:1] == ["help"] else list(arguments)
 
 
 def helped(ctx: typer.Context) -> None:

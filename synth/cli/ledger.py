@@ -43,7 +43,7 @@ def ledger_policy(
     table: Annotated[str, typer.Argument(help="The table, or any name together with --dataset.")] = "",
     max_epsilon: Annotated[float | None, typer.Option("--max-epsilon", help="Cap on the sum of epsilons.")] = None,
     max_delta: Annotated[float, typer.Option("--max-delta", help="Cap on the sum of deltas.")] = 1e-3,
-    no_cap: Annotated[bool, typer.Option("--no-cap", help="Record the decision that nothing caps it.")] = False,
+    no_cap: Annotated[bool, typer.Option("--no-cap", help="Record the decision that this dataset has no cap.")] = False,
     new: Annotated[bool, typer.Option("--new", help="The dataset is new: nothing was ever charged to it.")] = False,
     relation: Annotated[str | None, typer.Option("--relation", help="The only relation allowed.")] = None,
     approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the policy.")] = None,
@@ -90,8 +90,8 @@ def ledger_show(
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema that may name the dataset.")] = None,
     dataset: DatasetOpt = None,
     ledger: LedgerOpt = None,
-    last: Annotated[int, typer.Option("--last", help="Lines on a page, the newest ones first to be paged.")] = 100,
-    page: Annotated[int, typer.Option("--page", help="1 has the newest lines, 2 those before them, ...")] = 1,
+    last: Annotated[int, typer.Option("--last", help="Lines on a page.")] = 100,
+    page: Annotated[int, typer.Option("--page", help="Page to show; 1 has the newest lines, 2 those before them.")] = 1,
     as_json: JsonOpt = False,
 ) -> None:
     """Show what has been spent, what remains, and the last lines."""
@@ -130,9 +130,9 @@ def _total_line(total: Total, exact: float | None) -> str:
 @ledger_app.command("verify")
 def ledger_verify(
     ledger: LedgerOpt = None,
-    head: Annotated[str | None, typer.Option("--head", help="A head hash noted down earlier.")] = None,
+    head: Annotated[str | None, typer.Option("--head", help="A head hash that you noted earlier.")] = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Derive totals and indexes from the lines again, once these verify.")
+        bool, typer.Option("--rebuild", help="Once the lines verify, derive totals and indexes from them again.")
     ] = False,
     as_json: JsonOpt = False,
 ) -> None:

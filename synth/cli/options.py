@@ -12,16 +12,29 @@ from synth.schema.column import MOST_PREFIX
 
 TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
 SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
-LedgerOpt = Annotated[Path | None, typer.Option("--ledger", help="Ledger file [default: $SYNTH_LEDGER or the user's].")]
-JsonOpt = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
+LedgerOpt = Annotated[
+    Path | None, typer.Option("--ledger", help="Ledger file [default: $SYNTH_LEDGER, else the user's own].")
+]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 EpsilonOpt = Annotated[float, typer.Option("--epsilon", help="Privacy loss of the whole run; smaller is more private.")]
 DeltaOpt = Annotated[float, typer.Option("--delta", help="Probability that epsilon does not bound the loss.")]
-MethodOpt = Annotated[str, typer.Option("--method", help="Generator; `synth methods` lists them.")]
-RelationOpt = Annotated[str, typer.Option("--relation", help="add_remove, replace_one or zero_out.")]
-RowsOpt = Annotated[int | None, typer.Option("--num-rows", help="Rows to make [default: the noisy total].")]
-SeedOpt = Annotated[int | None, typer.Option("--seed", help="Of initialisation and sampling, never of privacy noise.")]
+MethodOpt = Annotated[str, typer.Option("--method", help="Method; `synth methods` lists them.")]
+RelationOpt = Annotated[
+    str, typer.Option("--relation", help="Which tables are neighbours: add_remove, replace_one or zero_out.")
+]
+TargetOpt = Annotated[str | None, typer.Option("--target", help="Column to predict; gets more of the budget.")]
+UnitOpt = Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")]
+MaxRowsOpt = Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")]
+OptionOpt = Annotated[list[str] | None, typer.Option("--option", help="Option of the method, NAME=VALUE; repeatable.")]
+MaxCategoriesOpt = Annotated[int, typer.Option("--max-categories", help="Most categories that a column may have.")]
+ApprovedByOpt = Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")]
+RowsOpt = Annotated[int | None, typer.Option("--num-rows", help="Rows to draw [default: the noisy number of rows].")]
+SeedOpt = Annotated[
+    int | None, typer.Option("--seed", help="Seed of initialisation and sampling, never of privacy noise.")
+]
 DatasetOpt = Annotated[
-    str | None, typer.Option("--dataset", help="Name to charge [default: the schema's, else the file's].")
+    str | None,
+    typer.Option("--dataset", help="Dataset to charge in the ledger [default: the schema's, else the file's name]."),
 ]
 
 
@@ -51,11 +64,12 @@ CandidatesOpt = Annotated[
     list[Path] | None,
     typer.Option("--with", help="Folder of another candidate; repeatable. With --choice all, private."),
 ]
-PaidOpt = Annotated[Path | None, typer.Option("--paid", help="Counts that decide, of `synth statistics`.")]
-DeviceOpt = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+PaidOpt = Annotated[Path | None, typer.Option("--paid", help="Counts by which it was chosen, from `synth statistics`.")]
+DeviceOpt = Annotated[str, typer.Option("--device", help="Where to compute: auto, cpu or cuda.")]
 
 RawTextOpt = Annotated[
-    bool, typer.Option("--raw-text", help="Leave CSV text that a spreadsheet would take for a formula as it is.")
+    bool,
+    typer.Option("--raw-text", help="Write CSV text as it is, even where a spreadsheet would run it as a formula."),
 ]
 
 DialectOpt = Annotated[
@@ -71,7 +85,7 @@ AssumeOpt = Annotated[
 ]  # fmt: skip
 ReasonOpt = Annotated[
     list[str] | None,
-    typer.Option("--reason", help="COLUMN=TEXT: why that column's list may be public; onto the card; repeatable."),
+    typer.Option("--reason", help="COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable."),
 ]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 RootOpt = Annotated[str | None, typer.Option("--root", help="Related tables: the one whose rows are the units.")]
-PublicOpt = Annotated[list[str] | None, typer.Option("--public", help="A table that everybody may have; repeatable.")]
+PublicOpt = Annotated[list[str] | None, typer.Option("--public", help="A table that is public anyway; repeatable.")]
 KeyOpt = Annotated[
     list[str] | None, typer.Option("--key", help="CHILD.COL=PARENT.COL, or CHILD.A+B=PARENT.C+D; repeatable.")
 ]

@@ -12,25 +12,30 @@ from synth.errors import UsageError
 
 
 def report(
-    release: Annotated[Path, typer.Argument(help="Folder that a run wrote.")],
-    real: Annotated[Path | None, typer.Option("--real", help="The real table; makes the steward's report.")] = None,
+    release: Annotated[Path, typer.Argument(help="Release: the folder that a run wrote.")],
+    real: Annotated[Path | None, typer.Option("--real", help="The real table, for the steward's report.")] = None,
     test: Annotated[Path | None, typer.Option("--test", help="Real rows that the run did not see.")] = None,
-    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="Column that will be predicted.")] = None,
     group: Annotated[list[str] | None, typer.Option("--group", help="Column that divides people; repeatable.")] = None,
-    publishable: Annotated[bool, typer.Option("--publishable", help="From releases only; free.")] = False,
+    publishable: Annotated[bool, typer.Option("--publishable", help="Report from the release alone; free.")] = False,
     statistics: Annotated[
-        Path | None, typer.Option("--statistics", help="Further ones, paid for; publishable.")
+        Path | None, typer.Option("--statistics", help="File of `synth statistics`, for the publishable report.")
     ] = None,
-    max_rows: Annotated[int, typer.Option("--rows", help="Most rows of each table that are used.")] = 50_000,
+    max_rows: Annotated[int, typer.Option("--rows", help="Most rows of each table to compare.")] = 50_000,
     shadow_runs: Annotated[
         int,
         typer.Option("--shadow-runs", help="Runs of the method with and without a row (steward's report); 0: none."),
     ] = 0,
-    out: Annotated[Path, typer.Option("--out", help="The .html file; JSON lies beside it.")] = Path("report.html"),
+    out: Annotated[
+        Path, typer.Option("--out", help="The .html file to write; its figures go beside it as JSON.")
+    ] = Path("report.html"),
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Report on a release: against the real rows (steward only), or from the release alone (publishable)."""
+    """Report how good a release is.
+
+    With --real against the real rows, for the steward only; with --publishable from the release alone.
+    """
     from synth.evaluate.examination import Limits
     from synth.release import related_folder
     from synth.report import chosen_release, last_look

@@ -14,7 +14,10 @@ def ledger_backup(
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Copy the ledger as it is at one moment, also while runs spend; keep the copy elsewhere, encrypted."""
+    """Copy the ledger, even while runs are spending.
+
+    Keep the copy elsewhere, encrypted.
+    """
     from synth.privacy.ledger.backup import backup
     from synth.privacy.ledger.ledger import default_path
 
@@ -30,7 +33,10 @@ def ledger_restore(
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Put a backup in the ledger's place; spends that the backup lacks are charged again as far as they are known."""
+    """Put a backup in the ledger's place.
+
+    Spends that the backup lacks are charged again as far as they are known.
+    """
     from dataclasses import asdict
 
     from synth.privacy.ledger.ledger import default_path

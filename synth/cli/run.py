@@ -10,6 +10,7 @@ import typer
 from synth.cli import job_folder
 from synth.cli.answer import say
 from synth.cli.options import (
+    ApprovedByOpt,
     AssumeOpt,
     DatasetOpt,
     DeltaOpt,
@@ -17,12 +18,17 @@ from synth.cli.options import (
     DialectOpt,
     JsonOpt,
     LedgerOpt,
+    MaxCategoriesOpt,
+    MaxRowsOpt,
     NamedSourceOpt,
+    OptionOpt,
     RawTextOpt,
     ReasonOpt,
     RelationOpt,
     RowsOpt,
     SeedOpt,
+    TargetOpt,
+    UnitOpt,
     assumed,
     parse_options,
     reasons,
@@ -50,35 +56,37 @@ PlaceArg = Annotated[
 def run(
     table: PlaceArg = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
-    method: Annotated[str | None, typer.Option("--method", help="Generator [default: mixture].")] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="Method of `synth methods` [default: mixture].")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
-    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted; gets more budget.")] = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
-    learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget part for absent facts.")] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", help="NAME=VALUE of the method; repeatable.")] = None,
+    target: TargetOpt = None,
+    unit: UnitOpt = None,
+    max_rows: MaxRowsOpt = None,
+    learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget share for absent facts.")] = None,
+    option: OptionOpt = None,
     num_rows: RowsOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("release"),
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     seed: SeedOpt = None,
     device: DeviceOpt = "auto",
-    from_release: Annotated[Path | None, typer.Option("--from-release", help="Refit a stored release; free.")] = None,
+    from_release: Annotated[Path | None, typer.Option("--from-release", help="Release to fit again; free.")] = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
-    max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
-    approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
+    max_categories: MaxCategoriesOpt = 50_000,
+    approved_by: ApprovedByOpt = None,
     separate: SeparateOpt = False,
-    job: Annotated[Path | None, typer.Option("--job", help="Job folder for status and cancel file.")] = None,
+    job: Annotated[Path | None, typer.Option("--job", help="Folder for the run's status and its cancel file.")] = None,
     raw_text: RawTextOpt = False,
     dialect: DialectOpt = "same",
     source: NamedSourceOpt = None,
-    source_table: Annotated[str | None, typer.Option("--table", help="Name of the table at --source.")] = None,
+    source_table: Annotated[str | None, typer.Option("--table", help="Table to read at --source.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Make a synthetic table from a private one, and charge the ledger; with --job alone, as its folder says."""
+    """Make a synthetic table from a private one; charges the ledger. With --job alone: the run of that folder."""
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")

@@ -18,11 +18,15 @@ from synth.cli.options import (
     EpsilonOpt,
     JsonOpt,
     LedgerOpt,
+    MaxCategoriesOpt,
+    MaxRowsOpt,
     ReasonOpt,
     RelationOpt,
     SchemaOpt,
     SourceOpt,
     TableArg,
+    TargetOpt,
+    UnitOpt,
     assumed,
     lengths,
     reasons,
@@ -47,10 +51,10 @@ schema_app.command("codes")(schema_codes)
 
 @schema_app.command("init")
 def schema_init(
-    out: Annotated[Path, typer.Option("--out", help="Where to write the draft; replaced if it exists.")],
+    out: Annotated[Path, typer.Option("--out", help="File for the draft; replaced if it exists.")],
     table: TablesArg = None,
     categorical: Annotated[str | None, typer.Option("--categorical", help="Columns of codes: A,B.")] = None,
-    ordinal: Annotated[str | None, typer.Option("--ordinal", help="Columns of ordered codes: A,B.")] = None,
+    ordinal: Annotated[str | None, typer.Option("--ordinal", help="Columns of codes with an order: A,B.")] = None,
     identifier: Annotated[str | None, typer.Option("--identifier", help="Columns of keys: A,B.")] = None,
     dates: Annotated[str | None, typer.Option("--datetime", help="Columns of dates: A,B.")] = None,
     codes: CodesOpt = None,
@@ -60,25 +64,28 @@ def schema_init(
     decimal: DecimalOpt = None,
     thousands: ThousandsOpt = None,
     formats: FormatOpt = None,
-    target: Annotated[str | None, typer.Option("--target", help="Column to be predicted.")] = None,
+    target: TargetOpt = None,
     dataset: DatasetOpt = None,
     group: Annotated[
         str | None, typer.Option("--group", help="Columns grouped by first characters: zip=2,icd=1.")
     ] = None,
     unit: Annotated[
-        str | None, typer.Option("--unit", help="row: each row is one person; else the identifier column of a person.")
+        str | None, typer.Option("--unit", help="row: a row is a person; else a person's identifier column.")
     ] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    max_rows: MaxRowsOpt = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
-    max_categories: Annotated[int, typer.Option("--max-categories", help="Most categories of a column.")] = 50_000,
+    max_categories: MaxCategoriesOpt = 50_000,
     root: RootOpt = None,
     public: PublicOpt = None,
     key: KeyOpt = None,
     most_children: MostOpt = None,
     source: SourceOpt = None,
 ) -> None:
-    """Draft a schema from the rows, of a folder or a whole database one of related tables; each fact waits for you."""
+    """Draft a schema from the rows, for you to check.
+
+    A folder of tables or a whole database gives a schema of related tables.
+    """
     from synth.sources.tables_to_draft import is_folder_of_tables
 
     kinds = {"categorical": names(categorical), "ordinal": names(ordinal), "identifier": names(identifier),
@@ -145,7 +152,7 @@ def schema_check(
     source: SourceOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Check a schema against its rules, and what nobody has confirmed yet."""
+    """Check a schema, and list what nobody has confirmed yet."""
     from synth.schema import table as schemas
     from synth.schema.related import is_related
     from synth.sources import named_databases
@@ -173,15 +180,15 @@ def schema_learn(
     out: Annotated[Path, typer.Option("--out", help="Where to write the learnt schema.")],
     delta: DeltaOpt = 1e-6,
     relation: RelationOpt = "add_remove",
-    unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    unit: UnitOpt = None,
+    max_rows: MaxRowsOpt = None,
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     source: SourceOpt = None,
     separate: SeparateOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Learn a schema's absent categories and bounds privately; charges the ledger."""
+    """Learn missing categories and bounds; charges the ledger."""
     from synth.pipeline import run as pipeline
     from synth.schema import table as schemas
     from synth.sources import named_databases

@@ -8,16 +8,19 @@ import typer
 
 from synth.cli.answer import check_writable, names, say, write_text
 from synth.cli.options import (
+    ApprovedByOpt,
     AssumeOpt,
     DatasetOpt,
     DeltaOpt,
     EpsilonOpt,
     JsonOpt,
     LedgerOpt,
+    MaxRowsOpt,
     ReasonOpt,
     RelationOpt,
     SchemaOpt,
     TableArg,
+    UnitOpt,
     assumed,
     reasons,
     run_id,
@@ -34,18 +37,21 @@ def statistics(
     epsilon: EpsilonOpt,
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
-    unit: Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", help="Rows of one person that are kept.")] = None,
+    unit: UnitOpt = None,
+    max_rows: MaxRowsOpt = None,
     out: Annotated[Path, typer.Option("--out", help="The .json file to write.")] = Path("statistics.json"),
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
-    approved_by: Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")] = None,
+    approved_by: ApprovedByOpt = None,
     separate: SeparateOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Ask a private table for statistics, and charge the ledger; for the publishable report."""
+    """Release noisy statistics of a table; charges the ledger.
+
+    `synth report --publishable --statistics` shows them in the publishable report.
+    """
     from synth.pipeline import statistics as paid
     from synth.schema import table as schemas
 

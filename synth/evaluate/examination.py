@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 from synth.evaluate import plugin_scores
 from synth.evaluate import risks as attack
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
@@ -19,6 +19,7 @@ from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
 from synth.evaluate.verdict import Verdict, judge
 from synth.evaluate.weighting import Weighted
+from synth.schema.given import check_schema
 from synth.schema.table import Schema
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def appraise(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
+    check_schema(schema)
     limits = limits or Limits(models=10_000, classifier=5_000)
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to compare")
@@ -185,7 +187,7 @@ def _trained(
 def _dividers(real: Sample, named: tuple[str, ...]) -> list[str]:
     for name in named:
         if name not in real.columns:
-            raise UsageError(f"--group {name}: is not a measured column; choose one of {', '.join(real.columns)}")
+            raise UsageError(f"--group {name} is not a measured column; {meant(name, real.columns)}")
     few = [n for n in real.categorical() if real.columns[n].cells <= MOST_GROUPS]
     return list(named) or few[:MOST_DIVIDERS]
 

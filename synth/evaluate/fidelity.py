@@ -16,6 +16,7 @@ from synth.evaluate.quality import Quality, measure, unscored
 from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.weighting import Weighted, weighted
 from synth.schema import grouping
+from synth.schema.given import check_schema
 from synth.schema.grouping import Groups
 from synth.schema.table import Column, Schema
 
@@ -187,6 +188,7 @@ def compare(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
+    check_schema(schema)
     for limit, name in ((max_rows, "max_rows"), (quality_rows, "quality_rows")):
         if limit < 1:
             raise UsageError(f"{name} {limit}: at least 1 row is needed")

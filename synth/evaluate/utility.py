@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 from synth.evaluate.features import boosted, for_linear, for_trees
 from synth.evaluate.read_sample import Sample
 from synth.schema.table import Schema, canonical
@@ -46,7 +46,7 @@ def utility(
     Errors: UsageError for a target that is not measured or does not vary.
     """
     if target not in real.columns:
-        raise UsageError(f"--target {target}: is not a measured column; choose one of {', '.join(real.columns)}")
+        raise UsageError(f"--target {target} is not a measured column; {meant(target, real.columns)}")
     train, held = (real, test) if test is not None else _split(real, rng)
     if min(train.used, held.used) < 1:
         raise UsageError(f"--target {target}: too few real rows to train a model and test it; leave the target out")

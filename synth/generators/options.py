@@ -27,7 +27,7 @@ def with_options(generator: Generator, given: Mapping[str, Any]) -> Generator:
     for name in given:
         if name not in known:
             listed = ", ".join(f"{n} [{v}]" for n, v in known.items()) or "none"
-            raise UsageError(f"--option {name}: method {generator.name} has no such option; it has {listed}")
+            raise UsageError(f"--option {name}: method {generator.name} has no such option; its options are {listed}")
     read = {name: _read(name, value, known[name]) for name, value in given.items()}
     made = replace(generator, **read) if read else generator  # type: ignore[type-var]
     made.check_options()

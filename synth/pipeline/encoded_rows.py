@@ -20,6 +20,7 @@ from synth.questions import Slices
 from synth.questions.encoding import Block
 from synth.questions.features import looked_up
 from synth.schema.codec import decode
+from synth.schema.given import check_schema
 from synth.schema.table import Schema
 
 FORMS = {"scaled": encodings.scaled, "binned": encodings.binned}
@@ -104,6 +105,7 @@ def encode(
     >>> told.vectors.shape, round(told.norm, 4), round(told.sensitivity, 4)
     ((2, 2), 1.0, 1.4142)
     """
+    check_schema(schema)
     if form not in FORMS:
         raise UsageError(f"--form {form}: must be one of {', '.join(FORMS)}")
     if not 1 <= rows <= MOST_ROWS:

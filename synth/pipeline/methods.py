@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 from synth.generators import GENERATORS
 from synth.generators.base import Generator, Questions
 from synth.generators.options import options_of, with_options
@@ -49,7 +49,7 @@ def guarantee(generator: Generator) -> str:
 def generator_named(method: str, relation: Relation, options: Mapping[str, Any] | None = None) -> Generator:
     """The generator of that name with these options, if it supports the relation. Errors: UsageError."""
     if method not in GENERATORS:
-        raise UsageError(f"method {method!r} is unknown; choose one of {', '.join(GENERATORS)}")
+        raise UsageError(f"method {method!r} is unknown; {meant(method, GENERATORS)}")
     generator = GENERATORS[method]
     if str(relation) not in generator.relations:
         names = ", ".join(generator.relations)

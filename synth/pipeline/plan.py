@@ -7,6 +7,7 @@ and costs are close, and exact where nothing adapts.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import inf, pi, prod, sqrt
 from typing import Any
 
@@ -21,16 +22,19 @@ from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.privacy.accounting import composition
 from synth.privacy.relation import relation_named
-from synth.questions import Counts, Marginal
+from synth.questions import Counts, Marginal, Search
 from synth.questions import Step as DescentStep
 from synth.release.card.card import meaning
+from synth.schema.given import check_schema
 from synth.schema.table import Schema
 
 # Seconds and bytes, fitted to runs on one core (`make bench-plan`); a forecast, not a promise.
 SECONDS_START = 1.5
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
-SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED = 4.0, 1.6e-4  # of tables of columns together; by eye, from seven runs
+SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED, LONGEST_FIT = 4.0, 1.6e-4, 14.0  # a fit of more cells takes fewer steps
+SECONDS_PER_CELL_LAID = 2e-5  # counted, laid out, looked at for columns that are drawn again
+FEW_PICKS, GROWN, SECONDS_PER_ROUND = 4, 5, 1.5  # of a search that little noise lets find more: see `_searched`
 TOGETHER = 10_000  # pairs, beyond which they are counted and fitted together; for two of their bins and a table:
 SECONDS_PER_ROW_AND_BIN2, SECONDS_PER_BIN2, SECONDS_PER_TABLE = 1.2e-11, 1e-5, 1.2e-4
 ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents, by eye
@@ -53,6 +57,7 @@ def plan(
 
     Privacy: public only.
     """
+    check_schema(schema)
     composition.check(epsilon, delta)
     check_num_rows(rows)
     link = relation_named(relation)
@@ -82,7 +87,8 @@ def plan(
         error_one_way=one or 0.0,
         error_two_way=two,
         cells_two_way=float(np.mean([m.cells for m in marginals if len(m.bins) == 2])) if two is not None else None,
-        seconds=_seconds(marginals, rows, len(facts.measured())) + _training([q for q, _ in asked], rows),
+        seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked))
+        + _training([q for q, _ in asked], rows),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
     )
 
@@ -131,8 +137,21 @@ def _training(asked: Sequence[Any], rows: int) -> float:
     return float(np.dot(chunks, each))
 
 
-def _seconds(marginals: Sequence[Marginal], rows: int, columns: int) -> float:
-    cells = sum(prod(m.shape) for m in marginals)
+def _searched(asked: Sequence[tuple[Any, int]]) -> tuple[int, int]:
+    """Rounds of search that the rehearsal has not seen, and the cells of the tables they will count.
+
+    A rehearsal's first round finds nothing. Where noise bears more picks than the usual few, a real table's rounds go
+    on, as many as the root of the picks says (``Rounds.grown``), with tables that their larger share makes finer.
+    """
+    for (search, _), (_, cells) in pairwise(asked):
+        if isinstance(search, Search) and search.picks > FEW_PICKS:
+            rounds = int(sqrt(search.picks)) - 1
+            return rounds, rounds * GROWN * cells
+    return 0, 0
+
+
+def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int, found: int) -> float:
+    cells = sum(prod(m.shape) for m in marginals) + found
     start = SECONDS_START + SECONDS_PER_CELL_READ * rows * columns
     if len(marginals) > TOGETHER:  # all as one product of matrices, fitted as one matrix
         side = sum({id(b): b.size for m in marginals for b in m.bins if len(m.bins) == 2}.values())
@@ -141,4 +160,5 @@ def _seconds(marginals: Sequence[Marginal], rows: int, columns: int) -> float:
         )
     counting = SECONDS_PER_ROW_AND_TABLE * rows * len(marginals)
     fitted = SECONDS_OF_FIT if any(len(m.bins) > 1 for m in marginals) else 0.0
-    return start + counting + fitted + SECONDS_PER_CELL_FITTED * cells
+    fitted += min(SECONDS_PER_CELL_FITTED * cells, LONGEST_FIT) + SECONDS_PER_ROUND * rounds
+    return start + counting + fitted + SECONDS_PER_CELL_LAID * cells

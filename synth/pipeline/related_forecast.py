@@ -26,6 +26,7 @@ from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import Linked, LinkedRelease, Marginal
 from synth.questions.linked import placed
 from synth.release.card.card import meaning
+from synth.schema.given import check_schema
 from synth.schema.related import Related
 
 MOST_ROWS = 100_000  # made up of one table
@@ -95,6 +96,7 @@ def plan_related(
 
     Privacy: public only.
     """
+    check_schema(schema, related=True)
     composition.check(epsilon, delta)
     check_num_rows(roots)
     adjacency = Adjacency(relation=relation_named(relation), unit=schema.root)

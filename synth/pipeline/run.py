@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError
 from synth.jobs import PeakMemory, give_back
 from synth.pipeline import related_run
 from synth.pipeline.charged_run import ChargedRun
@@ -27,6 +27,7 @@ from synth.pipeline.schema_approval import to_learn
 from synth.privacy.noise import SystemNoise
 from synth.questions.kinds import kinds_of
 from synth.release import folder
+from synth.schema.given import check_schema
 from synth.schema.related import Related
 from synth.schema.table import Schema
 
@@ -60,9 +61,7 @@ def run(
 
     Privacy: reads rows, under noise.
     """
-    if not isinstance(schema, Schema | Related):
-        raise UsageError(f"schema is a {type(schema).__name__}, not a schema: read its file with synth.load(path), or "
-                         "synth.load_related(path) for several tables")  # fmt: skip
+    check_schema(schema, related=None)
     request, rows = requested(table, epsilon=epsilon, delta=delta, **options)
     return carry_out(
         request, schema=schema, rows=rows, noise=noise, reporter=reporter, steward_log=steward_log, may_spend=may_spend
@@ -154,6 +153,7 @@ def learn_schema(
 
     Privacy: reads rows, under noise.
     """
+    check_schema(schema)
     request, rows = requested(table, epsilon=epsilon, delta=delta, learn_share=1.0, device="cpu", **options)
     return carry_out_learning(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from synth.errors import UsageError, reading
+from synth.errors import UsageError, meant, reading
 from synth.pipeline import sample_parts
 from synth.pipeline.draw_rows import Drawn
 from synth.pipeline.request import check_num_rows, check_seed
@@ -134,7 +134,8 @@ def allowed_by(schema: Schema, where: Mapping[str, str]) -> dict[str, np.ndarray
 
 def _allowed(schema: Schema, name: str, wanted: str) -> np.ndarray:
     if name not in schema.measured():
-        raise UsageError(f"--where {name}={wanted}: {name} is not a measured column of the model")
+        columns = meant(name, schema.measured())
+        raise UsageError(f"--where {name}={wanted}: {name} is not a measured column of the model; {columns}")
     try:
         return codec.places_of(schema.columns[name], wanted)
     except ValueError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, meant
 from synth.pipeline.learn_schema import lacking
 from synth.privacy.relation import Adjacency, Relation
 from synth.schema.column import RISKS, Risk
@@ -15,7 +15,9 @@ def with_target(schema: Schema, target: str | None) -> Schema:
     if target is None or target == schema.target:
         return schema
     if target not in schema.measured():
-        raise UsageError(f"--target {target!r} is not a measured column of the schema")
+        raise UsageError(
+            f"--target {target!r} is not a measured column of the schema; {meant(target, schema.measured())}"
+        )
     return schema.model_copy(update={"target": target, "positive": None})
 
 
@@ -106,7 +108,7 @@ def explained(schema: Schema, reasons: Mapping[str, str]) -> Schema:
     """The schema with these reasons for publishing a column's list. Errors: UsageError for a name that is no column."""
     for name in reasons:
         if name not in schema.columns:
-            raise UsageError(f"--reason {name}: the schema has no such column; check the spelling")
+            raise UsageError(f"--reason {name}: the schema has no such column; {meant(name, schema.columns)}")
     columns = {n: c.model_copy(update={"reason": reasons[n]}) if n in reasons else c for n, c in schema.columns.items()}
     return schema.model_copy(update={"columns": columns})
 
@@ -131,7 +133,7 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
     named = () if isinstance(assume_public, bool) else tuple(assume_public)
     for name in named:
         if name not in schema.columns:
-            raise UsageError(f"--assume-public {name}: the schema has no such column; check the spelling")
+            raise UsageError(f"--assume-public {name}: the schema has no such column; {meant(name, schema.columns)}")
     alone = risky(schema)
     waiting = [n for n in alone if schema.columns[n].source == UNCONFIRMED and n not in named]
     if waiting:

@@ -20,6 +20,7 @@ from synth.privacy.noise import SystemNoise
 from synth.questions import CountsRelease, EmbeddingRelease, Marginal, Release, WeightedCountsRelease
 from synth.questions.weighted_counts import BOUND
 from synth.release.statistics_file import FORMAT
+from synth.schema.given import check_schema
 from synth.schema.grouping import bin_labels
 from synth.schema.lazy import Lazy
 from synth.schema.table import Column, Schema
@@ -64,6 +65,7 @@ def statistics(
 
     Privacy: reads rows, under noise.
     """
+    check_schema(schema)
     request, rows = requested(table, ask=tuple(ask), epsilon=epsilon, delta=delta, device="cpu", **options)
     return carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.method import Method
 from synth.questions import (
@@ -67,7 +67,8 @@ class Asked:
         """Errors: UsageError where the schema has no such column, or one of another kind."""
         for name in self.columns:
             if name not in schema.measured():
-                raise UsageError(f"--ask {self.words}: {name} is not a measured column of the schema")
+                columns = meant(name, schema.measured())
+                raise UsageError(f"--ask {self.words}: {name} is not a measured column of the schema; {columns}")
             if self.kind not in TABLES and not schema.columns[name].is_numeric:
                 raise UsageError(
                     f"--ask {self.words}: {name} is {schema.columns[name].type}; only numbers and dates have one"

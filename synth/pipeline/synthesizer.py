@@ -13,6 +13,7 @@ from synth.pipeline.run import run
 from synth.pipeline.sample import sample
 from synth.release import folder
 from synth.schema import codec
+from synth.schema.given import check_schema
 from synth.schema.related import Related
 from synth.schema.table import Schema
 
@@ -44,6 +45,7 @@ class Synthesizer:
     def __init__(self, schema: Schema, *, method: str = "mixture", delta: float = 1e-5, **options: Any) -> None:
         if isinstance(schema, Related):
             raise UsageError("Synthesizer: is for one table; make related tables with synth.run")
+        check_schema(schema)
         _known(options)
         self.schema, self.method, self.delta, self._options = schema, method, delta, options
         self.result: Result | None = None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 
 
 class Relation(StrEnum):
@@ -96,5 +96,4 @@ def relation_named(name: str) -> Relation:
     try:
         return Relation(name)
     except ValueError:
-        names = ", ".join(Relation)
-        raise UsageError(f"relation {name!r} is unknown; choose one of {names}") from None
+        raise UsageError(f"relation {name!r} is unknown; {meant(name, Relation)}") from None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synth.errors import InputError, UsageError, need
+from synth.errors import InputError, UsageError, meant, need
 from synth.schema import census_files
 from synth.schema.table import Column, Schema
 
@@ -46,7 +46,7 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | 
     """
     folktables, states = _library()
     if task not in TASKS:
-        raise UsageError(f"task {task!r} is unknown; choose one of {', '.join(TASKS)}")
+        raise UsageError(f"task {task!r} is unknown; {meant(task, TASKS)}")
     if state not in states:
         raise UsageError(f"--state {state}: must be a state's two letters, such as CA, or PR")
     if year < FIRST_YEAR:

@@ -8,7 +8,7 @@ note, or a long list is drafted so that nothing of it is published (``synth.sour
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from synth.errors import UsageError
+from synth.errors import UsageError, meant
 from synth.schema import coarsening
 from synth.schema.column import RISKS
 from synth.schema.table import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, parse
@@ -135,7 +135,7 @@ def _named(table: Table, options: dict[str, Sequence[str]]) -> dict[str, str]:
     for option, names in options.items():
         for name in names:
             if name not in table.names:
-                raise UsageError(f"--{option} {name}: the table has no such column; check the spelling")
+                raise UsageError(f"--{option} {name}: the table has no such column; {meant(name, table.names)}")
             if option == "target":
                 continue
             if option == "group":

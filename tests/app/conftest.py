@@ -1,9 +1,11 @@
 """The application under test: the entry script itself, with a ledger and a home of its own."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 from streamlit import config
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app.run import forecast
@@ -11,6 +13,8 @@ from app.session import aside
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 config.set_option("runner.magicEnabled", False)  # as in app/.streamlit, which is read by a server alone
+# Every new visitor in a test would have all installed packages looked through for components, as a server at its start.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(autouse=True)

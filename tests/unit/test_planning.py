@@ -54,6 +54,21 @@ def test_a_table_that_is_asked_twice_has_the_noise_of_the_average():
     assert plan.cells_two_way == first.cells / 10
 
 
+def test_the_forecast_counts_on_a_search_that_finds_tables_where_noise_is_little():
+    """A rehearsal's search finds nothing in independent columns; of many rows a real one goes on for rounds."""
+    facts = {"type": "categorical", "categories": [str(i) for i in range(12)]}
+    schema = synth.parse({"columns": {f"c{j}": facts for j in range(8)}})
+
+    def more(rows):
+        with_search, without = (
+            synth.plan(schema, rows=rows, epsilon=1.0, delta=1e-5, options={"rounds": rounds}).seconds
+            for rounds in (4, 0)
+        )
+        return with_search - without
+
+    assert more(1_000_000) > 5 > 2 > more(20_000)
+
+
 def test_more_epsilon_or_more_rows_make_a_better_forecast():
     def errors(**more):
         plan = synth.plan(SCHEMA, **{"rows": 10_000, "epsilon": 1.0, "delta": 1e-5, **more})

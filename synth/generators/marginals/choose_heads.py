@@ -45,10 +45,12 @@ def headed(
     answers = averaged(a for a in everything if len(a[0].bins) == 2)
     if len(answers) > MANY:
         answers = farthest(model, groups, answers, target)
-    ruled = {id(v): _never(model, groups, m, v) for m, v in answers}
+    made = [_made(model, groups, m) * model.total for m, _ in answers]
+    ruled = {id(v): rules.never(v, m.sigma, rows=t.sum(1), cols=t.sum(0))
+             for (m, v), t in zip(answers, made, strict=True)}  # fmt: skip
     larger = [a for a in everything if len(a[0].bins) > 2 and target in a[0].columns]
     goal = target if target is not None and _suits(target, groups, answers) else None
-    turns = _turns([*broken(model, groups, answers, ruled), *misses(model, groups, answers)], groups, goal)
+    turns = _turns([*broken(answers, made, ruled, model.total), *misses(answers, made, model.total)], groups, goal)
     if goal is not None:
         turns[goal] = []
     if not turns:
@@ -131,33 +133,28 @@ def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:
     return sum(np.array_equal(b.groups, groups[target]) for b in mine) >= 2
 
 
-def misses(model: Product, groups: Groups, answers: Sequence[Answer]) -> list[Miss]:
+def misses(answers: Sequence[Answer], made: Sequence[np.ndarray], total: float) -> list[Miss]:
     """The tables whose mean square error no chance explains, that of their noise and that of the rows a logit is
-    fitted on, which could do no better; the largest excess first."""
+    fitted on, which could do no better; the largest excess first. ``made``: the mixture's own, in rows."""
     out = []
-    for marginal, values in answers:
-        made = _made(model, groups, marginal)
-        noise = marginal.sigma**2 + made * model.total**2 / LEARNT
-        error = float(((made * model.total - values) ** 2 / noise).sum())
+    for (marginal, values), own in zip(answers, made, strict=True):
+        noise = marginal.sigma**2 + own * total / LEARNT
+        error = float(((own - values) ** 2 / noise).sum())
         if error > values.size + SURE * np.sqrt(2 * values.size):
             out.append(Miss(columns=marginal.columns, excess=error - values.size))
     return sorted(out, key=lambda m: -m.excess)
 
 
-def broken(model: Product, groups: Groups, answers: Sequence[Answer], ruled: Mapping[int, np.ndarray]) -> list[Miss]:
+def broken(
+    answers: Sequence[Answer], made: Sequence[np.ndarray], ruled: Mapping[int, np.ndarray], total: float
+) -> list[Miss]:
     """The tables in which the mixture has much of what stays empty, by the rows in it, the most first."""
     out = []
-    for marginal, values in answers:
-        wrong = float(_made(model, groups, marginal)[ruled[id(values)]].sum())
+    for (marginal, values), own in zip(answers, made, strict=True):
+        wrong = float(own[ruled[id(values)]].sum()) / total
         if wrong > BROKEN:
             out.append(Miss(columns=marginal.columns, excess=wrong))
     return sorted(out, key=lambda m: -m.excess)
-
-
-def _never(model: Product, groups: Groups, marginal: Marginal, values: np.ndarray) -> np.ndarray:
-    sides = [_binned(model, groups, b.column, b.groups) for b in marginal.bins]
-    rows, cols = (model.weights @ s * model.total for s in sides)
-    return rules.never(values, marginal.sigma, rows=rows, cols=cols)
 
 
 def _made(model: Product, groups: Groups, marginal: Marginal) -> np.ndarray:

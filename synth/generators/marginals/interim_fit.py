@@ -11,6 +11,9 @@ from synth.generators.marginals import layout
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
 from synth.questions import Bins, CountsRelease
+from synth.schema.lazy import Lazy
+
+networks = Lazy("synth.questions.numeric.networks")
 
 OPTIONS = fitting.Options(ensembles=4, steps=150, pull=0.0)  # what it misses must be the tables' own
 
@@ -55,5 +58,6 @@ def fit(found: Mapping[str, Histogram], releases: Sequence[Any], total: float, *
         weights, probs = np.ones(1), np.maximum(problem.mass, 0.0)[None, :]
     else:
         rng = np.random.default_rng(0)
-        weights, probs = fitting.fit(problem, OPTIONS, rng=rng, device="cpu", progress=lambda _: None)
+        with networks.one_thread():  # what is asked next then depends on no machine's number of cores
+            weights, probs = fitting.fit(problem, OPTIONS, rng=rng, device="cpu", progress=lambda _: None)
     return Interim(groups=groups, weights=weights, probs={n: probs[:, s] for n, s in spans.items()})

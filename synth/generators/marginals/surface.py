@@ -22,6 +22,7 @@ else:
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 CACHED = 2**20  # numbers of groups, views and components that are worked on at a time
+SHARED = 2**16  # such numbers from which on the cores share them: less is done before another core has begun
 HELD = 2**23  # most cells of an ensemble's tables held at a time
 
 
@@ -121,8 +122,9 @@ class Surface:
             move(part, own)
             return loss
 
-        size = (logits.shape[1] + self.views + len(self.left)) * logits.shape[2]
-        return torch.stack(self._mapped(both, even(count, -(-count * size // CACHED)))).sum()
+        numbers = count * (logits.shape[1] + self.views + len(self.left)) * logits.shape[2]
+        parts = max(-(-numbers // CACHED), CORES if numbers > SHARED else 1)
+        return torch.stack(self._mapped(both, even(count, parts))).sum()
 
     def _mapped(self, work: Callable[[slice], torch.Tensor], parts: Sequence[slice]) -> list[torch.Tensor]:
         if len(parts) == 1 or CORES == 1:

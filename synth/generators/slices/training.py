@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -156,7 +155,7 @@ def sliced(made: Network, goal: Target, *, batch: int, k: int, num_slices: int) 
 
     Where a full rotation was released, fresh random directions are drawn each step, free of charge.
     """
-    values, rows = goal.values.rows(goal.rng.integers(0, len(goal.values), batch)), _summed(made, goal, batch)
+    values, rows = goal.values.rows(goal.rng.integers(0, len(goal.values), batch)), summed_rows(made, goal, batch)
     noise = torch.empty((batch, values.shape[1]), device=values.device).normal_(generator=made.source) * goal.sigma
     if goal.directions is None:
         wanted = max((num_slices or SLICES) // k, 1) * k
@@ -171,18 +170,16 @@ def sliced(made: Network, goal: Target, *, batch: int, k: int, num_slices: int) 
     return real.reshape(batch, -1, width).transpose(0, 1), fake.reshape(batch, -1, width).transpose(0, 1)
 
 
-def _summed(made: Network, goal: Target, batch: int) -> torch.Tensor:
+def summed_rows(made: Network, goal: Target, batch: int) -> torch.Tensor:
     """Encoded rows of the network (batch, d), or sums of groups of Poisson size."""
     if goal.size == 0:
         drawn = made.drawn(made.hidden(batch), hard=True) @ goal.table
         if goal.kept < 1:
             drawn = drawn * torch.as_tensor(goal.rng.random((batch, 1)) < goal.kept, device=drawn.device)
         return drawn
-    most = ceil(goal.size + 4 * sqrt(goal.size)) + 1
-    counts = np.minimum(goal.rng.poisson(goal.size, batch), most)
-    mask = torch.as_tensor(np.arange(most) < counts[:, None], dtype=torch.float32, device=goal.table.device)
-    drawn = made.drawn(made.hidden(batch * most), hard=True).reshape(batch, most, -1)
-    return (drawn * mask[:, :, None]).sum(1) @ goal.table
+    owner = torch.as_tensor(np.repeat(np.arange(batch), goal.rng.poisson(goal.size, batch)), device=goal.table.device)
+    drawn = made.drawn(made.hidden(len(owner)), hard=True)
+    return drawn.new_zeros((batch, drawn.shape[1])).index_add(0, owner, drawn) @ goal.table
 
 
 def _characteristic(made: Network, goal: Target, batch: int) -> Callable[[], torch.Tensor]:

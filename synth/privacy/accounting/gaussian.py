@@ -5,9 +5,9 @@ Source: Dong, Roth, Su, arXiv 1905.02383, Corollary 3.3; profile: Balle and Wang
 Proof note: synth/mechanisms/counts.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import singledispatch
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAF
 from synth.privacy.accounting.guarantee import check
 from synth.schema.lazy import Lazy
 
-dp_accounting = Lazy("dp_accounting")
+optimize, special = Lazy("scipy.optimize"), Lazy("scipy.special")
+TOLERANCE = 1e-12  # of roots: the reserves that are set aside are far larger
 
 
 @singledispatch
@@ -54,8 +55,8 @@ def calibrate(epsilon: float, delta: float) -> float:
     """
     check(epsilon, delta)
     target = epsilon * (1 - EPSILON_SLACK)
-    with np.errstate(divide="ignore"):  # where the two terms of the profile are one number, and its logarithm -inf
-        mu = 1 / dp_accounting.get_sigma_gaussian(target, delta * (1 - DELTA_SLACK)) * (1 - 2 * SAFETY)
+    wanted = np.log(delta * (1 - DELTA_SLACK))
+    mu = 1 / _root(lambda sigma: _log_delta(sigma, target) - wanted, low=0.1) * (1 - 2 * SAFETY)
     while mu > 0 and derived_epsilon(mu * (1 + SAFETY), delta) > epsilon:
         mu *= 1 - SAFETY
     return mu
@@ -71,6 +72,30 @@ def derived_epsilon(mu: float, delta: float) -> float:
     """
     if mu <= 0:
         return 0.0
-    with np.errstate(divide="ignore"):
-        epsilon = float(dp_accounting.get_epsilon_gaussian(1 / mu, delta * (1 - DELTA_SLACK)))
-    return with_float_slack(epsilon) if isfinite(epsilon) else inf
+    if mu == inf or delta == 0:
+        return inf
+    wanted = np.log(delta * (1 - DELTA_SLACK))
+    if _log_delta(1 / mu, 0.0) < wanted:
+        return 0.0
+    return with_float_slack(_root(lambda epsilon: _log_delta(1 / mu, epsilon) - wanted, low=0.0))
+
+
+def _log_delta(sigma: float, epsilon: float) -> float:
+    """The logarithm of the least delta at that epsilon, of noise sigma on what changes by one (Theorem 8 there).
+
+    dp_accounting has the same function; loading all of it takes longer than a run of some thousand rows.
+    """
+    middle = epsilon * sigma + 1 / (2 * sigma)
+    first, second = special.log_ndtr(1 / sigma - middle), epsilon + special.log_ndtr(-middle)
+    with np.errstate(divide="ignore"):  # where the two terms are one number
+        return float(first + np.log1p(-np.exp(second - first))) if second <= first else -inf
+
+
+def _root(falling: Callable[[float], float], *, low: float) -> float:
+    """Where a falling function of positive numbers passes zero, looked for from ``low`` to 1 and tenfold beyond."""
+    high = 1.0
+    while low > 0 and falling(low) < 0:
+        low, high = low / 10, low
+    while falling(high) > 0:
+        low, high = high, high * 10
+    return float(optimize.brentq(falling, low, high, xtol=TOLERANCE))

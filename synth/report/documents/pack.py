@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from synth.errors import UsageError, reading
+from synth.errors import UsageError, meant, reading
 from synth.release import folder as folders
 from synth.release import related_folder
 from synth.release.card import verify
@@ -60,7 +60,7 @@ def export(release: str | Path, kind: str) -> str:
     **Guarantee**: that of the release (post-processing). Privacy: released answers only.
     """
     if kind not in FORMATS:
-        raise UsageError(f"--format {kind}: choose one of {', '.join(FORMATS)}")
+        raise UsageError(f"--format {kind} is unknown; {meant(kind, FORMATS)}")
     place = Path(release)
     with reading(release, "release"):
         stored, card = _stored(place), verify.load(place)

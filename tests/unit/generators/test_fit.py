@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from synth.generators.marginals import interim_fit
 from synth.generators.marginals.fit_mixture import Block, Options, Problem, _joined, fit
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.marginals.surface import Surface
@@ -225,3 +226,23 @@ def test_where_noise_is_little_tables_that_nobody_counted_stay_near_what_the_cou
     assert np.mean(apart) < 0.008
     pairs = [np.einsum("b,bi,bj->ij", weights, *(probs[:, at] for at in (b.rows, b.cols))) - b.y for b in laid.blocks]
     assert np.mean([0.5 * np.abs(p).sum() for p in pairs]) < 0.003
+
+
+def test_the_fit_between_questions_has_torch_on_one_thread_as_the_last_one_has(monkeypatch):
+    """Cores share the ensemble; torch's own threads beside would wait for each other, sevenfold on a busy machine."""
+    threads = []
+
+    def seen(problem, *_, **__):
+        threads.append(torch.get_num_threads())
+        return np.ones(1), problem.mass[None, :]
+
+    monkeypatch.setattr(interim_fit.fitting, "fit", seen)
+    monkeypatch.setattr(interim_fit.layout, "problem", lambda *_: (problem(np.random.default_rng(0))[0], {}))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        interim_fit.fit({}, [], 1.0, fitted=True)
+        assert threads == [1]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -87,16 +87,16 @@ def measured(sigma=40.0):
     bins = [Bins(column=n, cells=24, starts=np.arange(24), groups=groups[n]) for n in ("place", "region")]
     left, right = model.probs["place"][1], model.probs["region"][1]
     exact = (left * model.weights[:, None]).T @ right * model.total
-    return model, groups, Marginal(bins=tuple(bins), sigma=sigma), exact
+    return model, Marginal(bins=tuple(bins), sigma=sigma), exact
 
 
 @pytest.mark.parametrize("shift", [0.0, 12.0])
 def test_a_miss_is_what_noise_does_not_explain(shift):
     """Tables made from the model itself, with their noise, are no misses; one moved by many deviations is."""
-    model, groups, marginal, exact = measured()
+    model, marginal, exact = measured()
     noisy = exact + np.random.default_rng(3).normal(0, marginal.sigma, exact.shape)
     noisy[0] += shift * marginal.sigma
-    found = choose_heads.misses(model, groups, [(marginal, noisy)])
+    found = choose_heads.misses([(marginal, noisy)], [exact], model.total)
     assert len(found) == (1 if shift else 0)
     if shift:
         assert found[0].excess > 0.5 * shift**2 * noisy.shape[1]
@@ -104,15 +104,15 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
 
 def test_what_a_logit_could_not_mend_is_no_miss():
     """With hardly any noise an error as large as that of the rows that a logit is fitted on is left alone."""
-    model, groups, marginal, exact = measured(sigma=0.01)
+    model, marginal, exact = measured(sigma=0.01)
     chance = np.sqrt(exact * model.total / choose_heads.LEARNT)
     near, far = (exact + times * chance * np.random.default_rng(4).choice([-1, 1], exact.shape) for times in (0.9, 2.0))
-    assert not choose_heads.misses(model, groups, [(marginal, near)])
-    assert choose_heads.misses(model, groups, [(marginal, far)])
+    assert not choose_heads.misses([(marginal, near)], [exact], model.total)
+    assert choose_heads.misses([(marginal, far)], [exact], model.total)
 
 
 def test_a_table_asked_twice_counts_once_by_its_precision():
-    _, _, marginal, exact = measured(sigma=1.0)
+    _, marginal, exact = measured(sigma=1.0)
     again = replace(marginal, sigma=2.0)
     (one,) = choose_heads.averaged([(marginal, exact), (again, exact + 5)])
     assert np.allclose(one[1], exact + 1)

@@ -6,6 +6,7 @@ import torch
 
 from synth.generators import mlp
 from synth.generators.slices import moments as slicing_moments
+from synth.generators.slices import training
 from synth.generators.slices.divergence import DIVERGENCES, divergence, ratio, wasserstein
 from tests.unit.generators.simulated_slices import simulated
 
@@ -117,6 +118,20 @@ def test_every_divergence_pulls_points_towards_the_real_ones(kind):
 def test_wasserstein_is_the_mean_square_of_sorted_gaps():
     real, made = torch.tensor([[[0.0], [3.0]]]), torch.tensor([[[5.0], [1.0]]])
     assert float(wasserstein(real, made)) == pytest.approx((1 + 4) / 2)
+
+
+@pytest.mark.parametrize("size", [8.0, 1e-12])
+def test_groups_of_made_rows_have_sizes_of_poisson(size):
+    """Mean and variance of 4,000 groups' sizes, within six deviations (less than once in 10^6); all may be empty."""
+    made = mlp.network([2, 3], rng=np.random.default_rng(0))
+    goal = training.Target(values=None, directions=None, table=torch.eye(5), sigma=1.0, size=size, kept=1.0,
+                           rng=np.random.default_rng(1))  # fmt: skip
+    sums = training.summed_rows(made, goal, 4000).detach().numpy()
+    assert np.allclose(sums, sums.round(), atol=1e-4)
+    assert np.allclose(sums[:, :2].sum(1), sums[:, 2:].sum(1), atol=1e-4)
+    sizes, spread = sums[:, :2].sum(1), np.sqrt((size + 2 * size**2) / 4000)
+    assert abs(sizes.mean() - size) < 6 * np.sqrt(size / 4000)
+    assert abs(sizes.var() - size) < 6 * spread
 
 
 def test_network_repeats_with_the_same_generator_and_leaves_torch_s_own_alone():

@@ -90,7 +90,7 @@ def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
     monkeypatch.setattr(choose_heads, "FARTHEST", 5)
     looked: list[int] = []
     misses = choose_heads.misses
-    monkeypatch.setattr(choose_heads, "misses", lambda m, g, a: looked.append(len(a)) or misses(m, g, a))
+    monkeypatch.setattr(choose_heads, "misses", lambda a, m, t: looked.append(len(a)) or misses(a, m, t))
     told = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
     model = WIDE.fit(releases, session.setting, **told)
     alone = WIDE.fit(releases[:-1], session.setting, **told)

@@ -2,11 +2,14 @@
 
 from math import erf, exp, inf, nan, sqrt
 
+import dp_accounting
+import numpy as np
 import pytest
+from dp_accounting import rdp
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from synth.errors import UsageError
-from synth.privacy.accounting import composition
+from synth.privacy.accounting import composition, gaussian, zcdp
 from synth.privacy.accounting.composition import GaussianDpEvent, calibrate, derived_epsilon, sampler_cost, total_mu
 
 GRID = [(e, d) for e in (0.01, 0.2, 1.0, 5.1, 10.0, 18.0) for d in (1e-9, 1e-5, 1e-2)]
@@ -33,6 +36,28 @@ def test_profile_written_out_agrees(epsilon, delta):
     mu = calibrate(epsilon, delta)
     assert profile(epsilon, mu) <= delta
     assert profile(epsilon, mu * 1.03) > delta
+
+
+@pytest.mark.parametrize("delta", [1e-19, 1e-9, 1e-5, 0.3])
+@pytest.mark.parametrize("mu", [1e-4, 0.02, 0.3, 1.0, 7.0, 400.0])
+def test_the_profile_and_its_inverses_are_those_of_dp_accounting(mu, delta):
+    """Whose functions we have written out, so that a run need not load all of that library."""
+    with np.errstate(divide="ignore"):
+        epsilon = dp_accounting.get_epsilon_gaussian(1 / mu, delta * (1 - gaussian.DELTA_SLACK))
+        assert derived_epsilon(mu, delta) == pytest.approx(gaussian.with_float_slack(epsilon), rel=1e-11)
+        if epsilon > 1e-3:
+            sigma = dp_accounting.get_sigma_gaussian(
+                epsilon * (1 - gaussian.EPSILON_SLACK), delta * (1 - gaussian.DELTA_SLACK)
+            )
+            assert calibrate(epsilon, delta) == pytest.approx(1 / sigma, rel=1e-8)
+    assert zcdp.epsilon_of_rho(mu**2 / 2, delta) == pytest.approx(
+        rdp.compute_epsilon(zcdp.ORDERS, mu**2 / 2 * zcdp.ORDERS, delta)[0], rel=1e-11
+    )
+
+
+def test_what_has_no_noise_or_no_delta_has_no_epsilon():
+    assert [derived_epsilon(mu, delta) for mu, delta in ((inf, 1e-5), (1.0, 0.0), (0.0, 0.0))] == [inf, inf, 0.0]
+    assert [zcdp.epsilon_of_rho(rho, delta) for rho, delta in ((1.0, 0.0), (0.0, 0.0))] == [inf, 0.0]
 
 
 def test_published_value():

@@ -1,4 +1,4 @@
-"""Events and their accountants: against dp_accounting's own, and bit for bit what earlier versions computed."""
+"""Events and their accountants: against dp_accounting's own, and against what earlier versions computed."""
 
 import json
 from functools import singledispatch
@@ -79,10 +79,22 @@ def again(key):
     return told(lambda: composition.epsilon_of([EVENTS[n] for n in names.split("+")], float(delta)))
 
 
+def figure(text):
+    """A number is compared to eight digits, the rest to the letter: processors sum slices in their own order,
+    which is 4e-9 of an epsilon at a delta of 1e-9 and 1e-12 elsewhere."""
+    try:
+        return pytest.approx(float(text), rel=1e-8)
+    except ValueError:
+        return text
+
+
 @pytest.mark.long
-def test_every_figure_is_bit_for_bit_that_of_the_version_before():
+def test_every_figure_is_that_of_the_version_before():
     assert len(GOLDEN) > 200
-    assert {key: again(key) for key in GOLDEN} == GOLDEN
+    found = {key: again(key) for key in GOLDEN}
+    numbers = {key for key, text in GOLDEN.items() if figure(text) != text}
+    assert len(numbers) > 100
+    assert {k: float(t) if k in numbers else t for k, t in found.items()} == {k: figure(t) for k, t in GOLDEN.items()}
 
 
 @pytest.mark.parametrize("name", EVENTS)
