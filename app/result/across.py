@@ -73,9 +73,9 @@ def _across(found: Any) -> None:
             st.markdown(f"**Rows of {frame.escape(one.child)} of one row of {frame.escape(one.parent)}**: "
                         f"{100 * one.distance:.1f} % of the parents have another number")  # fmt: skip
             st.altair_chart(_numbers(one), key=f"numbers_{i}")
-    st.markdown("**What columns say of each other.** 0 follows the relation wholly, 1 not at all: the distance beside "
-                "that of columns taken as independent; above 1, noise did more harm than leaving the relation "
-                "out.")  # fmt: skip
+    st.markdown("**How columns relate to each other.** The distance relative to that of independent columns: 0 "
+                "means that the relation is kept fully, 1 not at all; above 1, noise did more harm than leaving "
+                "the relation out.")  # fmt: skip
     st.table(_means(found), hide_index=True)
     kinds = list(found.pairs)
     if kinds:

@@ -126,8 +126,8 @@ def _weight() -> None:
     weight = st.selectbox(
         "Weight of a row (optional)", choices, index=choices.index(current) if current in choices else 0,
         format_func=lambda n: "none" if n is None else n, key="weight",
-        help="In a survey, the number that says for how many people a row stands. Its smallest and largest value must "
-        "be known, not learnt. Comparisons then tell how close weighted rows come.",
+        help="In a survey, the number of people that a row represents. Its smallest and largest value must "
+        "be known, not learnt. Comparisons then show how close weighted rows come.",
     )  # fmt: skip
     if weight != current:
         w.plain["weight"] = weight
@@ -176,7 +176,7 @@ def _vouch() -> None:
         st.markdown(words.NOT_FREE)
         st.caption("Waiting: " + frame.escape(", ".join(waiting[:12])) + (" …" if len(waiting) > 12 else ""))
         mine = st.checkbox("I have checked them, and I vouch that these are public facts", key=f"mine_{w.edition}",
-                           help="Your name stands for these facts. Without it the way on stays closed.")  # fmt: skip
+                           help="Your name is recorded with these facts. Without it you cannot go on.")  # fmt: skip
         if st.button("Confirm all columns", key="confirm_all", disabled=not mine, type="primary"):
             intake.replace_own(facts.confirm(own(w), waiting), "All columns are confirmed on your word.")
 

@@ -92,7 +92,9 @@ def forest(tables: str | Path | Mapping[str, object], schema: Related, *, seed: 
 def appraise_related(
     real: str | Path | Mapping[str, object], synthetic: str | Path | Mapping[str, object], schema: Related
 ) -> Across:
-    """``compare_related`` of folders with a file for each table. Errors: InputError, UsageError.
+    """``compare_related`` of ``real`` and ``synthetic``, folders with a file for each table of ``schema``.
+
+    Errors: InputError, UsageError.
 
     **Guarantee**: none; for the steward alone.
 
