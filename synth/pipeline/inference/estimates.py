@@ -33,9 +33,9 @@ def estimates(
     ``ask``: ``mean:COL``, ``quantile:COL:0.5``, ``share:COL``, ``difference:COL*GROUP`` (means of every two groups),
     ``linear:COL~COL+COL``, ``logistic:...``, ``poisson:...``; ``COL=VALUE`` in a column's place is 1 where it has the
     value, else 0. For each estimand a row: ``ask``, ``name``, ``estimate``, ``low``, ``high``, the deviations
-    ``noise``, ``sampling`` and ``unmeasured``, and ``warnings``. Intervals count privacy noise, the chance by which
-    people came into the table, and the model's error in what no released table determines (``related`` is the
-    correlation that it is allowed to have with the question).
+    ``noise``, ``sampling`` and ``unmeasured``, and ``warnings``. Intervals cover with probability ``level``: they count
+    privacy noise, the chance by which people came into the table, and the model's error in what no released table
+    determines (``related`` is the correlation that it is allowed to have with the question).
 
     **Guarantee**: that of the release (post-processing). Errors: UsageError for questions that the schema or the
     release cannot answer, InputError for a damaged release.
