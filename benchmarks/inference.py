@@ -1,27 +1,31 @@
-"""Whether intervals from several tables of one release cover the truth, and how wide they are: by family of estimands.
+"""Whether intervals from one release cover the truth, and how wide they are: by family of estimands.
 
     python benchmarks/inference.py [--tables acs,adult,simulated] [--epsilons 0.2,1] [--runs 100] [--rows 6000]
-                                   [--draws 20] [--fresh] [--cells FILE] [--json FILE]
+                                   [--multiple 0] [--draws 20] [--kept FOLDER] [--cells FILE] [--json FILE]
 
 ACSIncome and Adult are the public files in ../shared/data; says so and leaves them out without. A file's rows are the
 population, so the truth is known; every run draws ``--rows`` of them with replacement, makes one release of `mixture`
-with fresh noise, draws ``--draws`` tables of it, analyses each as if it were real, and combines. Beside stand the one
-synthetic table analysed as if it were real (naive), and paid statistics at the same epsilon, shared evenly among the
-columns' means, medians and counts that the estimands need. Runs that ``--cells`` holds are passed over. What they come
-to is in ``--json``; `make figures` writes it into docs/inference.md.
+with fresh noise and asks `synth.estimates` of it. Beside stand the one synthetic table analysed as if it were real
+(naive); of the first ``--multiple`` runs of each table `synth.combine` of ``--draws`` tables; and paid statistics at
+the same epsilon, shared evenly among the columns' means, quantiles and counts that the estimands need. Releases stand
+in ``--kept`` and are made but once; runs that ``--cells`` holds are passed over. What they come to is in ``--json``;
+`make figures` writes it into docs/inference.md, beside whose table stands a picture of it.
 """
 
 import argparse
 import json
+import shutil
 import sys
-import tempfile
 import time
 import warnings
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import inference_estimands as estimands
 import numpy as np
 import pandas as pd
+from docs_figures_intervals import draw
 
 import synth
 from synth.pipeline.statistics import statistics
@@ -32,6 +36,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "inference.json"
 DELTA = 1e-5
 
 
+@cache
 def population(name: str) -> pd.DataFrame | None:
     """All rows, numbers as numbers and categories as text; None where the file is not there."""
     if name == "simulated":
@@ -55,51 +60,79 @@ def simulated(rows: int, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({"group": group, "sex": sex, "age": age, "hours": hours, "high": high, "visits": visits})
 
 
-def one(place: Path, name: str, epsilon: float, rows: int, draws: int, seed: int) -> dict:
-    """One release and what four analyses say of every estimand: (estimate, low, high) by name."""
-    everything = population(name)
-    assert everything is not None
-    rng = np.random.default_rng([seed, 7])
-    table = estimands.TABLES[name]
-    sample = everything.iloc[rng.integers(0, len(everything), rows)].reset_index(drop=True)
-    schema = synth.parse(table.schema)
-    kept = {"ledger": place / "ledger.sqlite"}
-    start = time.perf_counter()
+def released(place: Path, name: str, epsilon: float, rows: int, seed: int) -> float:
+    """Makes the release and the paid statistics in a folder of their own, where they are not there yet; seconds."""
+    if (place / "paid.json").exists():
+        return 0.0
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    everything, table = population(name), estimands.TABLES[name]
+    sample = everything.iloc[np.random.default_rng([seed, 7]).integers(0, len(everything), rows)].reset_index(drop=True)
+    schema, kept = synth.parse(table.schema), {"ledger": place / "ledger.sqlite"}
+    start = time.process_time()
     synth.run(sample, schema=schema, epsilon=epsilon, delta=DELTA, dataset="release", out=place / "release", **kept)
-    made = time.perf_counter()
-    told = [table.analysed(t) for t in synth.multiple(place / "release", count=draws)]
-    drawn = time.perf_counter()
-    names = list(told[0])
-    all_ = synth.combine([[t[n][0] for n in names] for t in told], [[t[n][1] for n in names] for t in told])
-    whole = table.analysed(synth.Synthesizer.load(place / "release").sample(rows))
+    spent = time.process_time() - start
     paid = statistics(sample, schema=schema, ask=table.ask, epsilon=epsilon, delta=DELTA, dataset="paid",
                       separate=True, **kept)  # fmt: skip
-    paid_half = table.paid(paid.answers, table.analysed(sample))
-    return {
-        "combined": {n: [float(all_.estimate[i]), float(all_.low[i]), float(all_.high[i])]
-                     for i, n in enumerate(names)},
+    (place / "paid.json").write_text(json.dumps(table.paid(paid.answers, table.analysed(sample))))
+    return spent
+
+
+def one(place: Path, name: str, combined: int) -> dict:
+    """What the analyses of one release say of every estimand: [estimate, low, high], and whether it was warned of."""
+    table = estimands.TABLES[name]
+    start = time.process_time()
+    told = {f"{t['ask']} {t['name']}": t for t in synth.estimates(place / "release", table.questions)}
+    spent = time.process_time() - start
+    whole = table.analysed(table.typed(pd.read_csv(place / "release" / "synthetic.csv", dtype=str)))
+    out = {
+        "estimates": {n: [*(told[n][k] for k in ("estimate", "low", "high")), bool(told[n]["warnings"])]
+                      for n in whole},
         "naive": {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in whole.items()},
-        "paid_half": paid_half, "seconds": {"release": made - start, "tables": drawn - made},
+        "paid_half": json.loads((place / "paid.json").read_text()), "seconds": {"estimates": spent},
     }  # fmt: skip
+    if combined:
+        drawn = [table.analysed(t) for t in synth.multiple(place / "release", count=combined)]
+        all_ = synth.combine([[t[n][0] for n in whole] for t in drawn], [[t[n][1] for n in whole] for t in drawn])
+        out["combined"] = {n: [float(x[i]) for x in (all_.estimate, all_.low, all_.high)] for i, n in enumerate(whole)}
+        out["seconds"]["tables"] = time.process_time() - start - spent
+    return out
 
 
 def summary(cells: list[dict]) -> list[dict]:
-    """Coverage and width by table, epsilon and family."""
+    """Coverage and width by table, epsilon and family; in parts of 1."""
     rows = []
     for key in sorted({(c["table"], c["epsilon"]) for c in cells}):
         mine = [c for c in cells if (c["table"], c["epsilon"]) == key]
         truth = estimands.TABLES[key[0]].truth(population(key[0]))
         for family in (*dict.fromkeys(n.partition(":")[0] for n in truth), "all"):
             names = [n for n in truth if family in ("all", n.partition(":")[0])]
-            hit = {w: np.mean([c[w][n][1] <= truth[n] <= c[w][n][2] for c in mine for n in names])
-                   for w in ("combined", "naive")}  # fmt: skip
-            wide = [(c["combined"][n][2] - c["combined"][n][1]) / 2 / c["paid_half"][n]
-                    for c in mine for n in names if n in c["paid_half"]]  # fmt: skip
             rows.append({"table": key[0], "epsilon": key[1], "family": family, "estimands": len(names),
-                         "releases": len(mine), "covered": round(float(hit["combined"]), 4),
-                         "naive": round(float(hit["naive"]), 4),
-                         "width": round(float(np.median(wide)), 3) if wide else None})  # fmt: skip
+                         "releases": len(mine)} | _of_family(mine, names, truth))  # fmt: skip
     return rows
+
+
+def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> dict:
+    """``unwarned``: covered where nothing was warned of; ``bias``: of the mean estimate, in deviations over releases,
+    in the middle; ``lowest``: covered, of the worst estimand; ``width``: half of it over that of paid statistics."""
+    hit = {w: np.array([[c[w][n][1] <= truth[n] <= c[w][n][2] for n in names] for c in cells if w in c])
+           for w in ("estimates", "naive", "combined")}  # fmt: skip
+    warned = np.array([[c["estimates"][n][3] for n in names] for c in cells])
+    middle = np.array([[c["estimates"][n][0] for n in names] for c in cells])
+    off = np.abs(middle.mean(0) - [truth[n] for n in names]) / np.maximum(middle.std(0), 1e-12)
+    wide = [(c["estimates"][n][2] - c["estimates"][n][1]) / 2 / c["paid_half"][n]
+            for c in cells for n in names if n in c["paid_half"]]  # fmt: skip
+    return {
+        "covered": share(hit["estimates"]), "unwarned": share(hit["estimates"][~warned]), "warned": share(warned),
+        "lowest": round(float(hit["estimates"].mean(0).min()), 4), "naive": share(hit["naive"]),
+        "combined": share(hit["combined"]), "bias": round(float(np.median(off)), 3),
+        "width": round(float(np.median(wide)), 3) if wide else None,
+    }  # fmt: skip
+
+
+def share(hits: np.ndarray) -> float | None:
+    """Part of all; None of nothing."""
+    return round(float(hits.mean()), 4) if hits.size else None
 
 
 def main() -> None:
@@ -108,28 +141,36 @@ def main() -> None:
     parser.add_argument("--epsilons", default="0.2,1")
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--rows", type=int, default=6000)
+    parser.add_argument("--multiple", type=int, default=0)
     parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--cells", type=Path, default=ROOT / "build" / "inference.json")
+    parser.add_argument("--kept", type=Path, default=ROOT / "build" / "inference")
+    parser.add_argument("--cells", type=Path, default=ROOT / "build" / "inference.jsonl")
     parser.add_argument("--json", type=Path, default=RESULTS)
     asked = parser.parse_args()
-    cells = json.loads(asked.cells.read_text()) if asked.cells.exists() and not asked.fresh else []
-    for seed in range(asked.runs):
-        for epsilon in map(float, asked.epsilons.split(",")):
-            for name in asked.tables.split(","):
-                cell = {"table": name, "epsilon": epsilon, "rows": asked.rows, "draws": asked.draws, "seed": seed}
-                if any(all(c[k] == v for k, v in cell.items()) for c in cells):
-                    continue
-                if population(name) is None:
-                    print(f"{name}: its files are not in {SHARED.name}; left out", file=sys.stderr)
-                    continue
-                with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    cells.append({**cell, **one(Path(place), name, epsilon, asked.rows, asked.draws, seed)})
-                asked.cells.parent.mkdir(exist_ok=True)
-                asked.cells.write_text(json.dumps(cells) + "\n")
-                print(name, epsilon, seed, cells[-1]["seconds"], file=sys.stderr, flush=True)
+    cells = [json.loads(line) for line in asked.cells.read_text().splitlines()] if asked.cells.exists() else []
+    cells = list({tuple(c[k] for k in ("table", "epsilon", "rows", "seed")): c for c in cells}.values())  # the last
+    names = [n for n in asked.tables.split(",") if population(n) is not None]
+    for name in set(asked.tables.split(",")) - set(names):
+        print(f"{name}: its files are not in {SHARED.name}; left out", file=sys.stderr)
+    for seed, epsilon, name in product(range(asked.runs), map(float, asked.epsilons.split(",")), names):
+        cell = {"table": name, "epsilon": epsilon, "rows": asked.rows, "seed": seed}
+        draws = asked.draws if seed < asked.multiple else 0
+        before = [c for c in cells if all(c[k] == v for k, v in cell.items())]
+        if before and ("combined" in before[0] or not draws):
+            continue
+        place = asked.kept / f"{name}-{asked.rows}-{epsilon:g}-{seed}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            spent = released(place, name, epsilon, asked.rows, seed)
+            found = cell | one(place, name, draws)
+        found["seconds"]["release"] = spent
+        cells = [c for c in cells if c not in before] + [found]
+        asked.cells.parent.mkdir(exist_ok=True)
+        with asked.cells.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        print(name, epsilon, seed, found["seconds"], file=sys.stderr, flush=True)
     asked.json.write_text(json.dumps(rows := summary(cells), indent=1) + "\n")
+    draw(rows, ROOT / "docs" / "pictures" / "inference.svg")
     print(*rows, sep="\n")
 
 

@@ -37,6 +37,10 @@ class Table:
             out[n] = text.where(text.isin(self.categories[n]), self.categories[n][-1])
         return out.reset_index(drop=True)
 
+    def typed(self, texts: pd.DataFrame) -> pd.DataFrame:
+        """A synthetic table read as text: its numbers as such."""
+        return texts.assign(**{n: texts[n].astype(int) for n in self.numbers})
+
     @property
     def schema(self) -> dict[str, Any]:
         """Public facts, by declaration."""
@@ -51,29 +55,39 @@ class Table:
                 *(f"count:{n}" for n in self.groups), *(f"count:{g}*{self.target}" for g in self.groups
                                                         if g != self.target)]  # fmt: skip
 
+    @property
+    def questions(self) -> list[str]:
+        """All estimands, in the words of ``synth.estimates``."""
+        hit = f"{self.target}={self.yes}"
+        others = [g for g in self.groups if g != self.target]
+        return [*(f"mean:{n}" for n in self.numbers), *(f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES),
+                *(f"share:{g}" for g in self.groups), *(f"difference:{hit}*{g}" for g in others),
+                *(f"difference:{n}*{g}" for n in self.numbers for g in self.groups),
+                *(f"{kind}:{hit if y == self.target else y}~{'+'.join(by)}" for kind, y, by in self.fits)]  # fmt: skip
+
     def truth(self, rows: pd.DataFrame) -> dict[str, float]:
         """Of the whole population."""
         return {n: v for n, (v, _) in self.analysed(rows).items()}
 
     def analysed(self, rows: pd.DataFrame) -> Told:
-        """Every estimand as if the rows were a simple random sample of people."""
+        """Every estimand as if the rows were a simple random sample of people; of groups only neighbours differ."""
         out: Told = {}
         for n in self.numbers:
             x = rows[n].to_numpy(float)
-            out[f"mean:{n}"] = (x.mean(), x.var(ddof=1) / len(x))
+            out[f"mean:{n} {n}"] = (x.mean(), x.var(ddof=1) / len(x))
             for q in QUANTILES:
-                out[f"quantile:{n} {q}"] = quantile(x, q)
+                out[f"quantile:{n}:{q} {n}"] = quantile(x, q)
         hit = (rows[self.target] == self.yes).to_numpy(float)
         for g in self.groups:
             labels = rows[g].to_numpy()
             for c in self.categories[g]:
                 p = float((labels == c).mean())
-                out[f"proportion:{g} {c}"] = (p, p * (1 - p) / len(rows))
+                out[f"share:{g} {c}"] = (p, p * (1 - p) / len(rows))
             for a, b in pairwise(self.categories[g]):
-                for name, x in [(self.target, hit)] if g != self.target else []:
-                    out[f"difference:{name} {g} {a} {b}"] = difference(x, labels, a, b)
+                if g != self.target:
+                    out[f"difference:{self.target}={self.yes}*{g} {a} - {b}"] = difference(hit, labels, a, b)
                 for name in self.numbers:
-                    out[f"difference:{name} {g} {a} {b}"] = difference(rows[name].to_numpy(float), labels, a, b)
+                    out[f"difference:{name}*{g} {a} - {b}"] = difference(rows[name].to_numpy(float), labels, a, b)
         for kind, outcome, regressors in self.fits:
             out |= self._fit(kind, outcome, regressors, rows)
         return out
@@ -82,15 +96,15 @@ class Table:
         x, names = [np.ones(len(rows))], ["1"]
         for n in regressors:
             if n in self.numbers:
-                low, high = self.numbers[n]
-                x, names = [*x, (rows[n].to_numpy(float) - low) / (high - low)], [*names, n]
+                x, names = [*x, rows[n].to_numpy(float)], [*names, n]
             else:
                 for c in self.categories[n][1:]:
                     x, names = [*x, (rows[n] == c).to_numpy(float)], [*names, f"{n}={c}"]
-        y = (rows[outcome] == self.yes).to_numpy(float) if outcome == self.target else rows[outcome].to_numpy(float)
+        hit = outcome == self.target
+        y = (rows[outcome] == self.yes).to_numpy(float) if hit else rows[outcome].to_numpy(float)
         beta, variance = FITS[kind](np.stack(x, 1), y)
-        asked = f"{kind}:{outcome} by {'+'.join(regressors)}"
-        return {f"{asked}: {n}": (float(b), float(v)) for n, b, v in zip(names, beta, variance, strict=True)}
+        asked = f"{kind}:{outcome}{f'={self.yes}' if hit else ''}~{'+'.join(regressors)}"
+        return {f"{asked} {n}": (float(b), float(v)) for n, b, v in zip(names, beta, variance, strict=True)}
 
     def paid(self, answers: Sequence[Mapping[str, Any]], real: Told) -> dict[str, float]:
         """Half the width of the paid interval, its noise and the rows' sampling together, of what was asked."""
@@ -98,15 +112,15 @@ class Table:
         by = {a["ask"]: a for a in answers}
         for n in self.numbers:
             a = by[f"mean:{n}"]
-            out[f"mean:{n}"] = both((a["high"] - a["low"]) / 2, real[f"mean:{n}"][1])
+            out[f"mean:{n} {n}"] = both((a["high"] - a["low"]) / 2, real[f"mean:{n} {n}"][1])
             for q in QUANTILES:
                 a = by[f"quantile:{n}:{q}"]
-                out[f"quantile:{n} {q}"] = both((a["high"] - a["low"]) / 2, real[f"quantile:{n} {q}"][1])
+                out[f"quantile:{n}:{q} {n}"] = both((a["high"] - a["low"]) / 2, real[f"quantile:{n}:{q} {n}"][1])
         for g in self.groups:
             a = by[f"count:{g}"]
             total = max(sum(c["count"] for c in a["cells"]), 1)
             for c in self.categories[g]:
-                out[f"proportion:{g} {c}"] = both(a["half"] / total, real[f"proportion:{g} {c}"][1])
+                out[f"share:{g} {c}"] = both(a["half"] / total, real[f"share:{g} {c}"][1])
             if g != self.target:
                 out |= self._paid_differences(g, by[f"count:{g}*{self.target}"], real)
         return out
@@ -121,7 +135,7 @@ class Table:
             share = np.clip(cells.get((c, self.yes), 0.0) / rows, 0, 1)
             noise[c] = answer["half"] / rows * np.sqrt((1 - share) ** 2 + (len(counts) - 1) * share**2)
         for a, b in pairwise(self.categories[group]):
-            name = f"difference:{self.target} {group} {a} {b}"
+            name = f"difference:{self.target}={self.yes}*{group} {a} - {b}"
             out[name] = both(float(np.hypot(noise[a], noise[b])), real[name][1])
         return out
 
@@ -161,16 +175,18 @@ def linear(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _newton(x: np.ndarray, y: np.ndarray, mean: Any, weight: Any, start: float) -> tuple[np.ndarray, np.ndarray]:
-    beta = np.zeros(x.shape[1])
+    scale = np.abs(x).max(axis=0)  # so that a step is of one size for all
+    x, beta = x / np.maximum(scale, 1e-9), np.zeros(x.shape[1])
     beta[0] = start
     ridge = 1e-6 * np.eye(x.shape[1])
-    for _ in range(25):
+    for _ in range(40):
         mu = mean(np.clip(x @ beta, -20, 20))
         information = (x * weight(mu)[:, None]).T @ x + ridge
         beta = beta + np.clip(np.linalg.solve(information, x.T @ (y - mu)), -2, 2)
     mu = mean(np.clip(x @ beta, -20, 20))
     bread = np.linalg.inv((x * weight(mu)[:, None]).T @ x + ridge)
-    return beta, np.diag(bread @ ((x * ((y - mu) ** 2)[:, None]).T @ x) @ bread)
+    variance = np.diag(bread @ ((x * ((y - mu) ** 2)[:, None]).T @ x) @ bread)
+    return beta / scale, variance / scale**2
 
 
 def logistic(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

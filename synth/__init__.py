@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond, combine
     from synth.pipeline.count_intervals import count_intervals
     from synth.pipeline.encoded_rows import encode
+    from synth.pipeline.inference.estimates import estimates
     from synth.pipeline.kept import kept
     from synth.pipeline.kept import warning as kept_warning
     from synth.pipeline.methods import methods
@@ -103,6 +104,7 @@ _HOME = {
     "draft": "sources.draft_schema",
     "examine": "report.steward.write",
     "encode": "pipeline.encoded_rows",
+    "estimates": "pipeline.inference.estimates",
     "expected": "pipeline.reached",
     "expected_advice": "pipeline.reached:advice",
     "expected_from": "pipeline.reached:constants",

@@ -60,7 +60,8 @@ def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
                              help="What matters to you: their pairs are counted.")  # fmt: skip
     left, right = st.columns(2)
     epsilon = left.number_input("Epsilon for deciding", min_value=0.01, value=USUAL, step=0.05, key="decide_epsilon",
-                                help="It is charged beside the runs' own. More decides more surely.")  # fmt: skip
+                                help="It is charged in addition to the runs. A larger epsilon decides more "
+                                     "reliably.")  # fmt: skip
     delta = right.selectbox("Delta for deciding", [1e-5, USUAL_DELTA, 1e-7], index=1, key="decide_delta",
                             format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
     if not st.button(f"Spend epsilon {epsilon:g} and decide", key="decide", disabled=not columns,

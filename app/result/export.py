@@ -38,7 +38,7 @@ def may_leave(job: jobs.Job) -> bool:
 def _chosen(job: jobs.Job, reason: str) -> None:
     st.subheader("How was this run chosen?", anchor=False)
     st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
-    st.markdown("Scores against the real rows are exact, so picking the best of several results by them tells "
+    st.markdown("Scores against the real rows are exact, so choosing the best of several results by them reveals "
                 "something about those rows that epsilon does not cover. Settle this before any download.")  # fmt: skip
     said = looks.choice(job)
     if said is None:
@@ -67,7 +67,8 @@ def _all(job: jobs.Job) -> None:
     elif all(releasing.asked(one) is not None or looks.released(one) is not None for one in own):
         st.info("A reviewer has been asked to release all of yours.", icon=":material/hourglass_top:")
     elif st.button(f"Ask a reviewer to release {'all ' * (len(own) > 1)}{words.runs(len(own))}", key="ask_release_all",
-                   icon=":material/send:", help="None of them leaves before a reviewer has released all."):  # fmt: skip
+                   icon=":material/send:", help="None of them can be downloaded before a reviewer has released "
+                                                "all."):  # fmt: skip
         releasing.ask_all(job)
         st.rerun()
 

@@ -24,7 +24,7 @@ def section(job: jobs.Job) -> None:
     others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST_RUNS]
     st.header("Runs side by side", anchor=False)
     if not others:
-        st.info("This is the only finished run on its dataset. Another epsilon, method or fit will stand beside it "
+        st.info("This is the only finished run on its dataset. Other runs will be shown beside it "
                 "here.", icon=":material/info:")  # fmt: skip
         return
     by_name = {f"{i + 1}. {recent.named(j)}": j for i, j in enumerate(others)}
@@ -37,7 +37,7 @@ def section(job: jobs.Job) -> None:
         st.table(_table(shown), hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
     if waiting and st.button(f"Score {'these' if len(waiting) > 1 else 'this'} against the real rows", key="score",
-                             help="Each run that is scored this way counts as a candidate: see the page Release.",
+                             help="Each run that is scored counts as a candidate for the choice: see the page Release.",
                              icon=":material/compare:"):  # fmt: skip
         for one in waiting:
             place = runs.release(one)
@@ -45,7 +45,7 @@ def section(job: jobs.Job) -> None:
                 comparison.make(one, place)
         st.rerun()
     if len(shown) > 1:
-        st.warning("Choosing the run with the best scores is a choice that no noise protects. Such a choice is marked, "
+        st.warning("Choosing the run with the best scores is a choice that no epsilon covers. Such a choice is marked, "
                    "and the chosen run can be exported only together with all that were scored.",
                    icon=":material/lock_person:")  # fmt: skip
 

@@ -14,10 +14,10 @@ def section(release: Path) -> None:
     """How many such values there are, by column; follows from the release alone."""
     there = counted(release)
     if not there:
-        st.caption("No list of values stands in this result on anybody's word.")
+        st.caption("This result contains no list of values that somebody vouched for.")
         return
     told = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
-    st.info(f"**Word for word, because somebody vouched for them:** {sum(there.values()):,} values stand in this "
+    st.info(f"**Word for word, because somebody vouched for them:** {sum(there.values()):,} values are in this "
             f"result ({told}). Is each of them public knowledge?", icon=":material/visibility:")  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def rare(few: dict[str, int] | None, release: Path) -> None:
         return
     there = counted(release)
     named = ", ".join(f"{frame.escape(n)} {k} of {there.get(n, k)}" for n, k in few.items() if k)
-    st.markdown(f"**Values on somebody's word that fewer than 10 real rows have:** {named or 'none'}.")
+    st.markdown(f"**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named or 'none'}.")
 
 
 def counted(release: Path) -> dict[str, int]:

@@ -42,7 +42,7 @@ def associations(found: Any) -> None:
         st.info(ONE)
         return
     shown = found.association_charts()
-    st.markdown("How strongly each two columns go together, from 0 (not at all) to 1 (one tells the other).",
+    st.markdown("How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other).",
                 help="Cramer's V of their joint table, at most 12 groups a column, corrected for chance.")  # fmt: skip
     for side, name in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
         side.altair_chart(multiples.association(shown[name], f"{name} table"), key=f"association_{name}")

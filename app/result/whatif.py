@@ -23,7 +23,7 @@ FAMILIES = (
 def section(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
     """A method and its options for another fit; it stands in line like any run and is charged nothing."""
     with st.expander("What if: another method on the same release, free"):
-        st.caption("The release is what was paid for: noisy answers about the table. Fitting something else to them "
+        st.caption("The budget paid for the release: noisy answers about the table. Fitting something else to them "
                    "reads no row and spends nothing, as often as you like. Listed are the methods that can use "
                    "these answers; options that decide what is asked change nothing here.")  # fmt: skip
         about = {m["name"]: m for m in methods()}

@@ -29,8 +29,9 @@ def _remember(name: str) -> None:
 def section(names: list[str]) -> None:
     """A chart for one dataset, worked out when asked for."""
     with st.expander("What all runs on a dataset cost together"):
-        st.caption("Ways to add up what the runs gave away, all at the same total delta. The cap counts the plain sum, "
-                   "which holds even where later runs were chosen in sight of earlier results. The others hold for "
+        st.caption("Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the "
+                   "plain sum, "
+                   "which is valid even if later runs were chosen after seeing earlier results. The others hold for "
                    "runs that were planned beforehand; the smallest tells most, and ways made for many runs are "
                    "coarse for a few.", help="In the terms of the field: composition theorems. “Exact” follows all "
                    "noise together through the privacy profile.")  # fmt: skip

@@ -118,7 +118,7 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     name = str(request["dataset"])
     others = [c for c in candidates if c.path != job.path]
     if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
-        raise synth.UsageError("these runs were decided between already; that decision holds")
+        raise synth.UsageError("noisy counts have already decided between these runs; that decision stands")
     _may_spend_beside(who, name, epsilon)
     found = synth.StatisticsRequest(
         table=str(request["table"]), schema=str(release(job) / "schema.json"), ask=tuple(asked), epsilon=epsilon,

@@ -5,10 +5,11 @@ import streamlit as st
 WORDS = {
     "Synthetic table": "Made-up rows, drawn from a model of the real table. No row describes a person.",
     "Epsilon": "How much the result may depend on any one person. Small protects better and is less exact.",
-    "Delta": "A tiny allowance: how likely it is that the promise of epsilon does not hold.",
-    "Noise": "Random numbers that are added to every answer of the real table, so that no single person shows.",
+    "Delta": "A tiny probability with which the promise of epsilon does not hold.",
+    "Noise": "Random numbers that are added to every answer of the real table, so that no single person can be "
+    "recognised.",
     "Budget": "The epsilon that all runs on the same people may spend together. What is spent does not come back.",
-    "Ledger": "The book of all that was spent, line by line. No line can be altered without it being seen.",
+    "Ledger": "The record of all that was spent, line by line. An altered line is always detected.",
     "Description": "What anyone may know of the table without seeing its rows: columns, kinds, possible values.",
     "To vouch": "To say that a fact is public knowledge and does not come from the rows.",
     "Release": "What may leave: noisy answers and everything made from them. It can be shared freely.",
@@ -19,35 +20,35 @@ WHY = {
         "Which table": "The rows stay on this machine. Nothing about them leaves before you release it.",
     },
     "describe": {
-        "Who vouches": "A fact read off the rows can give somebody away: a largest age of 103 says that somebody is "
-        "103. What you vouch for stands in the result without noise.",
-        "More than one row a person": "If a person with many rows counts as many, each row is hidden and the person "
-        "is not.",
+        "Who vouches": "A fact taken from the rows can identify somebody: a largest age of 103 says that somebody is "
+        "103. What you vouch for is published without noise.",
+        "More than one row a person": "If every row counts as a person, each row is protected, but a person with "
+        "many rows is not.",
         "The name of the dataset": "Tables about the same people share one budget. Under two names each person is "
         "exposed twice, and the ledger cannot see it.",
     },
     "budget": {
-        "Epsilon": "It is the most that anybody can learn about one person, whatever else they know. Twice the epsilon "
-        "squares the odds that an attacker may gain.",
+        "Epsilon": "It is the most that anybody can learn about one person, whatever else they know. Doubling "
+        "epsilon squares the odds that an attacker can gain.",
         "What is hidden": "“One row in or out” hides even that somebody is in the table; the others hide only what "
         "their row says.",
         "Number of rows": "How many there are can be a secret, for instance of patients with a rare illness. So it is "
         "asked, not read.",
-        "The cap": "Every further run adds to what can be learnt about the same people. The cap is where it ends, also "
-        "for whoever comes after you.",
+        "The cap": "Every further run adds to what can be learnt about the same people. The cap limits that sum, "
+        "also for whoever comes after you.",
     },
     "method": {
-        "Method": "The promise to the people is the same for all. Methods differ in what survives: with columns "
-        "counted alone, relations are lost, and conclusions drawn from them would be wrong.",
+        "Method": "The promise to the people is the same for all. Methods differ in what the result keeps: with "
+        "columns counted alone, relations are lost, and conclusions from them would be wrong.",
     },
     "run": {
-        "Spend": "From here on people's privacy is used up, for good: a run that failed or was disliked is charged "
-        "too.",
+        "Spend": "From here on people's privacy is used up for good: a run that failed, or that you disliked, is "
+        "charged too.",
     },
     "review": {
-        "Looking": "What you see here is exact. Repeated outside, it tells about real people without any noise.",
+        "Looking": "What you see here is exact. Passed on, it reveals facts about real people without any noise.",
         "Choosing": "Taking the best of several results by these figures is a question to the real rows that nobody "
-        "paid for. Release all of them, or choose by what may be told.",
+        "paid for. Release all of them, or choose by published figures.",
     },
     "release": {
         "Release": "Once it is out it cannot be taken back. The promise holds for ever, whatever is learnt elsewhere "

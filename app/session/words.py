@@ -50,7 +50,7 @@ EPSILON_HELP = (
     "Small values add more noise and protect better."
 )
 DELTA_HELP = (
-    "A tiny allowance for the noise calculation: the probability that the promise of epsilon does not hold. "
+    "A tiny probability with which the promise of epsilon does not hold; the noise calculation needs it. "
     "Choose it well below 1 divided by the number of rows."
 )
 RECOMMENDED = "mixture"
@@ -59,7 +59,7 @@ REASON = (
     "on most tables."
 )
 METHODS = {
-    "mixture": "counts single columns and pairs, and fits a blend of simple tables to them",
+    "mixture": "counts single columns, pairs and what pairs miss, and fits a blend of simple tables to them",
     "independent": "counts each column alone; relations between columns are lost",
     "slicing": "asks for random blends of all columns, and fits a blend of simple tables to them",
     "slice_wasserstein": "asks for random blends of all columns, and trains a neural network on them",
@@ -89,7 +89,7 @@ METHOD_HELP = (
     "table under noise, and so in what the result keeps."
 )
 NOT_FREE = (
-    "These facts were read off the private rows, and that is not free of risk: a largest age of 103 tells that "
+    "These facts were taken from the private rows, and that is not free of risk: a largest age of 103 says that "
     "somebody is 103. Confirm a fact only if you know it from elsewhere, such as the questionnaire or a code book. "
     "Otherwise change it to what is generally possible (age 0 to 120) and then confirm it."
 )
@@ -105,7 +105,7 @@ STAGES = {
     "open": "Reading both tables",
     "compare": "Comparing columns and pairs",
     "predict": "Training models that predict",
-    "detect": "Training a model that tells the tables apart",
+    "detect": "Training a model that recognises synthetic rows",
     "copies": "Looking for copies",
     "attack": "Trying attacks",
     "shadow": "Running the method with and without a row",
@@ -159,7 +159,7 @@ def caution(epsilon: float) -> tuple[str, str]:
     if epsilon <= 4:
         return (
             "note",
-            "Above 1 the promise is weaker. Many published tables use such values; note down why you need it.",
+            "Above 1 the promise is weaker. Many published tables use such values; record why you need it.",
         )
     if epsilon <= 10:
         return "careful", (

@@ -27,7 +27,7 @@ def page() -> None:
     """Epsilon, what it means, what is hidden, and what is left."""
     frame.head(
         "budget",
-        "Every look at private rows gives something away. Here you decide how much at most. "
+        "Every answer about private rows reveals something. Here you decide how much at most. "
         "**Nothing on this page spends anything, and nothing reads the table** unless you say that its number of rows "
         "is public.",
     )
@@ -44,7 +44,7 @@ def _blocked() -> str:
     if not 0 < w.epsilon < MOST:
         return "First choose an epsilon above 0."
     if not w.rows:
-        return "First say about how many rows there are."
+        return "First state roughly how many rows there are."
     return delta_note(w) or short_by(w)
 
 
@@ -57,7 +57,7 @@ def _epsilon() -> None:
     left.select_slider("Privacy loss (epsilon)", _stops(), key="epsilon_slider", format_func=lambda e: f"{e:g}",
                        on_change=_from_slider, help=words.EPSILON_HELP)  # fmt: skip
     right.number_input("Exact epsilon", step=0.1, format="%.4g", key="epsilon_number", on_change=_from_number,
-                       help="The same figure, to be typed in. Usual values lie between 0.1 and 10.")  # fmt: skip
+                       help="The same figure, to type in. Usual values lie between 0.1 and 10.")  # fmt: skip
     with left.container(horizontal=True, horizontal_alignment="distribute"):
         st.caption("◀ more private", width="content")
         st.caption("more accurate ▶", width="content")

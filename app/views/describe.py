@@ -45,12 +45,15 @@ def page() -> None:
 def _alone() -> None:
     """The description of one table."""
     w = wizard()
-    left, right = st.columns(2)
-    with left:
+    choices = _weights(w)
+    places = st.columns(3 if choices else 2)
+    with places[0]:
         _name()
-    with right:
+    with places[1]:
         _target()
-        _weight()
+    if choices:
+        with places[2]:
+            _weight(choices)
     unit.section()
     codes.section()
     grid.section()
@@ -114,20 +117,22 @@ def _target() -> None:
         w.plain.pop("positive", None)
 
 
-def _weight() -> None:
-    """Which number says for how many a row stands, where there is one."""
-    w = wizard()
+def _weights(w: Wizard) -> list[str | None]:
+    """The numbers that may say for how many a row stands, and none of them; empty where there is no number."""
     numbers = [n for n, c in w.plain["columns"].items()
                if c["type"] in ("integer", "float") and n not in w.left_out and n != w.plain.get("target")]  # fmt: skip
+    return [None, *numbers] if numbers or w.plain.get("weight") is not None else []
+
+
+def _weight(choices: list[str | None]) -> None:
+    """Which number says for how many a row stands."""
+    w = wizard()
     current = w.plain.get("weight")
-    choices = [None, *numbers]
-    if len(choices) == 1 and current is None:
-        return
     weight = st.selectbox(
         "Weight of a row (optional)", choices, index=choices.index(current) if current in choices else 0,
         format_func=lambda n: "none" if n is None else n, key="weight",
-        help="In a survey, the number that says for how many people a row stands. Its smallest and largest value must "
-        "be known, not learnt. Comparisons then tell how close weighted rows come.",
+        help="In a survey, the number of people that a row represents. Its smallest and largest value must "
+        "be known, not learnt. Comparisons then show how close weighted rows come.",
     )  # fmt: skip
     if weight != current:
         w.plain["weight"] = weight
@@ -176,7 +181,7 @@ def _vouch() -> None:
         st.markdown(words.NOT_FREE)
         st.caption("Waiting: " + frame.escape(", ".join(waiting[:12])) + (" …" if len(waiting) > 12 else ""))
         mine = st.checkbox("I have checked them, and I vouch that these are public facts", key=f"mine_{w.edition}",
-                           help="Your name stands for these facts. Without it the way on stays closed.")  # fmt: skip
+                           help="Your name is recorded with these facts. Without it you cannot go on.")  # fmt: skip
         if st.button("Confirm all columns", key="confirm_all", disabled=not mine, type="primary"):
             intake.replace_own(facts.confirm(own(w), waiting), "All columns are confirmed on your word.")
 

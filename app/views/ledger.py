@@ -25,8 +25,8 @@ def page() -> None:
     """Totals, lines, verification."""
     frame.head(
         "ledger",
-        "Every charge is written here before any row is read, and never altered. What is learnt about the same people "
-        "adds up, so this list is what a dataset's protection rests on.",
+        "Every charge is recorded here before any row is read, and never altered. What is learnt about the same "
+        "people adds up, so a dataset's protection depends on this list.",
     )
     book = synth.Ledger()
     totals = book.summary()
@@ -110,8 +110,8 @@ def _export(book: synth.Ledger, names: list[str]) -> None:
 
     st.download_button("Export these lines (JSON)", text, "ledger.jsonl", "application/json", key="export_ledger",
                        icon=":material/download:", on_click="ignore",
-                       help="One line of JSON for each, and the last seal. It holds no private value; keep it "
-                       "elsewhere, and lines cut off later show.")  # fmt: skip
+                       help="One line of JSON for each, and the last seal. It holds no private value. Keep it "
+                            "elsewhere: then lines that are cut off later are detected.")  # fmt: skip
 
 
 def _row(entry: Any) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _details(entry: Any) -> str:
     if entry.kind == "refusal":
         return words.plain(str(told.get("reason", "")))
     if entry.kind == "fingerprint":
-        return "a sealed mark that warns of the same rows elsewhere"
+        return "an encrypted fingerprint that warns of the same rows elsewhere"
     return str(told.get("state", ""))
 
 
@@ -150,7 +150,7 @@ def _verify(book: synth.Ledger) -> None:
     st.subheader("Is it intact?", anchor=False)
     st.markdown(
         "Each line carries a seal over all lines before it. Checking finds lines that were altered, removed or put in "
-        "another order. Note down the last seal elsewhere: then lines cut off at the end show too."
+        "another order. Note the last seal elsewhere: then lines that were cut off at the end are detected too."
     )
     head = st.text_input("A seal you noted earlier (optional)", key="head", help="64 characters, shown below as the "
                          "last seal.")  # fmt: skip
@@ -167,8 +167,8 @@ def _verify(book: synth.Ledger) -> None:
         st.caption("Last seal, to be noted down:")
         st.code(found.head, language=None, wrap_lines=True)
     else:
-        st.error(f"The ledger is not intact: {frame.escape(str(found.problem))}. Restore it from a backup and find out "
-                 "who wrote to it.", icon=":material/gpp_bad:")  # fmt: skip
+        st.error(f"The ledger is not intact: {frame.escape(str(found.problem))}. Restore it from a backup, and "
+                 f"find out who changed it.", icon=":material/gpp_bad:")  # fmt: skip
 
 
 page()

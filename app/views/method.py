@@ -94,8 +94,8 @@ def _encoded(w: Wizard) -> None:
 def _vectors(facts: synth.Schema, relation: str) -> None:
     wide = any(c.cells > MOST for c in facts.measured().values() if not c.is_numeric)
     told = synth.encode(facts, relation=relation, form="binned" if wide else "scaled")
-    st.caption("Made-up rows: your table is not looked at. Methods that add rows up as vectors bound their length "
-               "by 1, so that one person moves a sum by no more than the sensitivity.")  # fmt: skip
+    st.caption("Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
+               "so that one person moves a sum by no more than the sensitivity.")  # fmt: skip
     with st.container(horizontal=True):
         for label, value in (("Coordinates", f"{told.vectors.shape[1]:,}"), ("Length, at most", f"{told.norm:.3f}"),
                              ("Sensitivity", f"{told.sensitivity:.3f}")):  # fmt: skip
@@ -156,10 +156,11 @@ def _figures(plan: Any, pairs: float | None, *, noise_alone: bool) -> None:
         noise.append(("Pairs, noise alone", words.at_most(two), "The same for tables of two columns, at most. It is "
                       "the curve's figure at this epsilon."))  # fmt: skip
     costs = [
-        ("Noise in a count, in rows", f"± {words.count(max(s.sigma_most for s in many))}", "The typical change of a "
-         "count of rows (or of a sum), at most. Groups of people much larger than that come out well."),
-        ("Time", held, "On this computer. A forecast, no promise. “>”: reading and counting alone; the training "
-         "is not in it."),
+        ("Noise in a count, in rows", f"± {words.count(max(s.sigma_most for s in many))}",
+         "The standard deviation of the noise in a count of rows (or in a sum), at most. Much larger groups of people "
+         "come out well."),
+        ("Time", held, "On this computer; a forecast, not a promise. “>”: reading and counting only, without the "
+                       "training."),
         ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
     ]  # fmt: skip
     with st.container(horizontal=True):

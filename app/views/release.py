@@ -57,7 +57,8 @@ def _summary(job: jobs.Job, card: dict[str, Any]) -> None:
     with st.container(horizontal=True):
         for label, value, explained in (
             ("Synthetic rows", f"{sum(many.values()) if isinstance(many, dict) else many:,}",
-             "As many as the table has, up to noise, unless its number of rows is public. Of several tables the sum: "
+             "As many as the real table has, up to noise, unless its number of rows is public. For several tables "
+             "the sum: "
              + runs.rows(job)),
             ("Epsilon", f"{card['epsilon']:g}", "The privacy loss of the run, and of what its choice rests on."),
             ("Delta", words.small(card["delta"]), "Probability that the promise of epsilon does not hold."),
@@ -115,8 +116,8 @@ def _downloads(job: jobs.Job, place: Path) -> None:
     offers: list[tuple[str, str, str, str, str]] = [
         ("Table (CSV)", table, CSV, "csv", told),
         ("Table (Parquet)", "synthetic.parquet", PARQUET, "parquet",
-         "Numbers and dates keep their types; a missing one is empty."),
-        ("Card", "card.html", HTML, "card", "The guarantee with all its figures, to be kept with the table."),
+         "Numbers and dates keep their types; missing ones are empty."),
+        ("Card", "card.html", HTML, "card", "The guarantee with all its figures; keep it with the table."),
         ("Report", "report.html", HTML, "report", "How well the table keeps what was measured, for its readers."),
     ]  # fmt: skip
     with st.container(horizontal=True):

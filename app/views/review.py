@@ -14,7 +14,8 @@ def page() -> None:
     """The steward's report on the chosen run, and the ways to a better one."""
     frame.head(
         "review",
-        "What the run gave, before anybody else sees it. Comparing with the real rows is for you alone; trying other "
+        "The result of the run, before anybody else sees it. Comparing with the real rows is for you alone; trying "
+        "other "
         "fits on the same release is **free**.",
     )
     job = recent.chosen("review")

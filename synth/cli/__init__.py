@@ -14,6 +14,7 @@ from synth.cli.bundle import bundle
 from synth.cli.card import card_app
 from synth.cli.composition import ledger_composition
 from synth.cli.encode import encode
+from synth.cli.estimates import estimate
 from synth.cli.fetch import fetch
 from synth.cli.guide import asked, guided
 from synth.cli.ledger import ledger_app
@@ -52,6 +53,7 @@ app.command()(statistics)
 app.command()(bundle)
 app.command()(fetch)
 app.command()(encode)
+app.command()(estimate)
 ledger_app.command("composition")(ledger_composition)
 ledger_app.command("backup")(ledger_backup)
 ledger_app.command("restore")(ledger_restore)

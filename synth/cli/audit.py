@@ -63,11 +63,9 @@ def audit(
     shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "max_rows": max_rows,
                               "confidence": confidence, "options": parse_options(option or [])}  # fmt: skip
     if related and (not whole or source or max_rows != 1):
-        raise UsageError(
-            "--related is of the whole way and of files, where the unit is one root; say --whole --related"
-        )
+        raise UsageError("--related audits whole runs from files, where the unit is one root; add --whole")
     if (only or source) and not whole:
-        raise UsageError(f"--{'only' if only else 'source'} names a canary of the whole way; add --whole")
+        raise UsageError(f"--{'only' if only else 'source'} is for audits of whole runs; add --whole")
     if whole:
         listed: Any = (auditing.chosen_trees(only or []) if related else
                        auditing.chosen(only or [], max_rows=max_rows, sources=source or []))  # fmt: skip
@@ -126,10 +124,10 @@ def audit_capacity(
     if order is not None and not order > 1:
         raise UsageError(f"--order {order:g}: must be above 1; leave it out for KL")
     if scale is not None and not (curves or strategy):
-        raise UsageError(f"--scale {scale:g} is of --curves or --strategy; add one, or say --epsilon")
+        raise UsageError(f"--scale {scale:g} goes with --curves or --strategy; add one, or give --epsilon")
     if strategy is not None:
         if curves or out is not None:
-            raise UsageError("--strategy prints a few lines: leave out --curves and --out, or ask for --json")
+            raise UsageError("--strategy prints a few lines only: leave out --curves and --out, or add --json")
         view = auditing.strategy_view(strategy, noise=method, epsilon=epsilon, delta=delta, order=order, scale=scale)
         say(view.plain()) if as_json else print("\n".join(view.in_words()))
         return

@@ -147,7 +147,7 @@ def schema_export(
     from synth.schema.related import is_related
 
     if not sdv:
-        raise UsageError("name the form to write: --sdv")
+        raise UsageError("say in which form to write it: --sdv")
     if is_related(schemas.read(schema)):
         export_related(schema, out)
         return

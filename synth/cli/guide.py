@@ -14,7 +14,7 @@ GUIDE = """Synthetic tables with a differential-privacy guarantee. The usual way
   synth plan --schema people.schema.json --rows 40000       what a run would ask, cost and reach; reads no row
   synth run people.csv --schema people.schema.json --epsilon 1 --out release
                                                             charge the ledger, make the synthetic table
-  synth report release --real people.csv                    how good it is: for the steward's eyes only
+  synth report release --real people.csv                    how good it is: for the steward only
 
 In a browser: synth app. All commands: synth --help, synth COMMAND --help."""
 

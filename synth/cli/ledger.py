@@ -64,8 +64,8 @@ def ledger_policy(
     known = book.known(name)
     if (max_epsilon is not None or no_cap) and not known and not new:
         raise UsageError(
-            f"dataset {name!r} is new: nothing was ever charged to it, and a run may charge another; give --new if "
-            "you mean it, --schema with the run's schema, or --dataset with a name that `synth ledger show` lists"
+            f"dataset {name!r} is new: nothing was ever charged to it, so the name may be misspelt; add --new if "
+            f"it is right, --schema with the run's schema, or --dataset with a name that `synth ledger show` lists"
         )
     if max_epsilon is not None or no_cap:
         book.set_policy(name, max_epsilon=max_epsilon, max_delta=max_delta, relation=relation, approved_by=approved_by)
@@ -145,7 +145,7 @@ def ledger_verify(
         say(asdict(found))
     if not found.ok:
         raise InputError(
-            f"the ledger does not verify: {found.problem}; restore it from a backup and find out who wrote"
+            f"the ledger does not verify: {found.problem}; restore it from a backup, and find out who changed it"
         )
     if not as_json:
         print(f"{found.lines} lines, the chain holds; head {found.head}")

@@ -84,7 +84,8 @@ def appraise(
 ) -> tuple[Comparison, Verdict]:
     """A comparison and what the table is good for: the part of ``examine`` that is done in seconds.
 
-    Arguments as there. Errors: InputError for an unusable file, UsageError for a schema of identifiers.
+    ``real``, ``synthetic``: CSV or Parquet files with the columns of ``schema``; ``limits``: how many rows are used.
+    Errors: InputError for an unusable file, UsageError for a schema of identifiers.
     **Guarantee**: none; for the steward alone.
 
     Privacy: reads rows, exact: for the steward alone, never released.

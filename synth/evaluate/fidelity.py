@@ -181,7 +181,8 @@ def compare(
     """Compares a synthetic table with the real one, column by column and pair by pair.
 
     ``real``, ``synthetic``: CSV or Parquet files. At most ``max_rows`` rows of each are used, and
-    ``quality_rows`` for the SDMetrics scores, drawn with ``seed``. Errors: InputError for an unusable
+    ``quality_rows`` for the SDMetrics scores (none without ``quality``), drawn with ``seed``. Errors: InputError for
+    an unusable
     file, UsageError for a limit below 1 row or a schema of identifiers.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.

@@ -127,11 +127,11 @@ class Model(Protocol):
         ...
 
     def probability(self, where: Mapping[str, np.ndarray]) -> float:
-        """The model's probability that a row satisfies ``where``."""
+        """The model's probability that a row satisfies ``where``: by column the allowed positions, (n,)."""
         ...
 
     def state(self) -> tuple[dict, dict[str, np.ndarray]]:
-        """A JSON-able description and the arrays that together rebuild the model."""
+        """A JSON-able description and the arrays, of any shapes, by name; together they rebuild the model."""
         ...
 
 

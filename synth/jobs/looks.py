@@ -49,10 +49,10 @@ def decide(job: Job, losers: list[Job], *, line: int, by: str = "") -> None:
     decided between before: whoever asks again until his favourite wins chooses by what he saw.
     """
     if decided(job, losers):
-        raise UsageError("these runs were decided between already; that decision holds")
+        raise UsageError("noisy counts have already decided between these runs; that decision stands")
     part = {job.path.name, *(one.path.name for one in losers)}
     if left_out := [one.path.name for one in rivals(job) if one.path.name not in part]:
-        raise UsageError(f"{len(left_out)} compared runs took no part in the choice; let it decide among all of them")
+        raise UsageError(f"{len(left_out)} compared runs were left out of the choice; include all of them")
     _note(job, CHOICE, {"how": "private", "in_words": PAID, "by": by, "line": line, "among": sorted(part)})
     for one in losers:
         if (choice(one) or {}).get("how") == "private":

@@ -53,7 +53,7 @@ def changed_cells(question: Embedding, adjacency: Adjacency) -> int:
 
 
 def answer(question: Embedding, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> EmbeddingRelease:
-    """The question's embedding over ``rows`` (positions by column), noised.
+    """The question's embedding over ``rows`` (by column the positions, (n,)), noised.
 
     **Guarantee**: a Gaussian mechanism of mu = sensitivity / sigma, rounded (embeddings.md). Memory: the sums, and
     ``HELD`` features at a time.
@@ -67,6 +67,9 @@ def answer(question: Embedding, rows: Mapping[str, np.ndarray], noise: SystemNoi
 
 def coarsened(total: np.ndarray, *, sigma: float, steps: int, noise: SystemNoise) -> np.ndarray:
     """total + Gaussian noise, rounded to whole multiples of ``steps`` (a power of two) and told in them, int64.
+
+    ``total``: int64 of any shape, the result has the same; ``sigma`` in its units, above 0.
+    **Guarantee**: a Gaussian mechanism, mu = sensitivity of ``total`` / sigma, post-processed.
 
     Privacy: reads rows, under noise: ``total`` is exact and must not leave.
     """
@@ -94,7 +97,9 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def on_lattice(features: np.ndarray, pitch: float, *, most: int) -> np.ndarray:
-    """Each row's features truncated towards zero, in units of the pitch, int64; a row beyond ``most`` becomes zero.
+    """Features (rows, dim) truncated towards zero, in units of the pitch, int64 of the same shape.
+
+    A row whose squared norm is above ``most`` units becomes zero.
 
     Privacy: reads rows, exact: it stays with the curator.
     """

@@ -49,6 +49,8 @@ def changed_cells(question: External, adjacency: Adjacency) -> int:  # noqa: ARG
 def answer(question: External, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> ExternalRelease:  # noqa: ARG001
     """The tables that the algorithm chose and measured. OpenDP draws the noise; ours is not asked.
 
+    ``rows``: by column the positions (n,), whole numbers.
+
     **Guarantee**: rho-zCDP towards tables that differ by ``contributions`` rows (external.md). Memory: the exact
     counts of all candidate tables, 4 bytes a cell, besides AIM's model.
 

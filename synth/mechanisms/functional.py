@@ -53,7 +53,7 @@ class Functional:
         told = self._paths.get(question.key)
         fresh = len(_fresh(question, told)) * question.each
         if fresh + (len(told.noisy) if told else 0) > MAX_POINTS:
-            raise UsageError(f"path {question.name!r} would tell more than {MAX_POINTS} numbers; ask fewer points")
+            raise UsageError(f"path {question.name!r} would release more than {MAX_POINTS} numbers; ask fewer points")
         if told:
             return []
         size = sensitivity(adjacency)
@@ -66,7 +66,7 @@ class Functional:
     def answer(
         self, question: FunctionalQuery, rows: Mapping[str, np.ndarray], noise: SystemNoise
     ) -> FunctionalRelease:
-        """The path's values at the question's points over ``rows`` (positions by column).
+        """The path's values at the question's points over ``rows`` (by column the positions, (n,)).
 
         **Guarantee**: all answers about one path together are post-processing of one Gaussian mechanism of
         mu = sensitivity / sigma (functional.md). Time: rows * new points * columns, then the cube of all points.

@@ -93,7 +93,7 @@ class Descents:
         return question.descent.weights
 
     def answer(self, question: Step, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> StepRelease:
-        """The step's noisy sum over ``rows`` (positions by column).
+        """The step's noisy sum over ``rows`` (by column the positions, (n,)).
 
         **Guarantee**: all answers of a descent together are its steps of a Gaussian mechanism over Poisson samples
         (gradients.md). Memory: the rows' groups, and ``CHUNK`` gradients. Errors: UsageError on a machine whose
@@ -146,7 +146,7 @@ class Gradients:
         self.module = self.network if self.mapped else GradSampleModule(self.network, loss_reduction="sum")
 
     def at(self, weights: Sequence[np.ndarray]) -> None:
-        """Sets the weights at which gradients are taken."""
+        """Sets the weights at which gradients are taken: one array for each parameter, of its shape."""
         networks.load(self.network, weights)
 
     def of(self, rows: np.ndarray, draws: np.ndarray) -> torch.Tensor:

@@ -67,7 +67,13 @@ def answer(question: Linked, rows: Forest, noise: SystemNoise) -> LinkedRelease:
 
 
 def told(total: np.ndarray, sigma: float, noise: SystemNoise) -> np.ndarray:
-    """Sums in units of 1 / ``UNIT`` with noise, rounded to the grain, float64. Privacy: reads rows, under noise."""
+    """Sums in units of 1 / ``UNIT`` with noise, rounded to the grain, float64 of the shape of ``total``.
+
+    ``sigma`` in rows of the root, above 0. **Guarantee**: a Gaussian mechanism, mu = sensitivity / sigma,
+    post-processed.
+
+    Privacy: reads rows, under noise.
+    """
     step = grain(sigma)
     return coarsened(total, sigma=sigma * UNIT, steps=round(step * UNIT), noise=noise) * step
 

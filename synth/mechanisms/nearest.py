@@ -44,7 +44,7 @@ def changed_cells(question: Nearest, adjacency: Adjacency) -> int:
 
 
 def answer(question: Nearest, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> NearestRelease:
-    """Every row's one vote, counted over ``rows`` (positions by column) and noised.
+    """Every row's one vote, counted over ``rows`` (by column the positions, (n,)) and noised.
 
     **Guarantee**: a Gaussian mechanism of mu = sensitivity / sigma, rounded (nearest.md). Memory: ``HELD`` distances.
 

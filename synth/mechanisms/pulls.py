@@ -59,6 +59,8 @@ class Pulling(Classes):
     def answer(self, question: Pulls, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> PullsRelease:  # type: ignore[override]
         """Teachers learn the question's lessons, then say which way they would move the asked rows.
 
+        ``rows``: by column the positions (n,). The answer: float64 (asked, features).
+
         **Guarantee**: each row's answer is a Gaussian mechanism of mu = sensitivity / sigma, rounded (pulls.md).
         """
         with networks.one_thread():

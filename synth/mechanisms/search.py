@@ -46,6 +46,8 @@ def changed_cells(question: Search, adjacency: Adjacency) -> int:  # noqa: ARG00
 def answer(question: Search, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SearchRelease:
     """The picks, each drawn with odds exp(score / scale) among the candidates that are left.
 
+    ``rows``: by column the positions (n,), whole numbers.
+
     **Guarantee**: each pick is a choice of range 2 sensitivity / scale; together they compose adaptively (search.md).
     Memory: the candidates' cells.
 

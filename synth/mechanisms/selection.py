@@ -46,7 +46,7 @@ def changed_cells(question: Choice, adjacency: Adjacency) -> int:  # noqa: ARG00
 
 
 def answer(question: Choice, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> ChoiceRelease:
-    """A candidate, drawn with odds exp(score / scale).
+    """A candidate, drawn with odds exp(score / scale). ``rows``: by column the positions (n,), whole numbers.
 
     **Guarantee**: (2 sensitivity / scale)-DP, and as a choice of bounded range better in composition (selection.md),
     for any number of rows. Errors: UsageError for expected counts, which are public, above 2^25. Memory: 8 bytes for
@@ -60,7 +60,7 @@ def answer(question: Choice, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
 
 def scores(question: Choice, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Scores of the candidates, in rows, float64 (exact below 2^37 rows): private.
+    """Scores (candidates,), in rows, float64 (exact below 2^37 rows): private.
 
     Privacy: reads rows, exact: they stay with the curator.
     """

@@ -73,7 +73,8 @@ def _check(question: Slices, adjacency: Adjacency) -> None:
     """Refuses what has no proof. Errors: UsageError."""
     if question.groups is None and not adjacency.rows_are_public:
         raise UsageError(
-            f"a slice for each record tells the number of rows, which {adjacency.relation} with unit {adjacency.unit} "
+            f"a slice for each record reveals the number of rows, which {adjacency.relation} with unit "
+            f"{adjacency.unit} "
             "protects; set a number of groups, or choose zero_out or replace_one with a row as the unit"
         )
     if question.rate < 1 and (adjacency.relation is Relation.REPLACE_ONE or not adjacency.by_row):
@@ -99,7 +100,7 @@ def changed_cells(question: Slices, adjacency: Adjacency) -> int:
 
 
 def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SlicesRelease:
-    """The question's slices over ``rows`` (positions by column), noised.
+    """The question's slices over ``rows`` (by column the positions, (n,)), noised.
 
     **Guarantee**: the profile of ``events`` (slices.md). Memory: the sums of groups, twice, and ``CHUNK`` rows at a
     time; a slice for each record is told some records at a time, and a long release lies on disk (disk_array.py).

@@ -65,7 +65,7 @@ class Classes:
             raise BudgetError(SCATTERED.format(plan.teachers, plan.most_rows, plan.table.shape[1]))
 
     def taught(self, plan: Teachers, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> Taught:
-        """The teachers of a plan, as they stand."""
+        """The teachers of a plan, as they have learnt so far. ``rows``: by column the positions (n,)."""
         if id(plan) not in self._open:
             self._open[id(plan)] = Taught(plan, rows, noise)
         return self._open[id(plan)]
@@ -75,7 +75,7 @@ class Classes:
         return 1
 
     def answer(self, question: Votes, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> VotesRelease:
-        """Teachers learn the question's lessons, then vote.
+        """Teachers learn the question's lessons, then vote. ``rows``: by column the positions (n,).
 
         **Guarantee**: each count is a Gaussian mechanism of mu = max_rows / sigma, rounded (votes.md), however the
         teachers learn. Memory: teachers * most_rows features.

@@ -33,7 +33,8 @@ def count_intervals(release: str | Path, columns: Sequence[str], *, level: float
     ``columns``: one or more that stand in one released table; of several groupings the finest answers, all tables that
     have it averaged by their precision. A row for each cell: ``values`` (a label for each column), ``share``, ``low``,
     ``high``, and ``count`` with its noise's deviation ``sigma``. The interval counts the privacy noise and the chance
-    by which the rows were drawn from a population; many cells at once are covered each, not together.
+    by which the rows were drawn from a population, at ``level`` (0 to 1); many cells at once are covered each, not
+    together.
 
     **Guarantee**: that of the release. Errors: UsageError for columns of which no table was released.
 

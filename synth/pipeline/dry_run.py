@@ -96,7 +96,7 @@ def dry_run(
         if not isinstance(cause, Cancelled):
             reason = str(cause) if isinstance(cause, SynthError) else f"{type(cause).__name__}: {cause}"
             raise UsageError(
-                f"method {method} with these options would fail after the spend, at the stage {watch.at}, as it does "
+                f"method {method} with these options would fail after the spend, in the stage {watch.at}, as it does "
                 f"on made-up rows of this schema ({reason}); choose other options or another method"
             ) from None
     return DryRun(done=watch.done(), left=watch.left(), rows=made_up, seconds=time.monotonic() - began)

@@ -93,7 +93,8 @@ def encode(
 
     Every position of a column is as likely as any other. ``form``: ``scaled``, categories one-hot and numbers one
     coordinate in [0, 1]; ``binned``, one-hot on at most 24 bins a column. ``vectors`` has shape (rows, d), its entries
-    multiples of 2**-20. Touches no table. Errors: UsageError.
+    multiples of 2**-20. ``relation``: as of ``run``. ``seed``: of the made-up rows. Touches no table. Errors:
+    UsageError.
 
     **Guarantee**: ||vector|| <= 1 for every row, made up or real (mechanisms/slices.md).
 

@@ -128,6 +128,8 @@ def needs(method: str) -> str:
 def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
     """One sentence for whoever is about to spend on a method that keeps nothing between columns; else nothing.
 
+    ``method``, ``epsilon``: of that run. ``rows``: about how many the table has, None if unknown.
+
     Privacy: public only.
 
     >>> warning("mixture", epsilon=1.0)

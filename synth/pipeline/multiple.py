@@ -36,7 +36,9 @@ def multiple(
     """``count`` tables, one after the other, each from a model that the release's noisy counts bear as well; free.
 
     Numbers and dates are such, categories text. ``num_rows``: of each table; by default the source's number of rows,
-    public or as released, which ``synth.combine`` takes for granted. The same seed gives the same tables.
+    public or as released, which ``synth.combine`` takes for granted. The same ``seed`` gives the same tables.
+    ``reporter``: is told
+    of progress.
 
     **Guarantee**: that of the release (post-processing). Errors: UsageError for a release of another method than
     ``mixture``, InputError for a damaged one.

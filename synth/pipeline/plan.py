@@ -53,7 +53,10 @@ def plan(
     target: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """The forecast of a run on about ``rows`` rows. Touches no data. Errors: UsageError.
+    """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data. Errors: UsageError.
+
+    ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``: as of ``run``. Errors of the forecast are
+    shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.
 
     Privacy: public only.
     """

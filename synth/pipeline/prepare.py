@@ -121,7 +121,7 @@ def _check_method(questions: Questions, schema: Schema, adjacency: Adjacency, sh
     """What the method has to say against relation and schema. Errors: UsageError."""
     if getattr(questions, "needs_public_rows", False) and not adjacency.rows_are_public:
         raise UsageError(
-            f"method {questions.name} with these options tells how many rows there are; they need --relation zero_out "
+            f"method {questions.name} with these options reveals the number of rows; it needs --relation zero_out "
             "or replace_one, with single rows as units"
         )
     if share == 0:  # else the conditions can be read only once the facts are learnt

@@ -54,7 +54,7 @@ def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = N
     if declared:
         return declared
     if isinstance(table, pd.DataFrame) or (isinstance(table, Place) and table.name is None):
-        raise UsageError("a frame has no name to be charged under; give dataset=... or name it in the schema")
+        raise UsageError("a data frame has no name; give dataset=..., or name the dataset in the schema")
     if isinstance(table, Place) and not isinstance(table, FilePlace):
         return str(table.name)
     return dataset_of(table.path if isinstance(table, FilePlace) else Path(table), book=book)

@@ -72,6 +72,8 @@ def expected(
 ) -> list[Reached]:
     """What `mixture` will reach on about ``rows`` rows, for each epsilon. Touches no data. Errors: UsageError.
 
+    ``epsilons``: each above 0; ``delta``, ``relation``: as of ``plan``. Figures are shares of rows, 0 to 1.
+
     It knows the number of rows as it is said, and of the schema how many columns and cells there are.
 
     Privacy: public only.
@@ -151,6 +153,8 @@ def _below(x: float) -> float:
 
 def advice(schema: Schema, *, rows: int, epsilon: float, delta: float, relation: str = "add_remove") -> str:
     """What would help most, in a sentence: enough, more rows, coarser columns, or a larger epsilon.
+
+    ``schema``, ``rows``, ``epsilon``, ``delta``, ``relation``: as of ``plan``.
 
     Privacy: public only.
     """

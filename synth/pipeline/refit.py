@@ -39,7 +39,8 @@ def refit(
 ) -> Result:
     """Another model and table from a stored release: free, no rows, no ledger entry.
 
-    ``method``, ``options``, ``target``: as of ``run``, by default the release's; ``raw_text``, ``dialect``: as there.
+    ``method``, ``options``, ``target``: as of ``run``, by default the release's; ``num_rows``, ``out``,
+    ``seed``, ``device``, ``raw_text``, ``dialect``: as there. ``reporter``: is told of progress.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
 

@@ -218,8 +218,8 @@ def _learnt(generator: Questions | None, schema: Schema, grant: Grant, mu: float
     """The schema with facts as learning might find them, its questions rehearsed too. Errors: UsageError."""
     if generator is not None and getattr(generator, "small", False):
         raise UsageError(
-            f"method {generator.name} is for small tables, which can be told only once the schema is complete: learn "
-            "it first with `synth schema learn`, or choose method mixture"
+            f"method {generator.name} is for small tables, and the size is known only once the schema is complete: "
+            f"learn it first with `synth schema learn`, or choose method mixture"
         )
     session = _session(grant, {}, ROWS, [])  # learning asks for counts alone
     try:

@@ -90,7 +90,9 @@ def plan_related(
     relation: str = "add_remove",
     seconds: float = 30.0,
 ) -> RelatedForecast:
-    """The forecast of a run on about ``roots`` roots. Touches no data. Errors: UsageError.
+    """The forecast of a run on about ``roots`` roots of a ``schema``. Touches no data. Errors: UsageError.
+
+    ``epsilon``, ``delta``, ``relation``: as of ``run``.
 
     ``seconds``: for a rehearsal of fit and drawing, which is left out at 0.
 

@@ -166,6 +166,8 @@ def charged_before(
 ) -> list[str]:  # fmt: skip
     """Other datasets to which rows of one of these tables were charged, with or without their keys.
 
+    ``tables``, ``schema``, ``dataset``, ``ledger``, ``may_spend``: as of ``run``.
+
     Errors: UsageError, InputError for a table that is absent.
 
     Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
@@ -195,7 +197,7 @@ def _dataset(tables: str | Path | Mapping[str, object] | None, declared: str | N
         return shown(source) + (f"/{tables}" if tables else "")
     assert tables is not None
     if isinstance(tables, Mapping):
-        raise UsageError("tables given one by one have no name to be charged under; give dataset=..., or name it in "
+        raise UsageError("tables given one by one have no common name; give dataset=..., or name the dataset in "
                          "the schema")  # fmt: skip
     return Path(tables).resolve().name
 

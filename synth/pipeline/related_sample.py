@@ -32,6 +32,8 @@ def sample_to(
 ) -> tuple[dict[str, int], float, dict[str, str]]:
     """Related rows from a stored model: free. A CSV file a table in the folder ``out``.
 
+    ``num_roots``: rows of the root, by default the model's own number; ``seed``, ``raw_text``: as of ``run``.
+
     ``where``: by TABLE.COLUMN a value, ``a|b``, or ``low..high``; of a table below the root, one of its rows meets all
     that is asked of it. Returns rows by table, the model's probability of
     ``where`` and the files. **Guarantee**: that of the model's release. Errors: InputError, UsageError.

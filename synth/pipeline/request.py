@@ -112,7 +112,7 @@ class RunRequest(BaseModel):
             text = getattr(self, name)
             if text is not None and not is_text(text):
                 raise UsageError(
-                    f"--{name.replace('_', '-')}: holds half a character (a lone surrogate); write it anew"
+                    f"--{name.replace('_', '-')}: holds half a character (a lone surrogate); write it again"
                 )
         return self
 

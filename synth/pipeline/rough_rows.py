@@ -9,7 +9,8 @@ from synth.sources.engines.warehouse import WarehousePlace
 
 
 def rough_rows(table: str | Path, *, schema: Schema, source: str | None = None) -> int:
-    """The number of rows, rounded to two digits; 0 of an empty table. ``source``: as of ``synth.run``.
+    """The number of rows, rounded to two digits; 0 of an empty table. ``schema``, ``source``: as of
+    ``synth.run``.
 
     Errors: UsageError, InputError for a table that cannot be read.
 

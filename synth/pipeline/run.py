@@ -49,6 +49,7 @@ def run(
     ``table``: a CSV (also .gz), Parquet or Excel file, a folder of Parquet files, a frame (then name the ``dataset``),
     or the name of a table at a ``source``. ``options``: the fields of ``synth.RunRequest``, which says what each means:
     ``method``, ``relation``, ``unit``, ``out``, ``ledger``, ``dataset``, ``seed`` and others.
+    ``epsilon``: 1e-4 to 1e6; ``delta``: 1e-20 to below 1. ``reporter``: is told of progress.
     ``steward_log``: a private file for the counts of cells outside the schema.
     Several tables that belong together are a folder with a file for each, or frames and paths by table; their schema
     is of ``parse_related``, the unit one row of the root with everything below it (related_run.py).
@@ -146,7 +147,9 @@ def learn_schema(
 
     Facts that the schema states are kept, but for those of a draft that nobody has confirmed. The learnt ones are
     marked ``private``; the schema carries their price, which the card of every release made with it adds to its own.
-    ``options``: as of ``run``, as far as they concern rows, guarantee and ledger.
+    ``table``, ``may_spend``, ``options``: as of ``run``, as far as they concern rows, guarantee and ledger.
+    ``reporter``:
+    is told of progress.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit; a ledger entry of its own. Errors: as
     ``run``; InputError when nothing is missing.

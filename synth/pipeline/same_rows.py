@@ -52,6 +52,8 @@ def charged_before(
 ) -> list[str]:  # fmt: skip
     """As ``others``, of a table that nobody has begun to charge. One pass over the rows, none without other datasets.
 
+    ``table``, ``schema``, ``dataset``, ``source``, ``ledger``, ``may_spend``: as of ``run``.
+
     Errors: UsageError, InputError for a table that has no place.
 
     Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.

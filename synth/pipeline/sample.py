@@ -34,7 +34,8 @@ def sample(
     ``where``: by column a value, ``a|b``, or ``low..high`` for numbers and dates. ``num_rows``: default the
     model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx file to write as well.
     ``raw_text``: as of ``run``. ``dialect``: a CSV is written as the schema says that the private one is (``same``),
-    or in UTF-8 with commas, points and ISO dates (``plain``). A table that memory cannot hold is for ``sample_to``.
+    or in UTF-8 with commas, points and ISO dates (``plain``). The same ``seed`` draws the same rows. A table
+    that memory cannot hold is for ``sample_to``.
 
     **Guarantee**: that of the model's release. Errors: InputError for a damaged model, UsageError.
 

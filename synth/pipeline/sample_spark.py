@@ -48,7 +48,7 @@ def write(
         return
     schema, name = engine.split(table)
     if name in engine.tables(schema):
-        raise InputError(f"source {engine.shown}: a table {table!r} is there already; choose another name")
+        raise InputError(f"source {engine.shown}: a table {table!r} exists already; choose another name")
     told = next(iter(part(stored, 0, rows, 1, seed, where)))
     types = pa.schema([(n, a.type) for n, a in told.items()])
     work = drawer(_packed(model), rows, tuple(sizes), seed, dict(where))

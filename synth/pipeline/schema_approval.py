@@ -37,7 +37,8 @@ def check_learnt(schema: Schema, adjacency: Adjacency) -> None:
     if was is not None and (was.relation, was.unit) != (str(adjacency.relation), adjacency.unit):
         raise UsageError(
             f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {adjacency.relation} "
-            f"with unit {adjacency.unit}; their epsilons do not add up: learn it again, or use the same"
+            f"with unit {adjacency.unit}; epsilons under different relations or units do not add up: learn the "
+            f"schema again, or use the same ones"
         )
 
 
@@ -81,7 +82,7 @@ def confirmed(
     listed = "; ".join(f"{of}{name} ({', '.join(names)})" for name, names in drafted.items())
     if drafted and assume_public is False:
         raise InputError(
-            f"schema: drafted facts that nobody has confirmed: {listed}. Facts read off private rows are not "
+            f"schema: drafted facts that nobody has confirmed: {listed}. Facts taken from private rows are not "
             'free: set "source" to "public" or "declared" where you know them from elsewhere, '
             "or pass --assume-public to vouch for all"
         )
@@ -141,15 +142,16 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
         learn = "" if of else "Learn them (--learn-share 0.1 or `synth schema learn`), group"
         column = "TABLE.COLUMN" if of else "COLUMN"
         raise InputError(
-            f"schema: these lists are not vouched for together with others: {told}. "
+            f"schema: these lists have to be vouched for one by one: {told}. "
             f"{learn or 'Group'} them (`synth schema init --group`), leave them out (type omitted), or vouch for each "
             f"by name: --assume-public {','.join(of + n for n in waiting)} with a --reason {column}=TEXT for each"
         )
     for name, risk in alone.items():
         if not (schema.columns[name].reason or "").strip():
             raise InputError(
-                f"column {_told(of + name, schema.columns[name], risk)}: say why the list may be public, with --reason "
-                f'{of}{name}=TEXT or "reason" in the schema; it goes onto the card'
+                f"column {_told(of + name, schema.columns[name], risk)}: state why the list may be public, with "
+                f"--reason "
+                f'{of}{name}=TEXT or "reason" in the schema; it goes on the card'
             )
 
 

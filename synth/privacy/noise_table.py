@@ -88,7 +88,9 @@ def _pi(places: int) -> int:
 
 @lru_cache(maxsize=1)
 def leading() -> np.ndarray:
-    """The thresholds' first 63 bits, uint64: they decide unless a draw's first 63 bits are among them.
+    """The thresholds' first 63 bits, uint64 (thresholds,).
+
+    They decide unless a draw's first 63 bits are among them.
 
     Privacy: public only.
     """

@@ -21,7 +21,7 @@ MAX_FACTORS = 3
 
 
 def codes(bins: Bins, positions: np.ndarray) -> np.ndarray:
-    """The bin of each position, int64; -1 for none.
+    """The bin of each position, int64 of the shape of ``positions``; -1 for none.
 
     Privacy: public only, or as private as the positions it is given.
 

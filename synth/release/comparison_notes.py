@@ -48,7 +48,9 @@ def add(ledger: Path, note: Note) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         reason = error.strerror or "refused"
-        raise InputError(f"{place(ledger)}: {reason}, so the look cannot be noted; name a writable ledger") from None
+        raise InputError(
+            f"{place(ledger)}: {reason}, so this comparison cannot be recorded; name a writable ledger"
+        ) from None
 
 
 def notes(ledger: Path) -> list[Note]:

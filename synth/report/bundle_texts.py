@@ -40,7 +40,7 @@ PARTS = (
     ("schema.json", "the public facts of every column"),
     ("card.html", "the release card: what is guaranteed and how; also `card.md`, and `card.json` for programs"),
     ("report.html", "the released noisy counts, with intervals, beside the synthetic table; also `report.json`"),
-    ("release.json, release.safetensors", "everything that was told of the private table"),
+    ("release.json, release.safetensors", "everything that was released about the private table"),
     ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
     ("reproduce.py", "makes model and table again from the release"),
     (

@@ -82,6 +82,8 @@ def _place(ledger: str | Path | None) -> Path:
 def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
     """Notes that somebody compared a release with the real rows. Errors: InputError where it cannot be noted.
 
+    ``ledger``: as of ``run``; the note lies beside it.
+
     Privacy: public only.
     """
     one, book = Candidate.at(release), Book(ledger)
@@ -94,6 +96,8 @@ def compared_elsewhere(
     releases: Sequence[str | Path], *, dataset: str, ledger: str | Path | None = None
 ) -> int:  # fmt: skip
     """How many releases of the dataset, other than these, somebody compared with the real rows.
+
+    ``ledger``: as of ``run``.
 
     Errors: InputError where the notes cannot be read: they must not read as no look at all.
 
@@ -198,7 +202,7 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
         n for n in comparison_notes.notes(book.path) if n.how == "private" and n.among == among and n.paid != seal
     ]
     if before:
-        raise UsageError("these releases were decided between already; that decision holds")
+        raise UsageError("noisy counts have already decided between these releases; that decision stands")
     gaps = private_selection.distances(paid, [one.folder, *(o.folder for o in others)])
     if gaps[0] > min(gaps):
         winner = others[gaps.index(min(gaps)) - 1].folder

@@ -56,7 +56,9 @@ def publishable_page(
 
 
 def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
-    """Writes the publishable report and its JSON. ``statistics``: a file of further ones, paid for.
+    """Writes the publishable report of a ``release``, a folder, and its JSON.
+
+    ``statistics``: a file of further ones, paid for.
 
     Errors: InputError, UsageError when ``out`` is no .html file.
 
@@ -80,8 +82,8 @@ def in_words(release: str | Path) -> list[str]:
     found = publishable.means(gather(release))
     kinds = (("columns", found["one_way"]), ("pairs", found["two_way"]))
     return [
-        f"{name}: {100 * m['distance']:.2g} % of rows away from the noisy counts, "
-        f"{100 * m['from_noise']:.2g} % by the noise alone" for name, m in kinds if m is not None
+        f"{name}: {100 * m['distance']:.2g} % of the rows differ from the noisy counts; "
+        f"noise alone explains {100 * m['from_noise']:.2g} %" for name, m in kinds if m is not None
     ]  # fmt: skip
 
 

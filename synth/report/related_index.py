@@ -111,7 +111,7 @@ def files(card: Mapping[str, Any], schema: Related) -> list[tuple[str, str]]:
         ("schema.json", "the public facts of tables, columns and keys"),
         ("card.html", "the release card: what is guaranteed and how; also card.md, and card.json for programs"),
         ("report.html", "the released noisy counts beside the synthetic tables; also report.json"),
-        ("release.json, release.safetensors", "everything that was told of the private tables"),
+        ("release.json, release.safetensors", "everything that was released about the private tables"),
         ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
         ("documents/", DOCUMENTS),
         ("croissant.json, ro-crate-metadata.json, dcat.jsonld, csv-metadata.json, CITATION.cff", CITED),

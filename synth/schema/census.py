@@ -50,7 +50,7 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | 
     if state not in states:
         raise UsageError(f"--state {state}: must be a state's two letters, such as CA, or PR")
     if year < FIRST_YEAR:
-        raise UsageError(f"--year {year}: code books that programs can read begin with {FIRST_YEAR}")
+        raise UsageError(f"--year {year}: machine-readable code books begin with {FIRST_YEAR}")
     if folder is not None:
         from folktables.load_acs import _STATE_CODES
 

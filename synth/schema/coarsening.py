@@ -98,7 +98,7 @@ def coarser(column: Column, length: int) -> Column | None:
 
 
 def coarser_plain(plain: Mapping[str, Any], length: int) -> dict[str, Any] | None:
-    """``coarser`` on a column as a schema's JSON has it.
+    """``coarser`` on a column that is ``plain``, as a schema's JSON has it.
 
     Privacy: public only.
 
@@ -111,7 +111,7 @@ def coarser_plain(plain: Mapping[str, Any], length: int) -> dict[str, Any] | Non
 
 
 def listed_plain(plain: Mapping[str, Any], values: Sequence[str], other: str, reason: str) -> dict[str, Any]:
-    """A column as a schema's JSON has it, whose cells outside a public list of ``values`` count as ``other``.
+    """A ``plain`` column of a schema's JSON, whose cells outside a public list of ``values`` count as ``other``.
 
     ``reason``: why the list is public; onto the card of a column that was marked.
     Privacy: public only: the list is the caller's, and never the most frequent values of the rows.

@@ -46,7 +46,7 @@ def _book(lines: Sequence[tuple[int, list[str]]], path: str | Path) -> CodeBook:
         if not value:
             raise InputError(f"code book {path}: line {number} has no value; empty cells are declared by `nullable`")
         if canonical(value) in seen:
-            raise InputError(f"code book {path}: line {number}: value {value!r} stands twice; keep one")
+            raise InputError(f"code book {path}: line {number}: value {value!r} occurs twice; keep one")
         seen.add(canonical(value))
         labels[value] = rest[0] if rest and rest[0] else value
     if not labels:

@@ -204,7 +204,8 @@ def _own(plain: object, *, name: str, complete: bool) -> Schema:
 def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Related:
     """A checked schema of related tables from plain JSON data. Errors: InputError naming table, key and rule.
 
-    Unless ``complete``, bounds and categories may be absent, as in a schema that is imported.
+    Unless ``complete``, bounds and categories may be absent, as in a schema that is imported. ``name`` stands in
+    messages.
 
     Privacy: public only.
     """
@@ -243,5 +244,8 @@ def _rule(fault: Mapping[str, Any]) -> str:
 
 
 def load(path: str | Path, *, complete: bool = True) -> Related:
-    """The schema of related tables in a JSON file. Errors: InputError. Privacy: public only."""
+    """The schema of related tables in a JSON file ``path``; ``complete``: as of ``parse``.
+
+    Errors: InputError. Privacy: public only.
+    """
     return parse(read(path), name=f"schema {path}", complete=complete)

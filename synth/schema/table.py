@@ -122,6 +122,8 @@ class Schema(BaseModel):
 def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Schema:
     """A checked schema from plain JSON data. ``complete=False`` lets categories and bounds be absent (to be learnt).
 
+    ``name`` stands in messages.
+
     Errors: InputError naming column, rule and remedy.
 
     Privacy: public only.
@@ -150,7 +152,9 @@ def _check_size(plain: object, name: str) -> None:
 
 
 def load(path: str | Path, *, complete: bool = True) -> Schema:
-    """The schema in a JSON file, as ``parse`` checks it. Errors: InputError when missing, not JSON, or wrong.
+    """The schema in a JSON file ``path``, as ``parse`` checks it (``complete``: as there).
+
+    Errors: InputError when missing, not JSON, or wrong.
 
     Privacy: public only.
     """
@@ -195,7 +199,7 @@ def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
         twice = repeated(k for k, _ in pairs)
-        raise InputError(f"schema: {twice!r} stands twice in one object; keep one")
+        raise InputError(f"schema: {twice!r} occurs twice in one object; keep one")
     return out
 
 

@@ -51,14 +51,14 @@ def draft(
 ) -> Drafted:
     """Drafts the schema of a table: kinds, bounds, categories and missing codes, all ``unconfirmed``.
 
-    How texts are written (marks in numbers, order of dates, NA or 999 for missing) is found from them and said in a
-    line each (sniff_formats.py); ``formats`` states it by column. Cells that are empty or equal to a code are missing.
+    How texts are written (marks in numbers, order of dates, NA or 999 for missing) is detected, with a line for each
+    guess (sniff_formats.py); ``formats`` states it by column. Empty cells and those of ``missing`` are missing.
     Columns of whole or decimal numbers become integer or float, dates datetime, two texts boolean, keys identifier,
-    other text categorical; naming a column decides its kind. A column without any value is a constant.
-    Columns that look like keys are identifiers, notes are ``omitted``; a list of values that tells of persons carries
-    a ``risk``, so that it is not vouched for together with others. ``group``: columns whose values are grouped by so
-    many first characters, with a public list of groups. ``unit``, ``max_rows``: whether a person has several rows, as
-    of ``synth.run``; where a key repeats and nobody says, a proposal that waits for an answer.
+    notes ``omitted``, other text categorical; a column without any value is a constant. ``categorical``, ``ordinal``,
+    ``identifier`` and ``datetime_`` name columns of a kind. A list of values that may identify persons has a ``risk``,
+    so that it is not vouched for together with others. ``group``: columns whose values are grouped by so many first
+    characters, with a public list of groups. ``unit``, ``max_rows``: whether a person has several rows, as of
+    ``synth.run``; where a key repeats and nobody says, a proposal. ``target``, ``dataset``: written into the schema.
     Errors: UsageError for a name that is no column; InputError for text with more than ``max_categories`` values.
 
     Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.

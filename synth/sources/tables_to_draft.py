@@ -32,7 +32,7 @@ class Found:
 
 
 def is_folder_of_tables(path: Path) -> bool:
-    """Whether a folder holds several tables rather than the parts of one: Parquet files of one header are parts.
+    """Whether the folder ``path`` holds several tables, not the parts of one: Parquet files of one header are parts.
 
     Errors: InputError for a file that cannot be read. Privacy: public only (names and headers of files).
     """

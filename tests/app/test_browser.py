@@ -156,7 +156,7 @@ def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
         looked_at(there(page, step), step.lower())
         if step == "Budget":
             page.get_by_role("spinbutton").first.press("F1")
-            page.get_by_test_id("stTooltipContent").get_by_text("to be typed in").wait_for()
+            page.get_by_test_id("stTooltipContent").get_by_text("to type in").wait_for()
         if step == "Method":
             soonest(page)
         assert reached_by_tab(page, f"Next: {following}"), step

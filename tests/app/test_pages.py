@@ -120,7 +120,7 @@ def test_the_number_of_rows_is_asked_and_is_the_tables_own_only_where_it_is_publ
     at.switch_page(view("budget")).run()
     assert "means all rows of one person" not in said(at)
     assert at.number_input(key="rows").value is None, "nothing is proposed, and nothing was counted"
-    assert "First say about how many rows there are" in said(at)
+    assert "First state roughly how many rows there are" in said(at)
     assert "onward" not in keys(at)
     at.button(key="rows_of_file").click().run()
     assert at.number_input(key="rows").value == 240

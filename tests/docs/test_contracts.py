@@ -1,7 +1,8 @@
-"""Docstrings of public names are contracts: what may be raised, what is private, where the proof stands.
+"""Docstrings of public names are contracts: arguments, shapes, errors, what is private, where the proof is.
 
-The form: a sentence; shapes, units and ranges; ``Errors:`` naming what may be raised; ``**Guarantee**`` where something
-is released; ``Privacy:`` with one of ``WORDS``. Proof notes are named by the modules of mechanisms and accounting.
+The form: a sentence; arguments with shapes, units and ranges; ``Errors:`` naming what may be raised; ``**Guarantee**``
+where something is released; ``Privacy:`` with one of ``WORDS``. Proof notes are named by the modules of mechanisms and
+accounting.
 """
 
 import ast
@@ -36,14 +37,19 @@ def public() -> list[tuple[str, Node]]:
         place = ROOT / "synth" / at
         for path in [place] if at.endswith(".py") else sorted(place.glob("*.py")):
             found |= {f"{path.relative_to(ROOT)}:{n}": node for n, node in top(path).items()}
-    homes = {home: list(names) for home, names in ENTRIES.items()}
+    for homes in (ENTRIES, LIBRARY):
+        found |= dict(defined(home, n) for home, names in homes.items() for n in names)
+    return sorted(found.items())
+
+
+def library() -> dict[str, list[str]]:
+    """The names of ``synth``, by the module that each comes from."""
+    homes: dict[str, list[str]] = {}
     for name, home in synth._HOME.items():
         module, colon, inside = home.partition(":")
         if not colon or inside:  # else the module itself
             homes.setdefault(module.replace(".", "/") + ".py", []).append(inside or name)
-    for home, names in homes.items():
-        found |= dict(defined(home, n) for n in names)
-    return sorted(found.items())
+    return homes
 
 
 def defined(home: str, name: str) -> tuple[str, Node]:
@@ -56,6 +62,7 @@ def defined(home: str, name: str) -> tuple[str, Node]:
     return defined(module.removeprefix("synth.").replace(".", "/") + ".py", name)
 
 
+LIBRARY = library()
 PUBLIC = public()
 
 
@@ -75,6 +82,55 @@ def test_a_public_name_says_what_is_private_and_what_is_raised(name, node):
     methods = " ".join(ast.get_docstring(m) or "" for m in ast.walk(node) if isinstance(m, ast.FunctionDef))
     unsaid = {e for e in raised(node) if e not in text + methods}
     assert not unsaid, f"{name} raises {unsaid}, which its docstring does not say"
+
+
+def functions(node: Node) -> list[ast.FunctionDef]:
+    """The function itself, or a class's public methods."""
+    if isinstance(node, ast.FunctionDef):
+        return [node]
+    return [m for m in node.body if isinstance(m, ast.FunctionDef) and not m.name.startswith("_")]
+
+
+SHAPE = re.compile(r"\([\w*+ /.,]+,\)|\(\w[\w ]*(?:, ?[\w *+]+)+\)|shape|element by element")
+
+
+@pytest.mark.parametrize(("name", "node"), PUBLIC, ids=lambda v: v if isinstance(v, str) else "")
+def test_arrays_have_their_shapes_said(name, node):
+    """Each public function that takes or gives arrays says a shape, in its docstring or its class's."""
+    unsaid = []
+    for f in functions(node):
+        handed = ast.unparse(f.args) + (ast.unparse(f.returns) if f.returns else "")
+        text = (ast.get_docstring(f) or "") + (ast.get_docstring(node) or "")
+        if "ndarray" in handed and not SHAPE.search(text):
+            unsaid.append(f.name)
+    assert not unsaid, f"{name}: no shape is said of {unsaid}"
+
+
+ENTRY = {name for home, names in LIBRARY.items() for name, _ in (defined(home, n) for n in names)}
+
+
+@pytest.mark.parametrize(
+    ("name", "node"), [p for p in PUBLIC if p[0] in ENTRY], ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_every_argument_of_a_name_of_the_library_is_explained(name, node):
+    """By its name in the docstring: there it has its meaning, or the function that it is as of."""
+    if isinstance(node, ast.FunctionDef):
+        text = ast.get_docstring(node) or ""
+        unsaid = [a.arg for a in [*node.args.args, *node.args.kwonlyargs] if not re.search(rf"\b{a.arg}\b", text)]
+        assert not unsaid, f"{name}: nothing is said of {unsaid}"
+
+
+def test_what_a_mechanism_lets_out_has_its_guarantee():
+    """A function of a mechanism that reads rows under noise states what it guarantees."""
+    wrong = []
+    for path in sorted((ROOT / "synth" / "mechanisms").glob("*.py")):
+        for name, node in top(path).items():
+            for f in functions(node):
+                text = ast.get_docstring(f) or ""
+                released = "reads rows, under noise" in text or f.name == "answer"
+                if released and "**Guarantee**" not in text + (ast.get_docstring(node) or ""):
+                    wrong.append(f"{path.stem}.{name}.{f.name}")
+    assert not wrong
 
 
 @pytest.mark.parametrize("path", PROVED, ids=lambda p: p.stem)

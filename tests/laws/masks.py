@@ -37,4 +37,5 @@ def still(plain, place: Path):
 def masked(text: str, place: Path) -> str:
     """Text without the folder's name, seconds and mebibytes, and without what is worked out from noised answers."""
     told = re.sub(r"[0-9.]+ (s|MiB)\b", r"N \1", text.replace(str(place), "PLACE"))
-    return re.sub(r"[0-9.e+]+ % (of rows away from the noisy counts|by the noise alone)", r"N % \1", told)
+    told = re.sub(r"[0-9.e+]+ % of the rows differ from the noisy counts", "N % of the rows differ", told)
+    return re.sub(r"noise alone explains [0-9.e+]+ %", "noise alone explains N %", told)

@@ -62,6 +62,6 @@ def test_an_audit_of_trees_is_of_the_whole_way(command):
     with pytest.raises(UsageError, match="no such canary"):
         chosen_trees(["nobody"])
     code, _, told = command("audit", "--related")
-    assert (code, "say --whole --related" in told) == (2, True)
+    assert (code, "add --whole" in told) == (2, True)
     code, _, told = command("audit", "--whole", "--related", "--method", "aim")
     assert (code, "made by mixture without options" in told) == (2, True), told

@@ -98,7 +98,7 @@ def test_the_counts_decide_and_only_once(at, tmp_path):
     other = json.loads((at / "paid.json").read_text())
     other["card"]["ledger_entry"] = {"number": 9, "hash": "f" * 64}
     (tmp_path / "again.json").write_text(json.dumps(other))
-    with pytest.raises(UsageError, match="decided between already"):
+    with pytest.raises(UsageError, match="already decided between"):
         chosen_release.settle(at / "a", "private", candidates=[at / "c"], paid=tmp_path / "again.json")
 
 
@@ -161,7 +161,7 @@ def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks
 def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
     comparison_notes.place(Ledger().path).mkdir()
     code, _, told = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
-    assert (code, "cannot be noted" in told) == (2, True)
+    assert (code, "cannot be recorded" in told) == (2, True)
     assert not list(tmp_path.glob("r*"))
     with pytest.raises(InputError, match="cannot be read"):
         chosen_release.settle(at / "a", None)

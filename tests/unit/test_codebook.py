@@ -38,7 +38,7 @@ FAULTS = [
     ("value\n1\n", "header value,label"),
     ("value;label\n1;North\n", "header value,label"),
     ("value,label\n", "no codes"),
-    ("value,label\n1,a\n2,b\n1.0,c\n", "line 4: value '1.0' stands twice"),
+    ("value,label\n1,a\n2,b\n1.0,c\n", "line 4: value '1.0' occurs twice"),
     ("value,label\n1,a\n,b\n", "line 3 has no value"),
     ('value,label\n1,"a\n', "not a UTF-8 CSV file"),
     (b"value,label\n1,\xe9\n", "not a UTF-8 CSV file"),

@@ -49,7 +49,7 @@ def test_what_would_strike_a_run_after_its_spend_is_refused(stage, monkeypatch):
             raise ArithmeticError("no end in sight")
 
     monkeypatch.setitem(GENERATORS, "independent", Twin())
-    with pytest.raises(synth.UsageError, match=f"independent .* at the stage {stage}.*(too few rows|no end)"):
+    with pytest.raises(synth.UsageError, match=f"independent .* in the stage {stage}.*(too few rows|no end)"):
         dry.dry_run(SCHEMA, **ASKED, method="independent")
     assert COMMITTED == []
 

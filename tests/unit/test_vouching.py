@@ -105,7 +105,7 @@ def test_a_run_enforces_the_mark_and_drafts_of_before_are_checked_by_content(tab
     with pytest.raises(UsageError, match="--assume-public zzz"):
         settle(schema, ["zzz"])
     marked = schema.columns["diagnosis"].model_copy(update={"source": "declared"})
-    with pytest.raises(InputError, match="say why"):  # a mark is not lifted by changing the source
+    with pytest.raises(InputError, match="state why"):  # a mark is not lifted by changing the source
         settle(schema.model_copy(update={"columns": {**schema.columns, "diagnosis": marked}}), True)
 
 

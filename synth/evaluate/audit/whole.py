@@ -161,12 +161,10 @@ def _schema(canary: AnyCanary) -> Schema | Related:
 
 def _check(link: Relation, draws: int, failure: float) -> None:
     if link is Relation.ZERO_OUT:
-        raise UsageError("an audit of the whole way needs --relation add_remove or replace_one: no file holds an "
+        raise UsageError("an audit of whole runs needs --relation add_remove or replace_one: a file cannot hold an "
                          "absent row")  # fmt: skip
     if draws < FEWEST_DRAWS or not failure:
-        raise UsageError(
-            f"an audit of the whole way needs {FEWEST_DRAWS} draws or more, and a confidence between 0 and 1"
-        )
+        raise UsageError(f"an audit of whole runs needs {FEWEST_DRAWS} draws or more, and a confidence between 0 and 1")
 
 
 def _claim(
@@ -184,7 +182,7 @@ def _claim(
     check_schema(generator, schemas.parse(canary.facts))
     adjacency = Adjacency(relation=link, unit="row" if canary.max_rows == 1 else "person", max_rows=canary.max_rows)
     if getattr(generator, "needs_public_rows", False) and not adjacency.rows_are_public:
-        raise UsageError(f"method {method} with these options needs a public row count; --whole has tables of persons")
+        raise UsageError(f"method {method} with these options needs a public row count; --whole uses tables of persons")
     grant, pair = granted(epsilon, delta, adjacency, learning=False), worst_pair(link, max_rows=canary.max_rows)
     events = runs.measure(pair, pair.one, runs.Parts(generator=generator, grant=grant)).events
     gaussian = all(isinstance(e, GaussianDpEvent) for e in events)
@@ -209,7 +207,8 @@ def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
         if all(c.denies(most) for c in claims):
             break
     if size > draws:
-        raise UsageError(f"--draws {draws}: too few to contradict such an epsilon by anything; {size} at least, or a "
+        raise UsageError(f"--draws {draws}: too few to contradict such an epsilon whatever happens; {size} at "
+                         f"least, or a "
                          "smaller epsilon")  # fmt: skip
 
 

@@ -89,4 +89,6 @@ def _told(engine: Engine, statement: str) -> None:
     except InputError:
         raise
     except Exception:
-        raise InputError(f"source {engine.shown}: it makes no table for an audit; name an account that may") from None
+        raise InputError(
+            f"source {engine.shown}: this account may not create a table for the audit; use one that may"
+        ) from None

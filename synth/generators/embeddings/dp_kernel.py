@@ -101,7 +101,7 @@ class DPKernel(OneEmbedding):
             ("anova", "network"), ("path", "mixture"), ("path", "network")):  # fmt: skip
             raise UsageError("option variant=parallel: goes with form=gaussian, or form=anova and back_end=mixture")
         if self.gradients == "joint" and self.form != "gaussian":
-            raise UsageError("option gradients=joint: goes with form=gaussian, whose kernel has gradients")
+            raise UsageError("option gradients=joint: works only with form=gaussian, whose kernel has gradients")
 
     def _measure_path(self, ask: Ask, setting: Setting, progress: Progress) -> list[Release]:
         counts, left = embedding.begin(ask, setting, share=self.oneway_share)

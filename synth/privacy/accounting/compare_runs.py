@@ -120,7 +120,7 @@ def compose(runs: Sequence[Run]) -> Composite:
     (True, 2.0)
     """
     if not runs:
-        raise UsageError("no run is charged, so there is nothing to compose")
+        raise UsageError("nothing was charged yet, so there is nothing to compare")
     delta = min(sum(r.delta for r in runs), 1 - 1e-9)
     rho = sum(r.mu**2 for r in runs) / 2
     plain = basic(runs)

@@ -19,9 +19,7 @@ def rho_of(event: Event) -> float:  # noqa: ARG001
 
     Privacy: public only.
     """
-    raise UsageError(
-        "slices and samples are not composed with a choice or another library's answer; ask them in runs apart"
-    )
+    raise UsageError("slices and samples are not composed with a choice or another library's answer; use separate runs")
 
 
 @rho_of.register

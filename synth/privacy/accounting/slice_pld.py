@@ -40,7 +40,7 @@ def law_of(event: Event) -> Law:
 
     Privacy: public only.
     """
-    raise UsageError(f"slices are not composed with {event.kind}; ask them in runs apart")
+    raise UsageError(f"slices are not composed with {event.kind}; use separate runs")
 
 
 @law_of.register

@@ -106,6 +106,8 @@ def _beta(dim: int, num_slices: int) -> tuple[np.ndarray, np.ndarray]:
 def gaussian_delta(epsilon: np.ndarray | float, mu: np.ndarray | float) -> np.ndarray:
     """delta(epsilon; mu) of a Gaussian mechanism, element by element; epsilon may be negative.
 
+    The result has the common shape of both arguments. ``mu``: at least 0.
+
     **Source**: Balle and Wang, arXiv 1805.06530, Theorem 8.
 
     Privacy: public only.
@@ -179,6 +181,8 @@ def _thinned(epsilon: np.ndarray | float, mu: np.ndarray, rate: float, *, remove
 
 def profile(grid: np.ndarray, shift: Shift, *, ratio: float, rate: float = 1.0, removed: bool = True) -> np.ndarray:
     """delta at each epsilon of ``grid`` (any sign), rounded up, for one of the two orders of the neighbours.
+
+    ``grid``: (k,), the result has its shape; ``ratio``: at least 0; ``rate``: above 0 and at most 1.
 
     Privacy: public only.
     """

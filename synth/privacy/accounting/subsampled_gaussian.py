@@ -50,7 +50,7 @@ def law_of(event: Event) -> Law:  # noqa: ARG001
 
     Privacy: public only.
     """
-    raise UsageError("slices are not composed with sums over samples; ask them in runs apart")
+    raise UsageError("slices are not composed with sums over samples; use separate runs")
 
 
 @law_of.register
@@ -101,6 +101,8 @@ def _replaced(ratio: float, rate: float, interval: float) -> pld.PrivacyLossDist
 
 def replaced_delta(epsilon_: np.ndarray, *, ratio: float, rate: float) -> np.ndarray:
     """A bound on delta at each epsilon >= 0 between (1 - q) A + q B and (1 - q) A + q C, B and C Gaussians like A.
+
+    ``epsilon_``: (k,), the result has its shape; ``ratio`` above 0; ``rate``: q, above 0 and at most 1.
 
     Their centres lie at most ``ratio`` deviations from A's, hence twice that from each other's. With a = e^epsilon, a'
     = 1 + (a - 1) / q and b = a / a' the divergence is q times that of B from (1 - b) A + b C at ln a', at most q times

@@ -32,7 +32,7 @@ def backup(path: str | Path, out: str | Path) -> int:
                 lines = copy.execute("SELECT count(*) FROM ledger").fetchone()[0]
         key.write_bytes(secret_key.key(path))
     except FileExistsError as error:
-        raise UsageError(f"backup {error.filename}: is there already; name a new file") from None
+        raise UsageError(f"backup {error.filename}: exists already; name a new file") from None
     except OSError as error:
         raise InputError(f"backup {out}: {error.strerror or 'cannot be written'}; name a writable place") from None
     return int(lines)

@@ -47,7 +47,9 @@ def _in_file() -> bool:
     budget = plain.get("budget", {})
     known = set(plain) <= {"budget"} and isinstance(budget, dict) and set(budget) <= {"require_cap"}
     if not known or not isinstance(budget.get("require_cap", False), bool):  # a misspelt rule would be no rule
-        raise InputError(f"configuration {path}: it knows [budget] with require_cap = true or false, and nothing else")
+        raise InputError(
+            f"configuration {path}: it may hold [budget] with require_cap = true or false, and nothing else"
+        )
     return bool(budget.get("require_cap", False))
 
 

@@ -26,7 +26,7 @@ def real(path: str | Path) -> Path:
     try:
         return Path(path).expanduser().resolve()
     except (OSError, RuntimeError):
-        raise InputError(f"ledger {path}: its links lead nowhere; name the file itself") from None
+        raise InputError(f"ledger {path}: its link leads to no file; name the file itself") from None
 
 
 def check_links(path: Path) -> None:

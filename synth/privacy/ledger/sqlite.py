@@ -154,7 +154,7 @@ def _seal(path: Path, added: tuple[int, str] | None) -> None:
     except InputError:
         if path.exists():  # held by others for long, or a full disk: the commit stands
             return
-    raise LedgerLostError(f"ledger {path}: it was replaced while a line was added, which is lost; run again")
+    raise LedgerLostError(f"ledger {path}: it was replaced while a line was added, and the line is lost; run again")
 
 
 @contextmanager

@@ -26,7 +26,7 @@ LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", 
 
 
 def odds(epsilon: float) -> float:
-    """The most that a 50:50 guess about one unit can rise to, as a probability.
+    """The most that a 50:50 guess about one unit can rise to, as a probability: 0.5 to 1. ``epsilon``: at least 0.
 
     Source: the odds form of Nanayakkara et al., arXiv 2303.00738.
 

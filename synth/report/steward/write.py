@@ -35,8 +35,9 @@ def examine(
     """Examines a release's synthetic table against the real one. ``release``: the folder that a run wrote.
 
     ``test``: held-out real rows. ``target``: column to be predicted, default the schema's. ``groups``: columns that
-    divide people. ``shadow_runs``: so many runs of the release's method with and without a row, 0 for none. ``stage``:
-    is told of each stage as it begins. Same arguments, same figures, but for the shadow runs, whose noise is secret.
+    divide people. ``shadow_runs``: so many runs of the release's method with and without a row, 0 for none.
+    ``limits``: how many rows are used. ``stage``: is told of each stage as it begins. The same arguments give the same
+    figures, except for the shadow runs, whose noise is secret.
     Errors: InputError for an unusable file or release, UsageError.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
@@ -84,7 +85,9 @@ def forecast(release: str | Path) -> dict[str, float | None]:
 
 
 def write(found: Examination, release: str | Path, out: str | Path) -> dict[str, str]:
-    """Writes the page and its JSON, both marked in name and content and readable by their owner alone.
+    """Writes what ``examine`` ``found`` as a page and its JSON.
+
+    Both are marked in name and content, and readable by their owner alone.
 
     Errors: UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
 

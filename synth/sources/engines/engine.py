@@ -222,7 +222,7 @@ class Engine:
             schema, table = self.split(name)
             there = {"database": schema} if schema else {}
             if table in self.tables(schema):
-                raise InputError(f"source {self.shown}: a table {name!r} is there already; choose another name")
+                raise InputError(f"source {self.shown}: a table {name!r} exists already; choose another name")
             for number, columns in enumerate(parts):
                 rows = pa.table(dict(columns))
                 if number == 0:

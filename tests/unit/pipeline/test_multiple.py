@@ -126,12 +126,16 @@ def test_it_warns_of_what_was_not_measured(releases):
 
 
 @pytest.mark.long
-def test_the_pages_example_runs(releases, monkeypatch, capsys):
+def test_the_pages_examples_run(releases, monkeypatch, capsys):
     monkeypatch.chdir(releases)
-    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "inference.md").read_text(), re.S).group(1)
-    code = code.replace('"release"', '"20"').replace("count=20", "count=3")
-    exec(compile(code, "inference.md", "exec"), {})  # the page is ours
-    assert len(capsys.readouterr().out.split()) == 3
+    names: dict = {}
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "inference.md").read_text(), re.S):
+        exec(
+            compile(code.replace('"release"', '"20"').replace("count=20", "count=3"), "inference.md", "exec"), names
+        )  # the page is ours
+    told = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in told[:4]] == ["age", "1", "age", "sex=m"]
+    assert len(told[-1]) == 3  # combined: estimate and interval
 
 
 PAGES = {"docs/inference.md": r"```r\n(.*?)```", "synth/report/templates/index.html": r"<code>(files .*?)</code>"}

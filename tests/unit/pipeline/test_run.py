@@ -115,8 +115,8 @@ def test_after_a_run_the_terminal_says_how_near_the_table_is_to_what_was_release
     assert code == 0
     said = next(line for line in told.splitlines() if line.startswith("columns: "))
     found = means(gather(tmp_path / "out"))["one_way"]
-    assert said == (f"columns: {100 * found['distance']:.2g} % of rows away from the noisy counts, "
-                    f"{100 * found['from_noise']:.2g} % by the noise alone")  # fmt: skip
+    assert said == (f"columns: {100 * found['distance']:.2g} % of the rows differ from the noisy counts; "
+                    f"noise alone explains {100 * found['from_noise']:.2g} %")  # fmt: skip
     assert "pairs: " not in told, "no pairs were asked for"
 
 

@@ -121,9 +121,9 @@ def test_no_noise_is_enough_where_nothing_is_left():
 def test_events_of_samples_keep_to_themselves():
     step = PoissonSampledDpEvent(name="a", sensitivity=1.0, sigma=2.0, rate=0.02, count=20)
     slices = SlicesDpEvent(name="s", sensitivity=1.0, sigma=9.0, dim=4, num_slices=2, directions="gaussian")
-    with pytest.raises(UsageError, match="runs apart"):
+    with pytest.raises(UsageError, match="separate runs"):
         epsilon_of([step, slices], 1e-5)
-    with pytest.raises(UsageError, match="runs apart"):
+    with pytest.raises(UsageError, match="separate runs"):
         epsilon_of([step, ExponentialMechanismDpEvent(name="c", sensitivity=1.0, sigma=9.0)], 1e-5)
     with pytest.raises(ValueError, match="not Gaussian"):
         total_mu([step])

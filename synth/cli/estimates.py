@@ -1,0 +1,30 @@
+"""`synth estimate`: what a release says of the population, with intervals that count the noise."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import say
+from synth.cli.options import JsonOpt
+
+
+def estimate(
+    release: Annotated[Path, typer.Argument(help="A release's folder.")],
+    ask: Annotated[
+        list[str],
+        typer.Option("--ask", help="Repeatable; in the words of docs/inference.md, as mean:COL or linear:COL~COL+COL."),
+    ],
+    level: Annotated[float, typer.Option("--level", help="How often intervals are to cover.")] = 0.95,
+    as_json: JsonOpt = False,
+) -> None:
+    """Means, shares, quantiles, differences and regressions from a release, with intervals; free."""
+    from synth.pipeline.inference.estimates import estimates
+
+    found = estimates(release, ask, level=level)
+    if as_json:
+        say({"epsilon_spent": 0.0, "level": level, "estimates": found})
+        return
+    for one in found:
+        told = f"{one['ask']}, {one['name']}: {one['estimate']:.5g} ({one['low']:.5g} to {one['high']:.5g})"
+        print("; ".join([told, *one["warnings"]]))

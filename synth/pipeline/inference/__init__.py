@@ -1,0 +1,1 @@
+"""Estimates with intervals from one release: rows weighted until they have the released counts."""

@@ -1,0 +1,89 @@
+"""Answers about a population from one release, each with an interval that counts the noise; free."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError, reading
+from synth.generators.product_mixture.model import Product
+from synth.pipeline.inference import intervals
+from synth.pipeline.inference.asked import Question, Term
+from synth.pipeline.inference.estimands import means, regression
+from synth.pipeline.inference.intervals import Interval
+from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
+from synth.release import folder
+from synth.schema.lazy import Lazy
+from synth.schema.table import Schema
+
+special = Lazy("scipy.special")
+
+RELATED = 0.1  # correlation that what no table told is allowed to have with a question's score
+MODEL = "rests for the larger part on what no table counted: the interval assumes that it is hardly related"
+EMPTY = "a group's size cannot be told from none, so that hardly anything is told of it"
+
+
+def estimates(
+    release: str | Path, ask: Sequence[str], *, level: float = 0.95, related: float = RELATED
+) -> list[dict[str, Any]]:
+    """What the release says of the population that its rows were drawn from, with intervals.
+
+    ``ask``: ``mean:COL``, ``quantile:COL:0.5``, ``share:COL``, ``difference:COL*GROUP`` (means of every two groups),
+    ``linear:COL~COL+COL``, ``logistic:...``, ``poisson:...``; ``COL=VALUE`` in a column's place is 1 where it has the
+    value, else 0. For each estimand a row: ``ask``, ``name``, ``estimate``, ``low``, ``high``, the deviations
+    ``noise``, ``sampling`` and ``unmeasured``, and ``warnings``. Intervals cover with probability ``level``: they count
+    privacy noise, the chance by which people came into the table, and the model's error in what no released table
+    determines (``related`` is the correlation that it is allowed to have with the question).
+
+    **Guarantee**: that of the release (post-processing). Errors: UsageError for questions that the schema or the
+    release cannot answer, InputError for a damaged release.
+
+    Privacy: released answers only.
+    **Source**: Deville and Sarndal 1992 (calibration); Fieller 1954 and Woodruff 1952 (ratios, quantiles).
+    """
+    asked = [Question.read(words) for words in ask]
+    if not asked or not 0 < level < 1 or not 0 <= related <= 1:
+        raise UsageError("estimates: needs questions, a level between 0 and 1, and related from 0 to 1")
+    stored = folder.load_release(release)
+    for one in asked:
+        one.check(stored.setting.schema)
+    with reading(release, "release"):
+        model = folder.load_model(release).model
+    if not isinstance(model, Product):
+        raise UsageError(f"estimates: are for releases of mixture, and this one is of {stored.method}")
+    drawn = model.sample(ROWS, rng=np.random.default_rng(0))
+    told, known = [], {}
+    for one in asked:
+        if one.columns not in known:
+            known[one.columns] = WeightedRows.of(stored.releases, drawn, model.total, one.columns)
+        z = float(special.ndtri((1 + level) / 2))
+        found = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
+        told += [{"ask": one.words, **_plain(i)} for i in found]
+    return told
+
+
+def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, related: float) -> list[Interval]:
+    column = one.outcome.column
+    if one.kind == "quantile":
+        return [intervals.quantile(rows, column, one.level, schema, z=z, related=related)]
+    if one.kind == "difference":
+        return intervals.differences(rows, one.outcome, one.by[0], schema, z=z, related=related)
+    if one.kind in ("mean", "share"):
+        values = (schema.columns[column].categories or ()) if one.kind == "share" else (one.outcome.value,)
+        terms = {v or column: Term(column=column, value=v) for v in values}
+        return intervals.plain(rows, means(rows, terms, schema), z=z, related=related)
+    fitted = intervals.plain(rows, regression(rows, one, schema), z=z, related=related)
+    groups = {i.name: Term.read(i.name) for i in fitted if "=" in i.name}
+    if not groups:
+        return fitted
+    sizes = intervals.plain(rows, means(rows, groups, schema), z=z, related=related)
+    hidden = {i.name for i in sizes if i.low <= 0}
+    return [replace(i, bounded=i.name not in hidden) for i in fitted]
+
+
+def _plain(found: Interval) -> dict[str, Any]:
+    rests = found.parts["unmeasured"] ** 2 > found.parts["noise"] ** 2 + found.parts["sampling"] ** 2
+    told = {"name": found.name, "estimate": found.estimate, "low": found.low, "high": found.high, **found.parts}
+    return told | {"warnings": [*([MODEL] if rests else []), *([] if found.bounded else [EMPTY])]}

@@ -1,0 +1,154 @@
+"""Rows of a release's model under weights that give them the released counts; what noise does to any of their sums.
+
+The argument stands in docs/inference.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.questions import Bins, CountsRelease
+from synth.schema.lazy import Lazy
+
+sparse = Lazy("scipy.sparse")
+linalg = Lazy("scipy.linalg")
+
+ROWS, SUPPORT = 12_000, 1_000  # drawn from the model; from its single columns, and evenly over each column's bins
+RARE = 0.1  # of a row's freedom to move has one of those that were drawn evenly
+LOOSE = 1e5  # variance of a weight before anything was counted: far above the noise's, so that counts decide
+MOST_CELLS = 5000  # of all tables together; the largest are left out first
+ROUNDING = 1 / 12  # variance of rounding a count to a whole number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """Noisy counts (cells,) on bins of some columns, and the variance of each."""
+
+    bins: tuple[Bins, ...]
+    counts: np.ndarray
+    variance: float
+
+
+def tables(releases: Sequence[Any], columns: Sequence[str]) -> list[Table]:
+    """All released counts, summed to these columns; equal groupings are averaged by their precision. Of no column at
+    all the number of rows is left. Tables have independent noise."""
+    found: dict[tuple[Any, ...], list[Table]] = {}
+    counted = [r for r in releases if isinstance(r, CountsRelease)]
+    for marginal, values in [a for r in counted for a in zip(r.question.marginals, r.values, strict=True)]:
+        dropped = tuple(i for i, b in enumerate(marginal.bins) if b.column not in columns)
+        if any((marginal.bins[i].groups < 0).any() for i in dropped):
+            continue  # rows that fall into no bin are missing in the sum
+        bins = tuple(b for b in marginal.bins if b.column in columns)
+        counts = np.asarray(values.sum(axis=dropped), dtype=float).reshape(-1)
+        variance = (marginal.sigma**2 + ROUNDING) * (marginal.cells / counts.size)
+        key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
+        found.setdefault(key, []).append(Table(bins=bins, counts=counts, variance=variance))
+    kept, cells = [], 0
+    for one in sorted(map(_averaged, found.values()), key=lambda t: t.counts.size):
+        cells += one.counts.size
+        kept += [one] if cells <= MOST_CELLS else []
+    return kept
+
+
+def _averaged(same: Sequence[Table]) -> Table:
+    precision = np.array([1 / t.variance for t in same])
+    counts = precision @ np.stack([t.counts for t in same]) / precision.sum()
+    return Table(bins=same[0].bins, counts=counts, variance=float(1 / precision.sum()))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WeightedRows:
+    """``positions`` by column (N,). ``start``: weights (N,) by the model alone, which sum to the number of rows;
+    ``weights``: those that have the counts, some of them negative.
+
+    Privacy: released answers only.
+    """
+
+    positions: Mapping[str, np.ndarray]
+    start: np.ndarray
+    weights: np.ndarray
+    _told: Any  # (N, cells), which cell a row counts in, over its noise
+    _free: np.ndarray
+    _solve: Any
+
+    @classmethod
+    def of(
+        cls, releases: Sequence[Any], drawn: Mapping[str, np.ndarray], total: float, columns: Sequence[str]
+    ) -> "WeightedRows":
+        """Rows ``drawn`` from the model, and some in every bin, with weights of least squares: as near to the model's,
+        which sum to ``total``, as those can be that have all counts on these columns. Errors: UsageError where a
+        column was not counted.
+
+        **Source**: calibration by linear weighting, Deville and Sarndal 1992, with noisy totals.
+        """
+        counted = tables(releases, columns)
+        for name in columns:
+            if not any(b.column == name for t in counted for b in t.bins):
+                raise UsageError(f"{name}: no counts of it were released")
+        positions = _supported({n: drawn[n] for n in columns}, counted)
+        size = len(positions[columns[0]])
+        start = np.where(np.arange(size) < ROWS, total / ROWS, 0.0)
+        free = LOOSE * np.where(np.arange(size) < ROWS + SUPPORT, 1.0, RARE)
+        noise = np.concatenate([np.full(t.counts.size, t.variance**0.5) for t in counted])
+        told = sparse.hstack([_cells(t.bins, positions, size) for t in counted]).tocsr() @ sparse.diags(1 / noise)
+        gram = (told.T @ sparse.diags(free) @ told).toarray()
+        factor = linalg.cho_factor(gram + np.eye(len(noise)), overwrite_a=True)
+
+        def solve(x: np.ndarray) -> np.ndarray:
+            return np.asarray(linalg.cho_solve(factor, x))
+
+        gap = np.concatenate([t.counts for t in counted]) / noise - told.T @ start
+        weights = start + free * (told @ solve(gap))
+        return cls(positions=positions, start=start, weights=weights, _told=told, _free=free, _solve=solve)
+
+    def by_counts(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How much each standardised noise moves the weighted sums of ``scores`` (N, k): (cells, k); and what of the
+        scores no count tells of, (N, k)."""
+        moves = self._solve(self._told.T @ (self._free[:, None] * scores))
+        return moves, scores - self._told @ moves
+
+
+def _cells(bins: Sequence[Bins], positions: Mapping[str, np.ndarray], size: int) -> Any:
+    """(size, cells): one where a row falls into a cell."""
+    code, inside, cells = np.zeros(size, dtype=np.int64), np.ones(size, dtype=bool), 1
+    for one in bins:
+        group = one.groups[np.searchsorted(one.starts, positions[one.column], side="right") - 1]
+        inside &= group >= 0
+        code, cells = code * one.size + np.maximum(group, 0), cells * one.size
+    rows = np.flatnonzero(inside)
+    return sparse.csr_matrix((np.ones(len(rows)), (rows, code[rows])), shape=(size, cells))
+
+
+def _supported(positions: Mapping[str, np.ndarray], counted: Sequence[Table]) -> dict[str, np.ndarray]:
+    """The rows; ``SUPPORT`` more in which columns are independent; and for each column as many that visit all its bins.
+
+    Cells that hold no row of the model, perhaps since their counts came out low by chance, can then be followed too.
+    Of a row in a rare bin of one column the others are as they mostly are: were they rare as well, what is taken from
+    a bin that noise made too small and what is added to one that it made too large would not lie in the same places.
+    """
+    rng = np.random.default_rng(0)
+    blocks = [positions]
+    for rare in (None, *positions):
+        alone = {n: rng.choice(p, SUPPORT) for n, p in positions.items()}
+        if rare is not None:
+            finest = max((b for t in counted for b in t.bins if b.column == rare), key=lambda b: b.size)
+            alone[rare] = _everywhere(finest, positions[rare], rng)
+        blocks.append(alone)
+    return {n: np.concatenate([b[n] for b in blocks]) for n in positions}
+
+
+def _everywhere(bins: Bins, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Positions (SUPPORT,) whose bins are uniform; inside a bin as drawn, or anywhere where none was drawn."""
+    group = bins.groups[np.searchsorted(bins.starts, drawn, side="right") - 1]
+    leaf = np.arange(len(bins.starts))
+    anywhere = bins.starts[leaf] + rng.integers(0, bins.widths)
+    pool, of = np.concatenate([drawn, anywhere]), np.concatenate([group, bins.groups])
+    fallback = np.append(np.zeros(len(drawn), dtype=bool), np.isin(bins.groups, group))
+    pool, of = pool[(of >= 0) & ~fallback], of[(of >= 0) & ~fallback]
+    order = np.argsort(of, kind="stable")
+    first, last = (np.searchsorted(of[order], np.arange(bins.size), side=s) for s in ("left", "right"))
+    wanted = rng.integers(0, bins.size, SUPPORT)
+    return pool[order[rng.integers(first[wanted], last[wanted])]]
