@@ -1,5 +1,6 @@
 """Related tables beside the real ones: across tables, and one table at a time; for the steward's eyes alone."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +72,18 @@ def _across(found: Any) -> None:
     for i, one in enumerate(found.numbers):
         with boxes[i % 2]:
             st.markdown(f"**Rows of {frame.escape(one.child)} of one row of {frame.escape(one.parent)}**: "
-                        f"{100 * one.distance:.1f} % of the parents have another number")  # fmt: skip
+                        f"{100 * one.distance:.1f} % of the parents have another number (a second real sample: "
+                        f"{100 * one.by_chance:.1f} %)")  # fmt: skip
             st.altair_chart(_numbers(one), key=f"numbers_{i}")
-    st.markdown("**How columns relate to each other.** The distance relative to that of independent columns: 0 "
-                "means that the relation is kept fully, 1 not at all; above 1, noise did more harm than leaving "
-                "the relation out.")  # fmt: skip
+    st.markdown(
+        "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
+        "would be as far off by chance, and independent columns as far off as the relation is strong."
+    )
     st.table(_means(found), hide_index=True)
     kinds = list(found.pairs)
     if kinds:
         about = st.selectbox("Pairs of columns, the farthest first", kinds, key="across_about",
-                             help="Each pair with its distance and its share of that of independence.")  # fmt: skip
+                             help="Each pair beside a second real sample and beside independent columns.")  # fmt: skip
         st.table(_pairs(found.pairs[about]), hide_index=True)
 
 
@@ -106,20 +109,19 @@ def _numbers(one: Any) -> alt.Chart:
     )
 
 
-def _means(found: Any) -> dict[str, list[str]]:
-    told = {about: found.mean(about) for about in found.pairs}
-    return {
-        "About": [frame.escape(about) for about in told],
-        "Distance": [f"{100 * d:.1f} %" for d, _ in told.values()],
-        "To independence": ["-" if r is None else f"{r:.2f}" for _, r in told.values()],
-    }
+def _means(found: Any) -> pd.DataFrame:
+    return _listed((about, found.mean(about)) for about in found.pairs)
 
 
 def _pairs(pairs: list[Any]) -> pd.DataFrame:
     worst = sorted(pairs, key=lambda p: -p.distance)[:SHOWN]
-    lines = [(frame.escape(f"{p.first} and {p.second}"), f"{100 * p.distance:.1f} %",
-              "-" if p.ratio is None else f"{p.ratio:.2f}") for p in worst]  # fmt: skip
-    return pd.DataFrame(lines, columns=["Pair", "Distance", "To independence"])
+    return _listed((f"{p.first} and {p.second}", (p.distance, p.by_chance, p.independent)) for p in worst)
+
+
+def _listed(lines: Iterable[tuple[str, tuple[float, float, float]]]) -> pd.DataFrame:
+    """A line each: what it is about, and its three distances."""
+    told = [(frame.escape(about), *(f"{100 * d:.1f} %" for d in distances)) for about, distances in lines]
+    return pd.DataFrame(told, columns=["About", "This release", "A second real sample", "Independent columns"])
 
 
 def _alone(job: jobs.Job, release: Path) -> None:

@@ -59,7 +59,7 @@ REASON = (
     "on most tables."
 )
 METHODS = {
-    "mixture": "counts single columns and pairs, and fits a blend of simple tables to them",
+    "mixture": "counts single columns, pairs and what pairs miss, and fits a blend of simple tables to them",
     "independent": "counts each column alone; relations between columns are lost",
     "slicing": "asks for random blends of all columns, and fits a blend of simple tables to them",
     "slice_wasserstein": "asks for random blends of all columns, and trains a neural network on them",

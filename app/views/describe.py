@@ -45,12 +45,15 @@ def page() -> None:
 def _alone() -> None:
     """The description of one table."""
     w = wizard()
-    left, right = st.columns(2)
-    with left:
+    choices = _weights(w)
+    places = st.columns(3 if choices else 2)
+    with places[0]:
         _name()
-    with right:
+    with places[1]:
         _target()
-        _weight()
+    if choices:
+        with places[2]:
+            _weight(choices)
     unit.section()
     codes.section()
     grid.section()
@@ -114,15 +117,17 @@ def _target() -> None:
         w.plain.pop("positive", None)
 
 
-def _weight() -> None:
-    """Which number says for how many a row stands, where there is one."""
-    w = wizard()
+def _weights(w: Wizard) -> list[str | None]:
+    """The numbers that may say for how many a row stands, and none of them; empty where there is no number."""
     numbers = [n for n, c in w.plain["columns"].items()
                if c["type"] in ("integer", "float") and n not in w.left_out and n != w.plain.get("target")]  # fmt: skip
+    return [None, *numbers] if numbers or w.plain.get("weight") is not None else []
+
+
+def _weight(choices: list[str | None]) -> None:
+    """Which number says for how many a row stands."""
+    w = wizard()
     current = w.plain.get("weight")
-    choices = [None, *numbers]
-    if len(choices) == 1 and current is None:
-        return
     weight = st.selectbox(
         "Weight of a row (optional)", choices, index=choices.index(current) if current in choices else 0,
         format_func=lambda n: "none" if n is None else n, key="weight",

@@ -1,10 +1,12 @@
 """How close related synthetic tables come to the real ones across tables. For the steward alone: no figure has noise.
 
-Real rows are those that a run keeps: with a parent, and at most as many of one parent as its key says.
+Real rows are those that a run keeps: with a parent, and at most as many of one parent as its key says. Beside each
+distance stands what a second real sample would show by chance: roots are drawn again with everything below them, since
+rows of one root are no separate draws.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 
@@ -22,36 +24,34 @@ from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import link
 
 STEP = 1 << 18  # rows or pairs looked at at a time
+AGAIN, MOST_AGAIN = 4, 4_000_000  # times that roots are drawn again; fewer where there are more rows in all
+ROW = "\0row"  # of the root, as a column of its table; no table has one of that name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Numbers:
-    """How many children of one kind a parent has: shares (bound + 1,) of parents, and their distance."""
+    """How many children of one kind a parent has: shares (bound + 1,) of parents, their ``distance``, and that of a
+    second real sample ``by_chance``."""
 
     child: str
     parent: str
     real: np.ndarray = field(repr=False)
     synthetic: np.ndarray = field(repr=False)
     distance: float = field(repr=False)
+    by_chance: float = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two columns together: their ``distance``, and that of real columns taken as independent (``independent``).
-
-    ``ratio``: the first by the second: 0 follows the relation wholly, 1 not at all; None where there is none.
-    """
+    """Two columns together: the ``distance`` of the synthetic from the real ones, that of a second real sample
+    ``by_chance``, and that of the real columns taken as ``independent``, in which the relation is lost."""
 
     about: str
     first: str
     second: str
     distance: float = field(repr=False)
+    by_chance: float = field(repr=False)
     independent: float = field(repr=False)
-
-    @property
-    def ratio(self) -> float | None:
-        """Distance by that of independence."""
-        return self.distance / self.independent if self.independent > 1e-9 else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,11 +67,11 @@ class Across:
     pairs: Mapping[str, list[Pair]]
     marking: str = STEWARD_ONLY
 
-    def mean(self, about: str) -> tuple[float, float | None]:
-        """Mean distance of pairs, and that by the mean of independence."""
-        pairs = self.pairs[about]
-        distance, alone = (float(np.mean([getattr(p, n) for p in pairs])) for n in ("distance", "independent"))
-        return distance, distance / alone if alone > 1e-9 else None
+    def mean(self, about: str) -> tuple[float, float, float]:
+        """Mean distance of pairs, that of a second real sample, and that of independence."""
+        names = ("distance", "by_chance", "independent")
+        distance, chance, alone = (float(np.mean([getattr(p, n) for p in self.pairs[about]])) for n in names)
+        return distance, chance, alone
 
 
 def forest(tables: str | Path | Mapping[str, object], schema: Related, *, seed: int = 0) -> Forest:
@@ -110,14 +110,14 @@ def compare_related(real: Forest, synthetic: Forest, schema: Related) -> Across:
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    both = (real, synthetic)
+    both = (_marked(real, schema.root), synthetic)
     pairs: dict[str, list[Pair]] = {}
     for table in schema.downwards:
         for about, view, names in _asked(schema, table):
             pairs.setdefault(about, []).extend(_pairs(both, schema, table, view, names, about))
     return Across(
         rows={t: (len(real[t].parent), len(synthetic[t].parent)) for t in schema.tables},
-        numbers=[_number(both, k.parent, k.child, k.most_children) for k in schema.keys],
+        numbers=[_number(both, schema, k.parent, k.child, k.most_children) for k in schema.keys],
         pairs={about: found for about, found in pairs.items() if found},
     )
 
@@ -143,9 +143,33 @@ def _asked(schema: Related, table: str) -> Iterator[tuple[str, View, list[tuple[
                [(place(table, a), place(table, b, other=True)) for a, b in listed])  # fmt: skip
 
 
-def _number(both: Sequence[Forest], parent: str, child: str, most: int) -> Numbers:
+def _marked(forest: Forest, root: str) -> Forest:
+    """The same trees, whose roots' rows are numbered in a column of their own."""
+    branch = forest[root]
+    numbered = replace(branch, columns={**branch.columns, ROW: np.arange(len(branch.parent))})
+    return forest.with_branch(root, numbered)
+
+
+def _number(both: Sequence[Forest], schema: Related, parent: str, child: str, most: int) -> Numbers:
     shares = [_shares(f[parent].columns[number_of(child)], most + 1) for f in both]
-    return Numbers(child=child, parent=parent, real=shares[0], synthetic=shares[1], distance=_distance(*shares))
+    name, row = place(parent, number_of(child)), place(schema.root, ROW)
+    found = _columns(both[0], parent, "rows", [name, row])
+    return Numbers(child=child, parent=parent, real=shares[0], synthetic=shares[1], distance=_distance(*shares),
+                   by_chance=_by_chance(found[name], most + 1, _drawn_again(found[row])))  # fmt: skip
+
+
+def _drawn_again(roots: np.ndarray) -> list[np.ndarray]:
+    """How often each row (n,) with its root is there when roots are drawn again, as many as there were."""
+    rng, size = np.random.default_rng(0), int(roots.max(initial=-1)) + 1
+    times = max(1, min(AGAIN, MOST_AGAIN // max(len(roots), 1)))
+    return [np.bincount(rng.integers(0, size, size), minlength=size)[roots] for _ in range(times)]
+
+
+def _by_chance(codes: np.ndarray, size: int, again: Sequence[np.ndarray]) -> float:
+    """The mean distance of two real samples: roots drawn again are off the first by one sample's chance, not by two."""
+    real = _shares(codes, size)
+    off = [_distance(real, np.bincount(codes, weights=w, minlength=size) / max(w.sum(), 1)) for w in again]
+    return float(np.sqrt(2) * np.mean(off))
 
 
 def _pairs(
@@ -155,17 +179,21 @@ def _pairs(
     columns = sorted({c for pair in names for c in pair})
     if not columns:
         return
-    found = [_columns(f, table, view, columns) for f in both]
+    row = place(schema.root, ROW)
+    found = [_columns(f, table, view, more) for f, more in zip(both, ([*columns, row], columns), strict=True)]
     if not all(len(f[columns[0]]) for f in found):
         return
     groups = {c: _groups(schema, c, found) for c in columns}
     codes = [{c: groups[c].take(f[c]).astype(np.int64) for c in columns} for f in found]
+    again = _drawn_again(found[0][row])
     for first, second in names:
         size = len(groups[second].labels)
         shape = (len(groups[first].labels), size)
-        real, made = (_shares(c[first] * size + c[second], shape[0] * size).reshape(shape) for c in codes)
+        both_codes = [c[first] * size + c[second] for c in codes]
+        real, made = (_shares(c, shape[0] * size).reshape(shape) for c in both_codes)
         alone = real.sum(axis=1, keepdims=True) * real.sum(axis=0, keepdims=True)
         yield Pair(about=about, first=_told(first), second=_told(second), distance=_distance(real, made),
+                   by_chance=_by_chance(both_codes[0], shape[0] * size, again),
                    independent=_distance(real, alone))  # fmt: skip
 
 
@@ -200,7 +228,9 @@ def plain(found: Across) -> dict[str, object]:
         "marking": found.marking,
         "rows": {t: {"real": r, "synthetic": s} for t, (r, s) in found.rows.items()},
         "numbers of children": [{"child": n.child, "parent": n.parent, "real": n.real.tolist(),
-                                 "synthetic": n.synthetic.tolist(), "distance": n.distance} for n in found.numbers],
-        "pairs": {a: [{"first": p.first, "second": p.second, "distance": p.distance, "against_independence": p.ratio}
+                                 "synthetic": n.synthetic.tolist(), "distance": n.distance,
+                                 "second_real_sample": n.by_chance} for n in found.numbers],
+        "pairs": {a: [{"first": p.first, "second": p.second, "distance": p.distance,
+                       "second_real_sample": p.by_chance, "independent": p.independent}
                       for p in pairs] for a, pairs in found.pairs.items()},
     }  # fmt: skip

@@ -13,7 +13,7 @@ from synth.evaluate.related_fidelity import Across, compare_related, forest
 from synth.evaluate.related_fidelity import plain as told_plainly
 from synth.release import related_folder
 from synth.report import html, svg_charts
-from synth.report.html import figure, percent
+from synth.report.html import percent
 from synth.report.related_picture import picture
 from synth.report.steward import page as steward
 from synth.report.steward.write import private_text
@@ -116,15 +116,15 @@ def render(found: Across, schema: Related, *, about: dict[str, Any], pages: Sequ
     )  # fmt: skip
 
 
-def _numbers(n: Any) -> tuple[str, float, Any, list[tuple[str, str, str]]]:
+def _numbers(n: Any) -> tuple[str, float, float, Any, list[tuple[str, str, str]]]:
     title, labels = f"{n.child} of one row of {n.parent}", [str(i) for i in range(len(n.real))]
     draw = svg_charts.paired_bars if len(labels) <= 12 else svg_charts.overlaid_bins
     chart = draw(labels, n.real, n.synthetic, words=f"{title}: distance {percent(n.distance)}")
     rows = [(i, percent(r), percent(s)) for i, r, s in zip(labels, n.real, n.synthetic, strict=True)]
-    return title, n.distance, chart, rows
+    return title, n.distance, n.by_chance, chart, rows
 
 
 def _lines(pairs: Sequence[Any]) -> list[list[str]]:
     """A line for each pair, the farthest first."""
-    return [[p.first, p.second, percent(p.distance), figure(p.ratio, 2)]
+    return [[p.first, p.second, percent(p.distance), percent(p.by_chance), percent(p.independent)]
             for p in sorted(pairs, key=lambda p: -p.distance)]  # fmt: skip

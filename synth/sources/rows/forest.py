@@ -43,6 +43,10 @@ class Forest(Mapping[str, Branch]):
     def __len__(self) -> int:
         return len(self._branches)
 
+    def with_branch(self, table: str, branch: Branch) -> "Forest":
+        """The same trees with another branch for one table, of the same rows."""
+        return Forest({**self._branches, table: branch}, self._parents)
+
     def strata(
         self, table: str, view: View, columns: Sequence[str], step: int
     ) -> Iterator[tuple[int, dict[str, np.ndarray]]]:

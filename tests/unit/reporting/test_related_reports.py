@@ -91,6 +91,28 @@ def test_a_comparison_with_itself_finds_no_distance_and_one_with_independence_th
                                 "people: two of one parent"}  # fmt: skip
 
 
+def test_a_second_real_sample_is_as_far_off_as_the_comparison_says():
+    """Forty times two samples of 600 homes of three people each, who nearly all work alike within a home."""
+    rng = np.random.default_rng(0)
+
+    def sample():
+        works = np.repeat(rng.integers(0, 3, 600), 3)
+        works = np.where(rng.random(1800) < 0.1, rng.integers(0, 3, 1800), works)
+        people = {"home": np.repeat(np.arange(600), 3).astype(str), "sex": "f",
+                  "work": np.array(["no", "part", "full"])[works]}  # fmt: skip
+        region = rng.choice(["n", "s"], 600)
+        return forest({"homes": pd.DataFrame({"home": np.arange(600).astype(str), "region": region}),
+                       "people": pd.DataFrame(people)}, SCHEMA)  # fmt: skip
+
+    found = [compare_related(sample(), sample(), SCHEMA).pairs["people: two of one parent"] for _ in range(40)]
+    works = [next(p for p in pairs if p.first == "people.work" and "other" in p.second) for pairs in found]
+    told, seen = (np.mean([getattr(p, n) for p in works]) for n in ("by_chance", "distance"))
+    assert 0.85 < told / seen < 1.15
+    assert seen > 1.5 * 0.5 * 9 * np.sqrt(4 / np.pi * (1 / 9) * (8 / 9) / 3600), (
+        "six pairs of one home are no six draws"
+    )
+
+
 def test_the_stewards_report_has_a_page_across_and_one_a_table(command, made, tmp_path):
     release, real, ledger = made
     asked = ["report", release, "--real", real, "--out", tmp_path / "r.html", "--rows", "300", "--ledger", ledger]
