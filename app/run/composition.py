@@ -32,8 +32,8 @@ def section(names: list[str]) -> None:
         st.caption("Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the "
                    "plain sum, "
                    "which is valid even if later runs were chosen after seeing earlier results. The others hold for "
-                   "runs that were planned beforehand; the smallest tells most, and ways made for many runs are "
-                   "coarse for a few.", help="In the terms of the field: composition theorems. “Exact” follows all "
+                   "runs that were planned beforehand; the smallest is the best bound; methods made for many runs "
+                   "are coarse for a few.", help="In the terms of the field: composition theorems. “Exact” follows all "
                    "noise together through the privacy profile.")  # fmt: skip
         name = st.selectbox("Dataset", names, key="composed", help="The dataset whose runs are added up.")
         # remembered, so that a page drawn again meanwhile (a run that ends, say) does not lose what was asked

@@ -43,14 +43,15 @@ def shown(w: Wizard) -> None:
                 icon=":material/hourglass_empty:")  # fmt: skip
         return
     st.table(_errors(plan), hide_index=True)
-    st.caption("Share of rows that noise alone puts into the wrong place, on average, at most, from made-up tables of "
-               "the size you gave and without looking at yours. A model fitted to all counts averages much of it "
+    st.caption("Share of rows that noise alone puts into the wrong place, on average, at most. It is computed on "
+               "made-up tables of the size you gave; yours are not read. A model fitted to all counts averages "
+               "much of it "
                f"out. “Noise covers it”: {100 * COVERED:.0f} % and more; little of such a relation will show, whatever "
                "the method.")  # fmt: skip
     if w.rows < FEW:
         root = frame.escape(related(w)[0].root)  # type: ignore[union-attr]
         st.warning(f"With about {w.rows:,} rows of {root}, expect single columns and numbers of children to come out "
-                   "well, and little of what rows and tables say of each other.", icon=":material/info:")  # fmt: skip
+                   "well, but hardly any relation between rows or tables.", icon=":material/info:")  # fmt: skip
 
 
 def _errors(plan: Any) -> dict[str, list[str]]:

@@ -27,9 +27,9 @@ def section() -> None:
     names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
     with st.expander("Learn values or bounds privately, with budget", expanded=bool(lists)):
-        st.caption("For columns whose possible values nobody knows from elsewhere: they are found in the rows under "
-                   "noise, and rare ones are not found. It is charged to the dataset on its own, and the price stands "
-                   "on the card of every result made with this description.")  # fmt: skip
+        st.caption("For columns whose possible values nobody knows from elsewhere: they are learnt from the rows "
+                   "under noise; rare values are not learnt. It is charged to the dataset on its own, and the card "
+                   "of every result made with this description states the charge.")  # fmt: skip
         columns = st.multiselect("Columns", names, default=lists, key=f"learn_columns_{w.edition}_{len(lists)}",
                                  placeholder="Choose columns",
                                  help="Their values, bounds and missing codes are taken out and learnt.")  # fmt: skip
@@ -41,7 +41,7 @@ def section() -> None:
         first, cap = _cap(w)
         blocked = not columns or not dataset(w) or w.table is None or not answered(w)
         if not answered(w):
-            st.caption("First say above whether a person can appear in more than one row.")
+            st.caption("First answer above whether a person can appear in more than one row.")
         chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
         if st.button(f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
                      icon=":material/school:"):  # fmt: skip
@@ -77,7 +77,7 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
         found = json.loads(runs.learnt(job).read_text(encoding="utf-8"))
         told = {n: found["columns"].get(n, c) for n, c in w.plain["columns"].items()}
         w.plain = {**w.plain, "learnt": found["learnt"], "columns": told}
-        w.notice = f"Learnt privately: {frame.escape(names)}. The charge stands in the ledger."
+        w.notice = f"Learnt privately: {frame.escape(names)}. The charge is in the ledger."
     else:
         spent = status.exit_code in (None, 1, 5)
         w.notice = f"Nothing was learnt: {frame.escape(words.plain(status.message))}. " + (

@@ -51,7 +51,7 @@ def approve(job: jobs.Job) -> None:
     """Lets a held run go, with the reviewer's name in the ledger. Errors: UsageError where it may not."""
     who = access.allow("approve_spend", job.request().get("owner"))
     if job.status().state != "held":
-        raise synth.UsageError("a run is approved once; look again at what waits")
+        raise synth.UsageError("a run is approved once; reload the list of waiting runs")
     access.rules().put_down(synth.Ledger(), str(job.request()["dataset"]))
     old = job.path / HELD
     arguments = json.loads(old.read_text(encoding="utf-8")) if old.exists() else jobs.AS_ASKED
@@ -63,7 +63,7 @@ def refuse(job: jobs.Job) -> None:
     """Ends a run that waits for a reviewer. Errors: UsageError where it may not."""
     access.allow("refuse_spend", job.request().get("owner"))
     if job.status().state != "held":
-        raise synth.UsageError("a run that went on its way is no longer refused; its owner may cancel it")
+        raise synth.UsageError("a run that has started can no longer be refused; its owner may cancel it")
     job.cancel()
 
 
@@ -159,7 +159,9 @@ def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
     rules = access.rules()
     _may_spend(who, name)
     if rules.needs_approval(name, epsilon):
-        raise synth.UsageError(f"epsilon {epsilon:g} of {name} needs a reviewer, who approves runs alone; choose less")
+        raise synth.UsageError(
+            f"epsilon {epsilon:g} of {name} needs a reviewer, and reviewers approve runs only; choose a smaller epsilon"
+        )
     rules.put_down(synth.Ledger(), name)
     caps.first(name)
 
@@ -223,5 +225,5 @@ def charged_line(job: jobs.Job) -> Any:
     version, which had no id.
     """
     if job.run is None:
-        raise synth.InputError("this run is older than the ids by which charges are found; see the Ledger page")
+        raise synth.InputError("this run was made before runs had ids; look for its charge on the page Ledger")
     return synth.Ledger().charge(job.run)

@@ -9,7 +9,7 @@ from app.session.state import Wizard, dataset, facts
 
 PATIENCE = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
 TOO_LONG = (
-    "looking whether these rows were charged under another name took half an hour without an end, so nothing was "
+    "checking whether these rows were charged under another name took more than half an hour, so nothing was "
     "started or charged; try again when this computer is less busy, or start the run with `synth run`, which waits"
 )
 
@@ -28,7 +28,7 @@ def asks(w: Wizard) -> bool:
     if not set(names) - {dataset(w)}:
         return False
     asked = {"dataset": dataset(w), "source": w.source}
-    with st.spinner("Looking whether these rows were charged before"):
+    with st.spinner("Checking whether these rows were charged before"):
         try:
             w.twins = worker.ask("charged_before", str(w.table), known.to_json(), [*names, dataset(w)],
                                  seconds=PATIENCE, keep=False, **asked)  # fmt: skip
@@ -52,7 +52,7 @@ def choice(w: Wizard) -> bool:
                 w.plain["dataset"], w.twins = name, []
                 st.rerun()
         if st.button("No person is in both", key="separate", icon=":material/call_split:",
-                     help="Say so only if you know it. It is kept with the charge."):  # fmt: skip
+                     help="State this only if you know it. It is recorded with the charge."):  # fmt: skip
             w.separate, w.twins = dataset(w), []
             st.rerun()
     return True

@@ -9,10 +9,10 @@ from app.session.state import Wizard, facts, related, several
 from app.table import owning
 
 PATIENCE = 600.0  # seconds that the counting may take
-HELP = "For the forecast and the check of delta alone: a public figure or a guess. It is not read from the table."
+HELP = "For the forecast and the check of delta only: a public figure or a guess. It is not taken from the table."
 PUBLIC = (
     "Only where the number of rows is no secret, for instance because a report states it. It is then taken from the "
-    "table, to two digits. Where people may not know how many there are, type a guess."
+    "table, to two digits. Where the number must stay secret, type a guess."
 )
 
 

@@ -231,7 +231,7 @@ def lacks(w: Wizard) -> tuple[str, str]:
         return "Choose a table first.", "data"
     if not ready(w)["budget"]:
         return "Finish the description first: every column needs somebody to vouch.", "describe"
-    return "Say first about how many rows there are: the forecast rests on it.", "budget"
+    return "First state roughly how many rows there are: the forecast depends on it.", "budget"
 
 
 def passed(w: Wizard) -> set[str]:

@@ -12,8 +12,8 @@ DATA = next(
 )
 SAMPLE, SAMPLE_SCHEMA, SAMPLE_ROWS = DATA / "town_survey.csv.gz", DATA / "town_survey.schema.json", 20_000
 HINTS = {
-    "describe": "What anyone may know without looking at the rows. The sample comes with its description, so there is "
-    "nothing to do but look. Press **Next: Budget**.",
+    "describe": "What anyone may know without looking at the rows. The sample comes with its description, so you "
+    "need not do anything. Press **Next: Budget**.",
     "budget": "Epsilon 1 is a common choice; move the slider and read what it means as odds. Press **Next: Method**.",
     "method": "The recommended method, and the error to expect, before anything is spent. Press **Next: Run**.",
     "run": "One click spends. It takes some seconds, and you may close the window meanwhile. Then press **Next: "

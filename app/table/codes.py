@@ -16,7 +16,7 @@ def section() -> None:
     if not names:
         return
     with st.container(border=True):
-        st.markdown("**Numbers, or codes?** In these columns few different whole numbers stand. If 1 and 2 mean yes "
+        st.markdown("**Numbers, or codes?** These columns hold few different whole numbers. If 1 and 2 mean yes "
                     "and no, or regions, they are codes: each value is then a group of its own.")  # fmt: skip
         chosen = st.multiselect("Columns of codes", names, default=names, key=f"codes_{w.edition}",
                                 placeholder="Choose columns",

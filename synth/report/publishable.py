@@ -92,7 +92,7 @@ def _source_rows(found: Publishable) -> str:
 
 
 def _headline(found: Publishable) -> list[tuple[str, float, float, float]]:
-    """For each kind of table the means of distance, of the part that noise alone would bring, and of cells within."""
+    """For each kind of table the means of distance, of the part that noise alone would cause, and of cells within."""
     kinds = zip(("one-way", "two-way", "larger"), means(found).values(), strict=True)
     return [(what, m["distance"], m["from_noise"], m["covered"]) for what, m in kinds if m is not None]
 

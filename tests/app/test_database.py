@@ -62,7 +62,7 @@ def test_a_table_goes_from_a_database_and_its_twin_back(start, club):
     with duckdb.connect(str(club)) as con:
         assert con.execute("SELECT count(*), min(age) >= 20 FROM club_synthetic").fetchone() == (77, True)
     at.button(key="out_write").click().run()
-    assert "there already" in at.error[0].value
+    assert "exists already" in at.error[0].value
 
 
 def test_a_password_in_an_address_is_refused_and_kept_nowhere(start, home):

@@ -114,7 +114,7 @@ def test_an_impossible_epsilon_is_refused_and_leads_nowhere(start, epsilon):
 def test_the_number_of_rows_is_asked_and_is_the_tables_own_only_where_it_is_public(start, people):
     at = upload(start(), people, SCHEMA, rows=0)
     at.switch_page(view("method")).run()
-    assert "Say first about how many rows there are" in said(at)
+    assert "First state roughly how many rows there are" in said(at)
     assert "needs_budget" in keys(at)
     at.session_state["wizard"].plain["unit"] = "row"  # as somebody says who is asked whether a person has several
     at.switch_page(view("budget")).run()

@@ -246,6 +246,6 @@ def test_a_backup_is_the_ledger_of_one_moment_and_can_be_restored(place, command
     assert sums(place) == spent
     code, _, told = command("ledger", "backup", out, "--ledger", path)
     assert code == 2
-    assert "is there already" in told
+    assert "exists already" in told
     assert command("ledger", "backup", place / "no" / "where", "--ledger", path)[0] == 2
     assert command("ledger", "backup", place / "new", "--ledger", place / "none.sqlite")[0] == 2

@@ -73,9 +73,9 @@ def ratio(real: torch.Tensor, made: torch.Tensor, *, ridge: float) -> torch.Tens
     scale, share = _median(real), real.shape[1] / made.shape[1]
     with torch.no_grad():
         ridges = ridge * torch.eye(real.shape[1], device=real.device, dtype=real.dtype)
-        factors = [torch.linalg.cholesky(k + ridges) for k in _kernels(real, real, scale)]
+        factors = [torch.linalg.cholesky(k + ridges, upper=True) for k in _kernels(real, real, scale)]
     sums = [share * k.sum(2, keepdim=True) for k in _kernels(real, made, scale)]
-    found = sum(torch.cholesky_solve(s, f) for s, f in zip(sums, factors, strict=True))
+    found = sum(torch.cholesky_solve(s, f, upper=True) for s, f in zip(sums, factors, strict=True))
     return torch.as_tensor(found).squeeze(2).clamp_min(0.0) / len(sums)
 
 

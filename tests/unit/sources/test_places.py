@@ -156,7 +156,7 @@ def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
     found = Engine(cluster.address)
     assert next(iter(found.rows('SELECT count(*), min(a), max(a) FROM "made"'))) == [(2500, 0, 9)]
     assert size == 2500
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         sample_to(model, None, num_rows=5, source=cluster.address, out_table="made")
 
 
@@ -190,7 +190,7 @@ def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
         run("elsewhere.absent", tmp_path / "no", source=cluster.address)
     sample_to(model, None, num_rows=70, seed=1, source=cluster.address, out_table="elsewhere.made")
     assert next(iter(cluster.rows("SELECT count(*) FROM elsewhere.made"))) == [(70,)]
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         sample_to(model, None, num_rows=5, source=cluster.address, out_table="elsewhere.made")
 
 
@@ -220,7 +220,7 @@ def test_executors_draw_the_parts_that_a_folder_holds(model, tmp_path, monkeypat
     there = [row for batch in engine.rows(f"SELECT a, b FROM {name}") for row in batch]
     assert sorted(there) == sorted((r["a"], r["b"]) for r in here)
     assert len(there) == 1000
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         sample_to(model, None, num_rows=5, source="spark", out_table=name)
     monkeypatch.setattr(sample_spark, "executors_draw", lambda _: False)
     sample_to(model, None, num_rows=1000, seed=3, source="spark", out_table=f"{name}_here")
