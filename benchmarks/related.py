@@ -8,9 +8,10 @@ of a parent as the key keeps) and the synthetic ones, each column in at most 20 
 one, and of the model (up to twelve times as many rows); and the latter divided by the error of independent columns
 without noise. Beside it a run with the same budget that asks for single columns alone. ``--rival`` has the same tables
 made by another method within the same budget, in an environment of its own (related_rival.py says how to make one), and
-scores them alike; SDMetrics' multi-table quality is measured for all, where it is installed. Beside them stands what a
-model of the population itself would leave: sampling noise. Needs the public tables beside the checkout. Prints
-Markdown, writes benchmarks/results/related.json.
+scores them alike; without it, what a rival made in the file's runs of before stays, since nothing here changes it.
+SDMetrics' multi-table quality is measured for all, where it is installed. Beside them stands what a model of the
+population itself would leave: sampling noise. Needs the public tables beside the checkout. Prints Markdown, writes
+benchmarks/results/related.json.
 """
 
 import argparse
@@ -81,12 +82,16 @@ def main() -> None:
     if (given.rival is None) != (given.rival_python is None):
         parser.error("--rival and --rival-python belong together")
     rival = None if given.rival is None else Rival(python=given.rival_python, inside=given.inside)
-    found = []
+    before = json.loads(given.json.read_text()) if given.json.exists() else []
+    rivals = {(r["table"], r["epsilon"], r["run"]): r["rivals"] for r in before if "rivals" in r}
+    found = [r for r in before if r["table"] not in given.tables.split(",")]
     for name in given.tables.split(","):
         case = {"hospital": hospital, "bank": bank}[name]()
         for number in range(given.runs):
             beside = rival if number < given.rival_runs else None
             told = {"table": name, "epsilon": given.epsilon, "run": number, **measured(case, given.epsilon, beside)}
+            if beside is None and (name, given.epsilon, number) in rivals:
+                told["rivals"] = rivals[name, given.epsilon, number]
             found.append(told)
             printed(name, told)
             given.json.write_text(json.dumps(found, indent=1) + "\n")  # what is done stays if a later run is cut off

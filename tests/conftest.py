@@ -179,6 +179,6 @@ def few_steps(monkeypatch):
 
     class Soon(Nested):
         def __init__(self) -> None:
-            super().__init__(options=Options(roots=6, children=12, steps=20))
+            super().__init__(options=Options(fits=2, roots=6, children=12, steps=20))
 
     monkeypatch.setattr("synth.pipeline.related_plan.Nested", Soon)

@@ -1,5 +1,6 @@
 """A table as hospitals have them, simulated: visits of patients who come again, keys, notes, dates of birth."""
 
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -62,10 +63,15 @@ def secrets(table: pd.DataFrame) -> dict[str, set[str]]:
 
 def told_in(folder: Path, cells: set[str], *, but: tuple[str, ...] = ()) -> set[str]:
     """Which of these cells stand word for word in the files of a folder, between what parts cells there."""
-    marks = str.maketrans(dict.fromkeys(',"\n\r\t<>;[]{}=', "\n"))
     found: set[str] = set()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name not in but:
-            parts = path.read_bytes().decode("utf-8", "replace").translate(marks).split("\n")
-            found |= cells & {part.strip() for part in parts}
+            found |= cells & parts(path, path.stat().st_mtime_ns)
     return found
+
+
+@lru_cache(maxsize=16)
+def parts(path: Path, changed: int) -> frozenset[str]:  # noqa: ARG001 - what is written again is read again
+    """What stands in a file between what parts cells there: read once for all of its columns."""
+    marks = str.maketrans(dict.fromkeys(',"\n\r\t<>;[]{}=', "\n"))
+    return frozenset(part.strip() for part in path.read_bytes().decode("utf-8", "replace").translate(marks).split("\n"))

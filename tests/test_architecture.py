@@ -106,10 +106,9 @@ def test_pages_are_made_by_templates_that_escape():
     """No markup in code, nothing declared safe: what stands on a page went through a template, which escapes it."""
     tag = re.compile(r"</[a-z]+>|(?<!P)<[a-z]+( [^>]*)?/?>")  # but for the names of groups in a pattern
     for path in [*modules(), *(ROOT / "app").rglob("*.py")]:
-        tree = ast.parse(path.read_text())
-        bodies = [n.body for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+        bodies = [n.body for n in nodes(path) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
         told = {id(b[0].value) for b in bodies if b and isinstance(b[0], ast.Expr)}  # docstrings
-        texts = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        texts = [n for n in nodes(path) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
         assert not [t.value for t in texts if id(t) not in told and tag.search(t.value)], path
         trusted = "Markup(" in path.read_text() and path != ROOT / "synth" / "report" / "html.py"
         assert not trusted, f"{path}: only report/html.py says what a template made"

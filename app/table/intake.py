@@ -13,6 +13,7 @@ from app.session.state import Wizard, take_table, with_own, wizard
 from app.table import owning, stored, work
 from app.table.work import Plain
 
+LITTLE = 1 << 20  # bytes of an upload that nobody need hurry to give back
 NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
 
 
@@ -165,11 +166,7 @@ def drop(*uploads: Any) -> None:
     Streamlit's memory of the page's last run holds an upload under an object of its own, out of reach; any one that is
     left open keeps all of its bytes. So each is looked up and closed, all in one look: it takes tenths of a second.
     """
-    context = get_script_run_ctx()
-    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
-    if remove is not None and context is not None:
-        for upload in uploads:
-            remove(session_id=context.session_id, file_id=upload.file_id)
+    _remove(*uploads)
     kinds, wanted = {type(u) for u in uploads}, {u.file_id for u in uploads}
     for held in garbage.everything():
         if type(held) in kinds and held.file_id in wanted:
@@ -177,10 +174,24 @@ def drop(*uploads: Any) -> None:
     garbage.freeze()
 
 
+def _remove(*uploads: Any) -> None:
+    """Takes the server's copies away and closes what was handed to us."""
+    context = get_script_run_ctx()
+    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
+    for upload in uploads:
+        if remove is not None and context is not None:
+            remove(session_id=context.session_id, file_id=upload.file_id)
+        upload.close()
+
+
 def forget(*uploads: Any) -> None:
-    """Drops uploads that are not dropped yet; the widgets start empty again."""
-    if left := [u for u in uploads if u is not None and not u.closed]:
+    """Drops uploads that are not dropped yet; the widgets start empty again. Little ones wait for the page's next run
+    to be gone from its memory too."""
+    left = [u for u in uploads if u is not None and not u.closed]
+    if any(u.size > LITTLE for u in left):
         drop(*left)
+    else:
+        _remove(*left)
     wizard().uploads += 1
 
 

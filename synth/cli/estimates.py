@@ -13,12 +13,15 @@ def estimate(
     release: Annotated[Path, typer.Argument(help="A release's folder.")],
     ask: Annotated[
         list[str],
-        typer.Option("--ask", help="Repeatable; in the words of docs/inference.md, as mean:COL or linear:COL~COL+COL."),
+        typer.Option("--ask", help="As in docs/inference.md, for instance mean:COL or linear:COL~COL+COL; repeatable."),
     ],
-    level: Annotated[float, typer.Option("--level", help="How often intervals are to cover.")] = 0.95,
+    level: Annotated[float, typer.Option("--level", help="Confidence of the intervals, 0 to 1.")] = 0.95,
     as_json: JsonOpt = False,
 ) -> None:
-    """Means, shares, quantiles, differences and regressions from a release, with intervals; free."""
+    """Estimate figures from a release, with intervals; free.
+
+    Means, shares, quantiles, differences of groups and regressions.
+    """
     from synth.pipeline.inference.estimates import estimates
 
     found = estimates(release, ask, level=level)

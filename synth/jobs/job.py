@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -163,7 +164,7 @@ class Job:
             plain |= self._read("process.json", "unreadable")  # started, but has not reported yet
         found = {f.name: plain[f.name] for f in fields(Status) if f.name in plain}
         try:
-            return TypeAdapter(Status).validate_json(json.dumps(found), strict=True)
+            return _reader().validate_json(json.dumps(found), strict=True)
         except ValidationError:
             raise InputError(
                 f"job {self.path}: status.json is damaged; the ledger says what it spent, start it again"
@@ -177,6 +178,12 @@ class Job:
         if not isinstance(plain, dict):
             raise InputError(f"job {self.path}: {otherwise}")
         return plain
+
+
+@cache
+def _reader() -> TypeAdapter[Status]:
+    """What reads a status, made once: making it takes far longer than a reading, and whoever waits reads many."""
+    return TypeAdapter(Status)
 
 
 def home() -> Path:

@@ -138,12 +138,15 @@ class Gradients:
     """
 
     def __init__(self, plan: Descent) -> None:
-        from opacus import GradSampleModule
-
         self.sizes = plan.sizes
         self.network: Any = networks.of(plan)
         self.mapped = plan.network in MAPPED
-        self.module = self.network if self.mapped else GradSampleModule(self.network, loss_reduction="sum")
+        self.module = self.network if self.mapped else self._hooked()
+
+    def _hooked(self) -> Any:
+        from opacus import GradSampleModule  # which takes longer to load than torch
+
+        return GradSampleModule(self.network, loss_reduction="sum")
 
     def at(self, weights: Sequence[np.ndarray]) -> None:
         """Sets the weights at which gradients are taken: one array for each parameter, of its shape."""

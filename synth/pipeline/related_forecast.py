@@ -145,7 +145,7 @@ class _StandIn:
 
 def _rehearsed(schema: Related, releases: Sequence[LinkedRelease], told: Any) -> list[str]:
     """Fit and drawing, as after a spend but short. Errors: UsageError for what would strike there."""
-    nested = Nested(options=replace(Nested().options, steps=STEPS))
+    nested = Nested(options=replace(Nested().options, fits=2, steps=STEPS))
     rng = np.random.default_rng(0)
     try:
         model = nested.fit(releases, schema, told, rng=rng, device="cpu", progress=lambda _: None)
@@ -156,7 +156,7 @@ def _rehearsed(schema: Related, releases: Sequence[LinkedRelease], told: Any) ->
         reason = str(error) if isinstance(error, SynthError) else type(error).__name__
         raise UsageError(f"a run of this schema would fail after the spend, as it does on made-up roots ({reason}); "
                          "report it, and leave out tables or keys meanwhile") from None  # fmt: skip
-    return [f"a fit of {STEPS} steps", f"{DRAWN} roots drawn"]
+    return [f"two fits of {STEPS} steps", f"{DRAWN} roots drawn"]
 
 
 def _asked(releases: Sequence[LinkedRelease]) -> list[Asked]:

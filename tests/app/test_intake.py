@@ -10,7 +10,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import synth
 from app.session import garbage
-from app.table import work
+from app.table import intake, work
 from tests.app.elements import SCHEMA, ended, keys, row_each, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -43,6 +43,7 @@ def test_an_upload_is_out_of_memory_before_a_second_process_reads_it(start, peop
         return real(*arguments, **named)
 
     monkeypatch.setattr(work, "draft", watched)
+    monkeypatch.setattr(intake, "garbage", garbage)
     at = start()
     at.file_uploader[0].set_value(("people.csv", people, "text/csv")).run()
     at.run()  # from here on the memory of the last run holds the upload too

@@ -18,7 +18,7 @@ COUNTED, RANKED = linked.exact, linking._ranked
 @pytest.fixture(autouse=True)
 def smallest_fit(monkeypatch):
     """What is told here is told before the fit, which is past all rows."""
-    smallest = Nested(options=Options(roots=2, children=2, steps=3))
+    smallest = Nested(options=Options(fits=1, roots=2, children=2, steps=3))
     monkeypatch.setattr("synth.evaluate.audit.journeys.SMALL", smallest)
 
 

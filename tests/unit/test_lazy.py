@@ -90,9 +90,9 @@ def test_no_command_loads_what_trains_networks_before_its_input_is_looked_at(pla
     assert not [line for line in last if not line.startswith("synth: ")]
 
 
-def test_methods_without_networks_never_wait_for_torch(place):
+def test_runs_by_counts_never_wait_for_torch_an_engine_or_another_accountant(place):
     """From the table to the files, and what is done with these afterwards."""
-    call = [sys.executable, "-c", ASKING, json.dumps([["torch"], WITHOUT_TORCH])]
+    call = [sys.executable, "-c", ASKING, json.dumps([["torch", "duckdb", "dp_accounting"], WITHOUT_TORCH])]
     done = subprocess.run(call, cwd=place, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)

@@ -136,7 +136,7 @@ def forecast(command, folder, card):
     assert code == 0, told
     plain = json.loads(said)
     assert plain["unit"] == card["unit_in_words"]
-    assert plain["rehearsed"][1:] == ["a fit of 3 steps", "20 roots drawn"]
+    assert plain["rehearsed"][1:] == ["two fits of 3 steps", "20 roots drawn"]
     tables = sum(m["count"] for m in card["mechanisms"])
     assert abs(sum(a["tables"] for a in plain["asked"]) - tables) < 0.1 * tables
     most = max(m["sigma"] for m in card["mechanisms"])
@@ -171,7 +171,7 @@ def test_a_childs_column_follows_its_parents(monkeypatch):
 
     class Small(Nested):
         def __init__(self) -> None:
-            super().__init__(options=Options(roots=16, children=16, steps=120))
+            super().__init__(options=Options(fits=1, roots=16, children=16, steps=120))
 
     monkeypatch.setattr("synth.pipeline.related_plan.Nested", Small)
     found = synth.run(clinic(2000), schema=synth.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames

@@ -36,7 +36,7 @@ UNSEEN = {"created", "ledger_entry", "started", "updated", "seconds", "seconds_l
 PRIVATE = {"steward.json"}  # the steward's own
 TIMED = {"status.json"}  # its length follows from the digits of its times
 MOST_VALUES = 600  # numbers of an array that are looked at one by one
-SMALL = Nested(options=Options(roots=8, children=16, steps=30))  # a fit of hundredths of a second
+SMALL = Nested(options=Options(fits=1, roots=8, children=16, steps=30))  # a fit of hundredths of a second
 LEAST_SIGMA = 1.0  # of counts, below which rounding changes their spread
 
 

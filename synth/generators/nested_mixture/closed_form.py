@@ -114,11 +114,12 @@ class Below(Level):
     def __post_init__(self) -> None:
         """Both origins of columns, by their chances."""
         self.ours, self.theirs = (1 - self.lean) * self.probs, self.lean * self.direct
+        self._mixed = self.joint @ self.ours  # of the rows of each of the parent's components
 
-    @property
+    @cached_property
     def given(self) -> torch.Tensor:
         """Columns of the rows of each of the parent's components, roots' worth, (C_parent, G)."""
-        return self.mass.sum(1)[:, None] * self.theirs + self.joint @ self.ours
+        return self.mass.sum(1)[:, None] * self.theirs + self._mixed
 
     @property
     def known(self) -> torch.Tensor:
@@ -138,9 +139,8 @@ class Below(Level):
     @property
     def own(self) -> torch.Tensor:
         """Two columns of one row, (G, G)."""
-        mixed = self.theirs.T @ (self.joint @ self.ours)
-        alone = (self.weights[:, None] * self.ours).T @ self.ours
-        return alone + mixed + mixed.T + (self.mass.sum(1)[:, None] * self.theirs).T @ self.theirs
+        mixed = self.theirs.T @ (self.given + self._mixed)  # theirs with theirs, and twice with ours
+        return (self.weights[:, None] * self.ours).T @ self.ours + (mixed + mixed.T) / 2
 
     @property
     def first(self) -> torch.Tensor:
@@ -152,24 +152,27 @@ class Below(Level):
 
         ``counted``: each pair weighs as much as its parent.
         """
-        ours, theirs = (self.ours, self.theirs) if fold is None else (self.ours @ fold, self.theirs @ fold)
-        mass = self.mass[:, 1:]  # a parent with a single child has no pair
-        many = _counted(mass)
-        given = [theirs + one @ ours for one in self.places]
+        whole = self._pairs[counted]
+        return whole if fold is None else fold.T @ whole @ fold
+
+    @cached_property
+    def _pairs(self) -> list[torch.Tensor]:
+        """``paired``, and the same ``counted``."""
+        mass, given = self.mass[:, 1:], self.ranked  # a parent with a single child has no pair
+        many, far = _counted(mass), torch.cat([*given[1:], given[-1]])
         if self.later is None:
-            whole = (mass * many * (many + 1) if counted else mass).sum(1)
-            return (whole[:, None] * given[0]).T @ given[0]
-        ahead = _ranked(mass if counted else mass / many, len(given))
-        steps = zip(ahead, given, [*given[1:], given[-1]], strict=True)
-        near, far = zip(*((part[:, None] * one, other) for part, one, other in steps), strict=True)
-        return torch.cat(near).T @ torch.cat(far)
+            ahead = [[m.sum(1)] for m in (mass, mass * many * (many + 1))]
+        else:
+            ahead = [_ranked(m, len(given)) for m in (mass / many, mass)]
+        near = ([part[:, None] * one for part, one in zip(parts, given, strict=True)] for parts in ahead)
+        return [torch.cat(one).T @ far for one in near]
 
     @property
     def places(self) -> list[torch.Tensor]:
         """Chances of components (C_parent, C) of the first event, the second, ..., the last for all after it."""
         return [self.state, *([] if self.later is None else self.later)]
 
-    @property
+    @cached_property
     def ranked(self) -> list[torch.Tensor]:
         """Columns of the first, the second, ... row of each of the parent's components, (C_parent, G)."""
         return [self.theirs + one @ self.ours for one in self.places]

@@ -35,9 +35,9 @@ FEW_STEPS = 300  # in which these are found
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """``roots``: components of the root; ``children``: of each table below it; ``ranks``: of events, told apart.
-
-    Of few roots there are fewer components: one for so many as ``each`` times a table's noise.
+    """``fits``: mixtures from as many starts, which share the model. ``roots``: components of the root; ``children``:
+    of each table below it; ``ranks``: of events, told apart. Of few roots there are fewer components: one for so many
+    as ``each`` times a table's noise.
 
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
     times ``simplicity.dependence`` (its ``half``). While the former is below the part ``stop`` of the cells, where a
@@ -48,16 +48,17 @@ class Options:
     fraction of their own chance, would have all the classes. The root's own tables are then met by a step of their own.
     """
 
+    fits: int = 6
     roots: int = 128
     children: int = 128
     each: float = 4.0
     ranks: int = 4
-    steps: int = 2000
+    steps: int = 600
     rate: float = 0.3
     last_rate: float = 0.03
     spread: float = 1.0
     mixing: float = 3.0
-    stop: float = 0.9
+    stop: float = 0.7
     pull: float = 0.04
     half: float = 1.0
     root: float = 4.0

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Progress, Setting, part
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.mixture import axis, rake
 from synth.generators.nested_mixture import fit as fitting
 from synth.generators.nested_mixture import measure as asking
-from synth.generators.nested_mixture.closed_form import Below, Columns, Logits, levels
+from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, levels
+from synth.generators.nested_mixture.joined import joined
 from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.product_mixture.model import Product
@@ -53,31 +54,44 @@ class Nested:
         device: str,
         progress: Progress,
     ) -> NestedMixture:
-        """The nested mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
+        """Nested mixtures that agree with all tables within their noise, as one; its one-ways are the best estimates.
+
+        Each fit begins elsewhere and errs in its own way; together they err less.
+        """
         found = _as_measured(releases, schema, setting, self.plan)
         columns = {t: Columns.of(k) for t, k in found.items()}
         measured = fitting.blocks(releases, schema, found, columns, device)
-        logits = fitting.fit(schema, found, columns, measured, self.options, rng=rng, device=device, progress=progress)
-        _rake(schema, found, columns, logits)
-        fitted = levels(schema, columns, logits)
-        root = found[schema.root].total
-        tables, direct, lean = {}, {}, {}
-        for table, level in fitted.items():
-            told = (found[table], columns[table])
-            tables[table] = _product(*told, level.probs, level.weights, root)
-            if isinstance(level, Below):
-                direct[table] = _product(*told, level.direct, level.mass.sum(1), root)
-                lean[table] = _array(level.lean)[[s.start for s in columns[table].slices.values()]]
-        below = schema.downwards[1:]
+        models, many = [], self.options.fits
+        for i, own in enumerate(rng.spawn(many)):
+            logits = fitting.fit(schema, found, columns, measured, self.options, rng=own, device=device,
+                                 progress=part(progress, i / many, (i + 1) / many))  # fmt: skip
+            _rake(schema, found, columns, logits)
+            models.append(_model(schema, found, columns, levels(schema, columns, logits)))
         progress(1.0)
-        return NestedMixture(
-            schema=schema,
-            tables=tables,
-            states={t: _array(fitted[t].state) for t in below},
-            later={t: _array(later) for t in below if (later := fitted[t].later) is not None},  # type: ignore[attr-defined]
-            direct=direct,
-            lean=lean,
-        )
+        return joined(models)
+
+
+def _model(
+    schema: Related, found: Mapping[str, Known], columns: Mapping[str, Columns], fitted: Mapping[str, Level]
+) -> NestedMixture:
+    """What one fit found, as it is drawn from."""
+    root = found[schema.root].total
+    tables, direct, lean = {}, {}, {}
+    for table, level in fitted.items():
+        told = (found[table], columns[table])
+        tables[table] = _product(*told, level.probs, level.weights, root)
+        if isinstance(level, Below):
+            direct[table] = _product(*told, level.direct, level.mass.sum(1), root)
+            lean[table] = _array(level.lean)[[s.start for s in columns[table].slices.values()]]
+    below = schema.downwards[1:]
+    return NestedMixture(
+        schema=schema,
+        tables=tables,
+        states={t: _array(fitted[t].state) for t in below},
+        later={t: _array(later) for t in below if (later := fitted[t].later) is not None},  # type: ignore[attr-defined]
+        direct=direct,
+        lean=lean,
+    )
 
 
 def _as_measured(
@@ -123,8 +137,8 @@ def _rake(
             mass = np.bincount(found[table].groups[name], weights=found[table].histograms[name].mass)
             weights, probs = level.weights, level.probs[:, where]
             if isinstance(level, Below):
-                part = level.lean[where.start]
-                weights = torch.cat([(1 - part) * weights, part * level.mass.sum(1)])
+                lean = level.lean[where.start]
+                weights = torch.cat([(1 - lean) * weights, lean * level.mass.sum(1)])
                 probs = torch.cat([probs, level.direct[:, where]])
             if mass.sum() <= 0 or float(weights.sum()) <= 0:
                 continue

@@ -32,10 +32,10 @@ class Plan:
 
     oneway: float = 0.15
     root: float = 0.2
-    own: float = 0.5
-    across: float = 3.0
-    siblings: float = 1.5
-    steps: float = 1.5
+    own: float = 0.65
+    across: float = 5.0
+    siblings: float = 2.5
+    steps: float = 2.5
     steps_number: float = 1.5
     first: float = 1.0
     number: float = 3.0

@@ -36,10 +36,11 @@ class NestedMixture:
     """A mixture over roots; ``tables``: each table's components and columns.
 
     ``states`` (C_parent, C): chances of a child's component, of events the first one's; ``later`` (R, C_parent, C), of
-    the second, the third, ..., the last for all after it, where events are in order.
-    ``direct``: columns as the parent's components have them; ``lean`` (J,): the part of each column drawn from these.
-    Models of before components were shared have ``states`` (C_parent, S), where component ``p * S + s`` of a child is
-    the ``s``-th that its parent's component ``p`` owns, and ``turns`` (C_parent, S, S), from one event to the next.
+    the second, the third, ..., the last for all after it, where events are in order. Of several mixtures in one
+    (``joined.py``) these are (C_parent, C / several): chances of the components of the parent's own mixture.
+    ``direct``: columns as the parent's components have them; ``lean`` (J,) or (C_parent, J): the part of each column
+    drawn from these. Models of before components were shared are of as many mixtures as the parent has components,
+    with ``turns`` (C_parent, S, S), from one event to the next.
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
 
@@ -131,7 +132,7 @@ class NestedMixture:
         for name, state in self.states.items():
             key = self.schema.key_above(name)
             above, many = len(self.tables[key.parent].weights) if key else 1, len(self.tables[name].weights)
-            shaped = state.ndim == 2 and len(state) == above and many in (state.shape[1], state.size)
+            shaped = state.ndim == 2 and len(state) == above and _parted(many, state)
             if not shaped or not np.isfinite(state).all() or (state < 0).any():
                 yield f"table {name}: its components do not fit its parent's"
             later, turn = self.later.get(name), self.turns.get(name)
@@ -148,9 +149,16 @@ class NestedMixture:
         direct, lean = self.direct[name], self.lean[name]
         if [(a.column, a.cells) for a in direct.axes] != [(a.column, a.cells) for a in self.tables[name].axes]:
             yield f"table {name}: what its columns have from the parent are other columns"
-        if len(direct.weights) != above or lean.shape != (len(direct.axes),) or not ((lean >= 0) & (lean <= 1)).all():
+        shaped = lean.shape in ((len(direct.axes),), (above, len(direct.axes)))
+        if len(direct.weights) != above or not shaped or not ((lean >= 0) & (lean <= 1)).all():
             yield f"table {name}: what its columns have from the parent does not fit its components"
         yield from (f"table {name}, {problem}" for problem in check_state.problems(direct))
+
+
+def _parted(many: int, state: np.ndarray) -> bool:
+    """Whether so many components are of whole mixtures, each with as many of its parents' lines."""
+    each = state.shape[1]
+    return each > 0 and many > 0 and many % each == 0 and len(state) % (many // each) == 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -190,7 +198,8 @@ class _Draw:
         """Components (n,) of children, given those of their parents and how many each has."""
         state, rng = self.model.states[table], self.rng
         size, owner = state.shape[1], above[parent]
-        base = owner * size if len(self.model.tables[table].weights) == state.size else np.zeros_like(owner)
+        mixtures = len(self.model.tables[table].weights) // size
+        base = owner // (len(state) // mixtures) * size
         rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
         if table not in self.model.turns:
             found = _picked(state, owner, rng)
@@ -217,7 +226,8 @@ class _Draw:
             return None
         direct = self.model.direct[table]
         drawn = _codes(direct, owner, self.rng, evened=self.evened)
-        follows = self.rng.random(codes.shape, dtype=np.float32) < self.model.lean[table].astype(np.float32)
+        lean = np.broadcast_to(self.model.lean[table].astype(np.float32), (len(direct.weights), codes.shape[1]))
+        follows = self.rng.random(codes.shape, dtype=np.float32) < lean[owner]
         np.copyto(codes, drawn, where=follows)
         return _Others(product=direct, component=owner, follows=follows)
 

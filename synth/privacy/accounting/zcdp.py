@@ -1,8 +1,8 @@
 """Composition through Renyi divergences, where an event has no better law: zero-concentrated privacy and pure.
 
 rho-zCDP bounds the Renyi divergence of each order a by rho a (arXiv 1605.02065, Definition 1.1); divergences add up,
-adaptively too; the conversion to (epsilon, delta) is that of arXiv 2004.00010, Proposition 12. dp_accounting has it,
-one order after the other: a search for rho took a fifth of a second with it, and loading it half of one.
+adaptively too; the conversion to (epsilon, delta) is that of arXiv 2004.00010, Proposition 12. dp_accounting has it
+too, one order after the other: a search for rho, which every run begins with, took as long as the rest of a small run.
 
 Proof note: synth/mechanisms/selection.md.
 """

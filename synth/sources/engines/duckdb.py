@@ -4,11 +4,12 @@ Whole numbers, double precision, dates, times and categories written as the sche
 every other cell is handed over as it is and read by the codec.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ import pyarrow.types as pt
 
 from synth.errors import InputError
 from synth.schema import codec
+from synth.schema.lazy import Lazy
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.engines import duckdb_closed
 from synth.sources.engines.duckdb_closed import literal
@@ -25,6 +27,11 @@ from synth.sources.engines.sql_dialects import DUCKDB
 from synth.sources.formats.arrow_text import encode
 from synth.sources.formats.text_table import Table
 from synth.sources.rows.encoding import Batch, plain, tables
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = Lazy("duckdb")
 
 BATCH = 1 << 18  # rows handed over at a time
 MEMORY = "1GB"  # of DuckDB's own buffers

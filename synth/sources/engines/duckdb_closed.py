@@ -5,16 +5,22 @@ of the network, or have an extension fetched. So every connection is closed befo
 settings are locked. Each is an instance of its own, so that no other connection's settings are shared with it.
 """
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-
+from synth.schema.lazy import Lazy
 from synth.sources.engines import scratch
 from synth.sources.engines.sql_dialects import DUCKDB
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = Lazy("duckdb")
 
 NOTHING_FETCHED: Mapping[str, Any] = {
     "autoinstall_known_extensions": False,

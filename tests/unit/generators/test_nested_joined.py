@@ -1,0 +1,59 @@
+"""Several nested mixtures in one: every root, with all rows below it, is of one of them, each in equal parts."""
+
+import numpy as np
+import pytest
+
+from synth.generators.nested_mixture.joined import joined
+from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.product_mixture.column import Axis
+from synth.generators.product_mixture.model import Product
+from synth.schema import related
+
+FLAG = {"type": "boolean", "categories": ["0", "1"]}
+SCHEMA = related.parse({
+    "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": FLAG}},
+               "c": {"columns": {"id": {"type": "identifier"}, "t": {"type": "identifier"}, "y": FLAG, "z": FLAG}}},
+    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3, "order": "t"}],
+})  # fmt: skip
+
+
+def product(total, weights, **columns):
+    def axis(name, probs):
+        probs = np.array(probs, dtype=np.float32)
+        cells = np.arange(probs.shape[1])
+        return Axis(column=name, cells=len(cells), starts=cells, groups=cells, probs=probs,
+                    within=np.ones(len(cells), dtype=np.float32))  # fmt: skip
+
+    axes = tuple(axis(n.replace("_", " "), p) for n, p in columns.items())
+    return Product(total=total, weights=np.array(weights), axes=axes)
+
+
+def model(x, *, total):
+    """All roots have this ``x`` and three rows, whose ``y`` goes x, 1 - x, 1 - x by their components and whose ``z``
+    is x by the root's: of x = 1 as the lean says, of x = 0 since both say so.
+    """
+    flag = np.eye(2)
+    root = product(total, [1.0], x=[flag[x]], number_of_c=[[0, 0, 0, 1.0]])
+    rows = product(3 * total, [1 / 3, 2 / 3], y=[flag[x], flag[1 - x]], z=[flag[0]] * 2)
+    direct = product(3 * total, [1.0], y=[flag[0]], z=[flag[x]])
+    return NestedMixture(schema=SCHEMA, tables={"p": root, "c": rows}, states={"c": np.array([[1.0, 0]])},
+                         later={"c": np.array([[[0, 1.0]]])}, direct={"c": direct},
+                         lean={"c": np.array([0.0, float(x)])})  # fmt: skip
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_root_and_its_rows_are_of_one_mixture(stored):
+    both = joined([model(0, total=30.0), model(1, total=50.0)])
+    both = NestedMixture.from_state(SCHEMA, *both.state()) if stored else both
+    (block,) = both.blocks(40, rng=np.random.default_rng(0))
+    x = block["p"].positions["x"]
+    below = {n: a.reshape(40, 3) for n, a in block["c"].positions.items()}
+    assert both.total == 40.0
+    assert x.sum() == 20, "in equal parts, drawn evenly"
+    assert np.array_equal(below["y"], np.stack([x, 1 - x, 1 - x], 1))
+    assert np.array_equal(below["z"], np.stack([x] * 3, 1))
+
+
+def test_one_alone_is_itself():
+    alone = model(1, total=30.0)
+    assert joined([alone]) is alone
