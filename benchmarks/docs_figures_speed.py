@@ -43,9 +43,11 @@ def billion(kept: Kept) -> str:
     for rows, found in kept("rows_billion")["sizes"].items():
         ours, form, bare = (found[what] for what in ("ours", "form", "group by"))
         shares = [figure(one["cpu_seconds"] / two["cpu_seconds"], 2) for one, two in ((ours, bare), (form, ours))]
-        lines.append([power(int(rows)), *_times(ours), figure(ours["peak_mib"], 0), *_times(form), *_times(bare), *shares])
-    heads = ("rows", "ours, s", "processor", "MiB", "check of form, s", "processor", "`GROUP BY` a pair, s", "processor",
-             "ours to `GROUP BY`", "check to ours")  # fmt: skip
+        lines.append(
+            [power(int(rows)), *_times(ours), figure(ours["peak_mib"], 0), *_times(form), *_times(bare), *shares]
+        )
+    heads = ("rows", "ours, s", "processor", "MiB", "check of form, s", "processor",
+             "`GROUP BY` a pair, s", "processor", "ours to `GROUP BY`", "check to ours")  # fmt: skip
     return table(heads, lines)
 
 
