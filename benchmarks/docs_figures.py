@@ -239,7 +239,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "families": lambda: of_families("acs"),
     "families-adult": lambda: of_families("adult"),
     "families-few": lambda: of_families("few", "four"),
-    **{f"families-{m}": partial(of_family, m) for m in (*families.METHODS, "mwem", "small_db")},
+    **{f"families-{m}": partial(of_family, m) for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db")},
     "schedule-time": lambda: means(kept("slices_time"), ("device", "slices"), TIMES),
     "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
     "told-apart": lambda: told_apart.markdown(kept("told_apart")),

@@ -37,6 +37,20 @@ def counting(kept: Kept) -> str:
     return table(heads, lines)
 
 
+def billion(kept: Kept) -> str:
+    """Counting and the check of files' form where every file is read several times, beside bare DuckDB."""
+    lines = []
+    for rows, found in kept("rows_billion")["sizes"].items():
+        ours, form, bare = (found[what] for what in ("ours", "form", "group by"))
+        shares = [figure(one["cpu_seconds"] / two["cpu_seconds"], 2) for one, two in ((ours, bare), (form, ours))]
+        lines.append(
+            [power(int(rows)), *_times(ours), figure(ours["peak_mib"], 0), *_times(form), *_times(bare), *shares]
+        )
+    heads = ("rows", "ours, s", "processor", "MiB", "check of form, s", "processor",
+             "`GROUP BY` a pair, s", "processor", "ours to `GROUP BY`", "check to ours")  # fmt: skip
+    return table(heads, lines)
+
+
 def touring(kept: Kept) -> str:
     """The scripted tour of the application: a column for each table."""
     found = kept("app_seconds")
@@ -192,6 +206,7 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     "writing": writing,
     "ledger": ledger,
     "counting": counting,
+    "billion": billion,
     "files": files,
     "persons": persons,
     "columns": lambda kept: _stages(kept, "columns", "columns"),

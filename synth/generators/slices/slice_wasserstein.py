@@ -22,7 +22,6 @@ class SliceWasserstein(Slicing):
     summary: str = "noisy random projections, a network trained by their sorted one-dimensional distances"
     loss: str = "wasserstein"
     k: int = 1
-    batch: int = 512
     ranges: ClassVar[Mapping[str, Range]] = {
         **Slicing.ranges, "loss": OneOf(("wasserstein",)), "k": Between(1, 1),
     }  # fmt: skip
