@@ -184,7 +184,7 @@ BEFORE_SEARCH = {
     "peers": "838aad45c850",
     "hard": "31ffc83ed559",
     "small": "e1fbc5f4954f",
-    "table1": "940ad9e49f3d",
+    "table1": "37d9c4a9597c",
     "tables": "f7fe557a3baf",
     "columns": "c1e18e2c4e1b",
     "columns_rows": "a490e3ef5fe8",
