@@ -53,7 +53,7 @@ def told(work):
     try:
         return repr(work())
     except (UsageError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
+        return type(error).__name__
 
 
 def again(key):
@@ -80,19 +80,20 @@ def again(key):
 
 
 def figure(text):
-    """A number is compared to eight digits, the rest to the letter: processors sum slices in their own order,
-    which is 4e-9 of an epsilon at a delta of 1e-9 and 1e-12 elsewhere."""
+    """A number is compared to eight digits: processors sum slices in their own order, which is 4e-9 of an epsilon at a
+    delta of 1e-9 and 1e-12 elsewhere. Of a refusal its kind is compared, not its words; all else to the letter."""
     try:
         return pytest.approx(float(text), rel=1e-8)
     except ValueError:
-        return text
+        kind, colon, _ = text.partition(": ")
+        return kind if colon and kind.endswith("Error") else text
 
 
 @pytest.mark.long
 def test_every_figure_is_that_of_the_version_before():
     assert len(GOLDEN) > 200
     found = {key: again(key) for key in GOLDEN}
-    numbers = {key for key, text in GOLDEN.items() if figure(text) != text}
+    numbers = {key for key, text in GOLDEN.items() if not isinstance(figure(text), str)}
     assert len(numbers) > 100
     assert {k: float(t) if k in numbers else t for k, t in found.items()} == {k: figure(t) for k, t in GOLDEN.items()}
 
