@@ -29,12 +29,12 @@ from synth.schema.given import check_schema
 from synth.schema.table import Schema
 
 # Seconds and bytes, fitted to runs on one core (`make bench-plan`); a forecast, not a promise.
-SECONDS_START = 1.5
+SECONDS_START = 0.8
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
-SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED, LONGEST_FIT = 4.0, 1.6e-4, 14.0  # a fit of more cells takes fewer steps
-SECONDS_PER_CELL_LAID = 2e-5  # counted, laid out, looked at for columns that are drawn again
-FEW_PICKS, GROWN, SECONDS_PER_ROUND = 4, 5, 1.5  # of a search that little noise lets find more: see `_searched`
+SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED, LONGEST_FIT = 1.5, 8e-5, 8.0  # a fit of more cells takes fewer steps
+SECONDS_PER_CELL_LAID = 1e-5  # counted, laid out, looked at for columns that are drawn again
+FEW_PICKS, GROWN, SECONDS_PER_ROUND = 4, 5, 3.0  # of a search that little noise lets find more: see `_searched`
 TOGETHER = 10_000  # pairs, beyond which they are counted and fitted together; for two of their bins and a table:
 SECONDS_PER_ROW_AND_BIN2, SECONDS_PER_BIN2, SECONDS_PER_TABLE = 1.2e-11, 1e-5, 1.2e-4
 ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents, by eye
