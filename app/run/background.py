@@ -2,22 +2,26 @@
 
 import json
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import synth
 from app.session import frame
 from app.session.aside import TooLongError, planner
 
 KEPT = 256  # answers that are remembered
+RETRIED = 5.0  # seconds after a failure from which on it is tried anew: who draws a page at its end must meet it first
 LOOK = 0.2  # seconds between looks at what is worked out: a click is heard at each
 Key = tuple[str, str, tuple[Any, ...], float, str]
 
 _pool = ThreadPoolExecutor(1, thread_name_prefix="forecast")
 _known: OrderedDict[Key, Future[Any]] = OrderedDict()
+_ended: WeakKeyDictionary[Future[Any], float] = WeakKeyDictionary()
 _turn = threading.Lock()
 
 
@@ -25,17 +29,24 @@ def begun(who: str, task: str, *arguments: Any, seconds: float, **named: Any) ->
     """A task of the planner that is under way or known; its answer is None where it takes longer than ``seconds``.
 
     ``who`` is part of what is remembered, since nobody must learn from a quick answer what another asked. What failed
-    is tried anew by the next who asks.
+    is tried anew by the next who asks ``RETRIED`` seconds later.
     """
     key = (who, task, arguments, seconds, json.dumps(named, sort_keys=True))
     with _turn:
         found = _known.get(key)
-        if found is None or (found.done() and found.exception() is not None):
+        if found is None or _stale(found):
             found = _known[key] = _pool.submit(_work, *key)
+            found.add_done_callback(lambda ended: _ended.__setitem__(ended, time.monotonic()))
         _known.move_to_end(key)
         while len(_known) > KEPT:
             _known.popitem(last=False)
         return found
+
+
+def _stale(found: Future[Any]) -> bool:
+    """Whether it failed, and not just now."""
+    now = time.monotonic()
+    return found.done() and found.exception() is not None and now - _ended.get(found, now) > RETRIED
 
 
 def _work(_who: str, task: str, arguments: tuple[Any, ...], seconds: float, named: str) -> Any:

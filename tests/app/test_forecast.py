@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import synth
-from app.run import forecast
+from app.run import background, forecast
 from app.run.forecast import ASKED_FIRST
 from app.session import charts, tour
 from app.session.aside import ROOT, Aside
@@ -123,3 +123,22 @@ def test_a_helper_that_rests_gives_its_memory_back_unless_it_works():
     one.rest()
     assert child.poll() is not None
     assert one._child is None
+
+
+def test_what_failed_is_not_tried_anew_by_the_page_that_waited_for_it(monkeypatch):
+    """Such a page draws itself again at the end: with an epsilon of 0 it did so for ever, each time with a new try."""
+    tries = []
+
+    def fails(*_, **__):
+        tries.append(1)
+        raise synth.UsageError("epsilon must be above 0")
+
+    monkeypatch.setattr(background.planner, "ask", fails)
+    first = background.begun("somebody", "forecasts", "of a test", seconds=1.0)
+    assert background.over([first], patience=10.0)
+    assert background.begun("somebody", "forecasts", "of a test", seconds=1.0) is first
+    monkeypatch.setattr(background, "RETRIED", -1.0)
+    second = background.begun("somebody", "forecasts", "of a test", seconds=1.0)
+    assert second is not first
+    assert background.over([second], patience=10.0)
+    assert len(tries) == 2

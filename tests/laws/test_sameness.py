@@ -11,6 +11,7 @@ import pytest
 from synth.pipeline import same_rows
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema import table as schemas
+from synth.sources.formats.text_table import from_frame
 from synth.sources.rows.sketch import KEPT, Mark, Sketch
 from tests.conftest import SMALL, small_frame
 from tests.laws.masks import masked, still
@@ -241,8 +242,6 @@ def test_independent_tables_of_one_population_do_not_look_alike():
     for types in (1000, 3000, 10_000):
         marks = []
         for _ in range(2):
-            from synth.sources.formats.text_table import from_frame
-
             drawn = rng.integers(0, types, 3000)
             sketch = Sketch(b"k" * 16, ["a", "b"])
             sketch.add(from_frame(pd.DataFrame({"a": drawn, "b": drawn % 7})))
@@ -257,7 +256,6 @@ def test_marks_of_older_ledgers_are_still_compared():
     import hmac
 
     from synth.privacy.ledger import entries, secret_key, sqlite
-    from synth.sources.formats.text_table import from_frame
 
     book = Ledger()
     digest = from_frame(small_frame(50)).fingerprint(book.row_key())

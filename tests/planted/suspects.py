@@ -1,7 +1,7 @@
 """Ten faults, each planted into the real component, and the sound run that it replaces.
 
-A suspect is what an auditor is handed: two neighbouring tables, a claim, and a way to draw what is told of either.
-``planted`` builds it with the fault or without; the fault lies where such faults were found in published code.
+A suspect is two neighbouring tables, a claim, and a way to draw what is told of either; the fault lies where such
+faults were found in published code.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -296,6 +296,5 @@ def findings(name: str, *, faulty: bool, confidence: float, draws: int | None = 
                         tick=lambda: None)  # fmt: skip
 
 
-def listed() -> Sequence[str]:
-    """The faults by name."""
+def listed() -> Sequence[str]:  # by name
     return list(SUSPECTS)

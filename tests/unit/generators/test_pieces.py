@@ -8,9 +8,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from synth.errors import UsageError
-from synth.generators.embeddings.fit import slopes
-from synth.generators.embeddings.loss import FourierLoss
-from synth.generators.embeddings.pearl import Game
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals import fit_mixture as mixture_fit
 from synth.generators.marginals.surface import Surface
@@ -281,33 +278,3 @@ def test_tensor_features_in_pieces_of_a_mixtures_or_networks_components_are_the_
 def test_an_embedding_whose_single_component_does_not_fit_is_told():
     with pytest.raises(UsageError, match=r"fit to a mean embedding.*--device cpu"):
         embedded(600, "merf")
-
-
-def test_an_adversary_moves_once_a_step_though_memory_runs_out():
-    """PEARL's weights change with each look at the misfit: a refused way back does not make it look again."""
-    rng = np.random.default_rng(0)
-    distance = FourierLoss([0], [rng.normal(size=(4, 50))], None, rng.normal(size=(1, 2, 50)), 0.1, device="cpu")
-    game, looks, pieces = Game(distance, speed=0.1), [], Pieces()
-    misfit, grad, calls = game.misfit, torch.autograd.grad, []
-
-    def counted(means):
-        looks.append(1)
-        return misfit(means)
-
-    def full(*args, **kwargs):
-        calls.append(1)
-        if len(calls) == 2:  # the first is the misfit's
-            raise torch.OutOfMemoryError
-        return grad(*args, **kwargs)
-
-    share = torch.full((1, 8), 1 / 8)
-    parts = [torch.softmax(torch.as_tensor(rng.normal(size=(1, 8, 4)), dtype=torch.float32), -1)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(game, "misfit", counted)
-        patch.setattr(torch.autograd, "grad", full)
-        _, pulls = slopes(game, share, parts, pieces)
-    assert len(looks) == 1
-    assert pieces.size == 4
-    still = Game(distance, speed=0.0)  # with the weights that the step ended with
-    for got, want in zip(pulls, slopes(still, share, parts, Pieces())[1], strict=True):
-        torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-5)

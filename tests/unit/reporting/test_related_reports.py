@@ -92,7 +92,7 @@ def test_a_comparison_with_itself_finds_no_distance_and_one_with_independence_th
 
 
 def test_a_second_real_sample_is_as_far_off_as_the_comparison_says():
-    """Forty times two samples of 600 homes of three people each, who nearly all work alike within a home."""
+    """Two samples, forty times: 600 homes of three people who mostly work alike; six pairs of one are no six draws."""
     rng = np.random.default_rng(0)
 
     def sample():
@@ -100,9 +100,8 @@ def test_a_second_real_sample_is_as_far_off_as_the_comparison_says():
         works = np.where(rng.random(1800) < 0.1, rng.integers(0, 3, 1800), works)
         people = {"home": np.repeat(np.arange(600), 3).astype(str), "sex": "f",
                   "work": np.array(["no", "part", "full"])[works]}  # fmt: skip
-        region = rng.choice(["n", "s"], 600)
-        return forest({"homes": pd.DataFrame({"home": np.arange(600).astype(str), "region": region}),
-                       "people": pd.DataFrame(people)}, SCHEMA)  # fmt: skip
+        places = {"home": np.arange(600).astype(str), "region": rng.choice(["n", "s"], 600)}
+        return forest({"homes": pd.DataFrame(places), "people": pd.DataFrame(people)}, SCHEMA)
 
     found = [compare_related(sample(), sample(), SCHEMA).pairs["people: two of one parent"] for _ in range(40)]
     works = [next(p for p in pairs if p.first == "people.work" and "other" in p.second) for pairs in found]

@@ -1,0 +1,200 @@
+"""What a visitor does with a file of his own: uploads, the grid, vouching, hints, what is stored and found again."""
+
+import gc
+import json
+
+import pytest
+
+import synth
+from app.session import checked, garbage
+from app.session.state import STEPS, view
+from app.table import facts
+from tests.app.elements import keys, row_each, said, sample, upload
+
+pytestmark = pytest.mark.xdist_group("app")
+
+
+def test_an_upload_is_drafted_and_waits_for_somebody_to_vouch(start, people, home):
+    at = upload(start(), people)
+    assert at.title[0].value == "Describe"
+    assert "3 of 3 columns are waiting" in said(at)
+    assert "onward" not in keys(at)
+    at.switch_page(view("budget")).run()
+    assert "vouch" in at.info[0].value
+    stored = list((home / "home" / "uploads").glob("*/people.csv"))
+    assert [s.read_bytes() for s in stored] == [people]
+    assert stored[0].stat().st_mode & 0o077 == 0
+    assert stored[0].parent.stat().st_mode & 0o077 == 0
+
+
+def test_confirming_needs_the_steward_s_word_first(start, people):
+    at = upload(start(), people)
+    assert at.button(key="confirm_all").disabled
+    next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
+    at.button(key="confirm_all").click().run()
+    assert "waiting" not in said(at)
+    assert "onward" not in keys(at), "nobody has said whether a person can have several rows"
+    assert "onward" in keys(row_each(at))
+    assert at.session_state["wizard"].plain["unit"] == "row"
+    assert at.session_state["wizard"].plain["unit_source"] == "declared"
+    assert at.session_state["wizard"].plain["columns"]["age"]["source"] != "unconfirmed"
+
+
+def test_one_column_can_be_confirmed_alone(start, people):
+    at = upload(start(), people)
+    at.selectbox(key="editing").set_value("city").run()
+    at.button(key="confirm_one").click().run()
+    assert "2 of 3 columns are waiting" in said(at)
+
+
+def test_edits_of_the_grid_reach_the_description_and_survive_the_page(start, people):
+    at = upload(start(), people)
+    edition = at.session_state["wizard"].edition
+    at.session_state[f"grid_{edition}"] = {
+        "edited_rows": {0: {"max": "120"}, 1: {"use": False}}, "added_rows": [], "deleted_rows": [],
+    }  # fmt: skip
+    at.run()
+    assert at.session_state["wizard"].plain["columns"]["age"]["max"] == 120
+    at.switch_page(view("data")).run()
+    at.switch_page(view("describe")).run()
+    shown = at.data_editor[0].value.set_index("column")
+    assert shown.loc["age", "max"] == "120"
+    assert not shown.loc["team", "use"]
+
+
+def test_a_broken_rule_is_told_in_place(start, people):
+    at = upload(start(), people)
+    edition = at.session_state["wizard"].edition
+    at.session_state[f"grid_{edition}"] = {
+        "edited_rows": {0: {"min": "90", "max": "10"}}, "added_rows": [], "deleted_rows": [],
+    }  # fmt: skip
+    at.run()
+    assert "min 90 is above max 10" in at.error[0].value.replace("\\", "")
+    assert "onward" not in keys(at)
+
+
+def test_values_of_a_category_are_edited_as_lines(start, people):
+    at = upload(start(), people)
+    at.selectbox(key="editing").set_value("city").run()
+    at.text_area[0].set_value("Bern\nOslo\nRome\nParis").run()
+    at.button(key="keep_values").click().run()
+    assert at.session_state["wizard"].plain["columns"]["city"]["categories"] == ["Bern", "Oslo", "Rome", "Paris"]
+
+
+def test_hints_change_the_draft(start):
+    content = b"code,x\n" + b"".join(f"{i % 4},{'?' if i % 9 == 0 else i}\n".encode() for i in range(60))
+    at = upload(start(), content)
+    assert "Numbers, or codes?" in said(at)
+    at.button(key="are_codes").click().run()
+    assert "Numbers, or codes?" not in said(at)
+    column = at.session_state["wizard"].plain["columns"]["code"]
+    assert (column["type"], column["categories"]) == ("categorical", ["0", "1", "2", "3"])
+    assert column["source"] == "unconfirmed", "somebody has to vouch for it as before"
+    at.text_input(key="hint_missing").set_value("?").run()
+    at.multiselect(key="hint_categorical").set_value(["code"]).run()
+    at.button(key="draft_again").click().run()
+    columns = at.session_state["wizard"].plain["columns"]
+    assert columns["code"]["type"] == "categorical"
+    assert (columns["x"]["type"], columns["x"]["missing"]) == ("integer", ["?"])
+
+
+def test_an_upload_with_its_description_needs_no_draft(start, people):
+    plain = {"dataset": "club", "columns": {"age": {"type": "integer", "min": 0, "max": 120, "source": "public"}}}
+    at = upload(start(), people, plain)
+    assert at.title[0].value == "Describe"
+    assert "onward" in keys(at)
+    assert at.text_input(key="dataset").value == "club"
+
+
+@pytest.mark.parametrize(("content", "name", "words"), [
+    (b"a,b\n1,2\nSECRET,2,3\n", "bad.csv", "3 fields where the header has 2"),
+    (b"", "empty.csv", "the file is empty"),
+    (b"\x89PNG\r\n", "x.parquet", "not a readable Parquet file"),
+    (b"a\n", "head.csv", "no rows"),
+])  # fmt: skip
+def test_a_faulty_file_is_refused_in_one_line_and_not_kept(start, home, content, name, words):
+    at = upload(start(), content, name=name)
+    told = at.error[0].value.replace("\\", "")
+    assert words in told
+    assert "SECRET" not in told
+    assert str(home) not in told
+    assert not list((home / "home" / "uploads").glob("*/*"))
+
+
+def test_a_description_of_other_columns_is_refused(start, people, home):
+    plain = {"columns": {"height": {"type": "integer", "min": 0, "max": 300}}}
+    at = upload(start(), people, plain)
+    assert "no column 'height'" in at.error[0].value.replace("\\", "")
+    assert not list((home / "home" / "uploads").glob("*/*"))
+
+
+def test_the_stored_copy_can_be_removed(start, people, home):
+    at = upload(start(), people)
+    at.switch_page(view("data")).run()
+    at.button(key="discard").click().run()
+    assert not list((home / "home" / "uploads").glob("*/*"))
+    assert at.session_state["wizard"].table is None
+
+
+def test_a_reload_finds_the_stored_table_with_what_was_vouched_for(start, people):
+    at = upload(start(), people)
+    at.selectbox(key="editing").set_value("city").run()
+    at.button(key="confirm_one").click().run()
+    again = start()
+    assert "people.csv" in said(again)
+    again.button(key="use_0").click().run()
+    assert again.title[0].value == "Describe"
+    assert "2 of 3 columns are waiting" in said(again)
+    again.switch_page(view("data")).run()
+    again.button(key="discard").click().run()
+    assert "use_0" not in keys(again)
+
+
+def test_a_later_visit_goes_on_where_the_last_one_was_left_with_all_that_was_chosen(start):
+    at = sample(start)
+    for name in ("budget", "method"):
+        at.switch_page(view(name)).run()
+        if name == "budget":
+            at.number_input(key="epsilon_number").set_value(0.7).run()
+            at.selectbox(key="delta").set_value(1e-6).run()
+    at.selectbox(key="method").set_value("mst").run()
+    at.switch_page(view("ledger")).run()
+    again = start()
+    assert "Town survey (sample), 15 columns" in said(again)
+    again.button(key="use_0").click().run()
+    assert again.title[0].value == "Method"
+    assert again.selectbox(key="method").value == "mst"
+    again.switch_page(view("budget")).run()
+    assert (again.number_input(key="epsilon_number").value, again.selectbox(key="delta").value) == (0.7, 1e-6)
+
+
+def test_an_internal_error_is_one_line_without_its_text(start, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("a private cell: 4711")
+
+    monkeypatch.setattr(facts, "grid", broken)
+    at = sample(start)
+    assert not at.exception
+    assert "ZeroDivisionError" in at.error[0].value
+    assert "4711" not in said(at)
+
+
+def test_steps_are_pages_of_their_own():
+    assert STEPS == ("data", "describe", "budget", "method", "run", "review", "release")
+
+
+def test_a_page_checks_each_description_once(start, monkeypatch):
+    at, asked, parse = sample(start), [], synth.parse
+    checked._single.cache_clear()
+    monkeypatch.setattr(synth, "parse", lambda plain, **told: asked.append(json.dumps(plain)) or parse(plain, **told))
+    at.switch_page(view("method")).run()
+    at.switch_page(view("describe")).run()
+    assert 1 <= len(asked) <= 2  # as a complete one, and as a draft
+
+
+def test_libraries_of_later_pages_are_no_garbage_to_look_through():
+    garbage.load(["json"])
+    try:
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
