@@ -1,30 +1,19 @@
 """Intervals straight from the released counts, where a question is one of counts: no model, so no bias of one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError, reading
+from synth.pipeline.inference.weighted_rows import ROUNDING, Table
 from synth.questions import Bins, CountsRelease
 from synth.release import folder
 from synth.schema.grouping import bin_labels
 from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
-
-ROUNDING = 1 / 12  # variance of rounding a count to a whole number
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Table:
-    """Counts on the bins of some columns, averaged by precision over all tables that have them."""
-
-    bins: tuple[Bins, ...]
-    counts: np.ndarray
-    variance: float
 
 
 def count_intervals(release: str | Path, columns: Sequence[str], *, level: float = 0.95) -> list[dict[str, Any]]:
@@ -79,7 +68,7 @@ def shares(
     return share, half
 
 
-def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> _Table | None:
+def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> Table | None:
     """Of all tables that hold the columns, summed over their other columns, those on the finest bins, averaged."""
     found: dict[tuple[Any, ...], list[tuple[tuple[Bins, ...], np.ndarray, float]]] = {}
     for marginal, values in [a for r in releases for a in zip(r.question.marginals, r.values, strict=True)]:
@@ -98,4 +87,4 @@ def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> _Tab
     same = max(found.values(), key=lambda group: group[0][1].size)
     weights = np.array([1 / v for _, _, v in same])
     counts = np.tensordot(weights, np.stack([c for _, c, _ in same]), axes=1) / weights.sum()
-    return _Table(bins=same[0][0], counts=counts, variance=float(1 / weights.sum()))
+    return Table(bins=same[0][0], counts=counts, variance=float(1 / weights.sum()))

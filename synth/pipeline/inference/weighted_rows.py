@@ -25,7 +25,7 @@ ROUNDING = 1 / 12  # variance of rounding a count to a whole number
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """Noisy counts (cells,) on bins of some columns, and the variance of each."""
+    """Noisy counts on bins of some columns, one after the other or by axes, and the variance of each."""
 
     bins: tuple[Bins, ...]
     counts: np.ndarray
