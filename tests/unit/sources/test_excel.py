@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from synth.errors import InputError
 from synth.sources.formats import excel_reader, files
-from tests.unit.sources.workbooks import book, columns
+from tests.unit.sources.excel_books import book, columns
 
 SECRET = "s3cret"
 

@@ -11,7 +11,7 @@ import pytest
 from synth.errors import UsageError
 from synth.sources.formats import excel_writer, files
 from tests.conftest import small_frame
-from tests.unit.sources.workbooks import cells, columns
+from tests.unit.sources.excel_books import cells, columns
 
 
 def test_one_column_keeps_its_empty_cells(tmp_path):
