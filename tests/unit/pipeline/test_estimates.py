@@ -9,8 +9,9 @@ import pytest
 import synth
 from synth.pipeline.inference import estimates
 from synth.pipeline.inference.asked import Question, Term
-from synth.pipeline.inference.estimands import means, regression
-from synth.pipeline.inference.intervals import differences, plain, quantile
+from synth.pipeline.inference.estimands import regression
+from synth.pipeline.inference.intervals import coefficients, differences, means
+from synth.pipeline.inference.quantiles import quantile
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 from tests.conftest import SMALL, small_frame
@@ -69,10 +70,10 @@ def repeated(repetitions=250, size=2000, sigma=40.0):
         rows = people(size, rng)
         found = weighted(counted(rows, sigma, rng), float(size), rng)
         terms = {"age": Term(column="age"), "yes": Term(column="ill", value="yes")}
-        own = plain(found, means(found, terms, SCHEMA), z=1.959964, related=0.1)
+        own = means(found, terms, SCHEMA, z=1.959964, related=0.1)
         own += differences(found, Term(column="age"), "sex", SCHEMA, z=1.959964, related=0.1)
-        own += plain(found, regression(found, Question.read("logistic:ill=yes~age+sex"), SCHEMA), z=1.959964,
-                     related=0.1)[1:2]  # fmt: skip
+        slopes = regression(found, Question.read("logistic:ill=yes~age+sex"), SCHEMA)
+        own += coefficients(found, slopes, z=1.959964, related=0.1)[1:2]
         own += [quantile(found, "age", 0.5, SCHEMA, z=1.959964, related=0.1)]
         told.append([(i.estimate, i.low, i.high, i.parts["noise"], i.parts["sampling"]) for i in own])
     return np.array(told)
