@@ -27,8 +27,8 @@ def estimate(
 
     found = estimates(release, ask, level=level)
     if as_json:
-        told = [{k: v if not isinstance(v, float) or isfinite(v) else None for k, v in one.items()} for one in found]
-        say({"epsilon_spent": 0.0, "level": level, "estimates": told})
+        plain = [{k: v if not isinstance(v, float) or isfinite(v) else None for k, v in one.items()} for one in found]
+        say({"epsilon_spent": 0.0, "level": level, "estimates": plain})
         return
     for one in found:
         told = f"{one['ask']}, {one['name']}: {one['estimate']:.5g} ({one['low']:.5g} to {one['high']:.5g})"
