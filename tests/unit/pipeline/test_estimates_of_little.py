@@ -12,7 +12,7 @@ from synth.pipeline.inference.asked import Question, Term
 from synth.pipeline.inference.intervals import means
 from synth.pipeline.inference.quantiles import quantile
 from tests.conftest import SMALL, small_frame
-from tests.unit.pipeline.test_estimates import SCHEMA, counted, people, weighted
+from tests.people import SCHEMA, counted, people, weighted
 
 ENDS = {"mean:age": (0, 9), "mean:ill=yes": (0, 1), "share:ill": (0, 1), "quantile:age:0.5": (0, 9),
         "quantile:age:0.01": (0, 9), "difference:age*sex": (-9, 9), "difference:ill=yes*sex": (-1, 1)}  # fmt: skip
