@@ -3,6 +3,8 @@
 import numpy as np
 
 import synth
+from synth.generators.product_mixture.column import Axis
+from synth.generators.product_mixture.model import Product
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
@@ -34,3 +36,13 @@ def counted(positions, sigma, rng, tables=PAIRS):
 def weighted(releases, total, rng, columns=("age", "sex", "ill")):
     """With a model that is wrong on purpose: every value of a column alike, columns independent."""
     return WeightedRows.of(releases, {n: rng.integers(0, SIZES[n], ROWS) for n in SIZES}, total, columns)
+
+
+def even_model(total):
+    """A model that is wrong on purpose: every value of a column alike, columns independent."""
+    axes = tuple(
+        Axis(column=n, cells=size, starts=np.arange(size), groups=np.arange(size),
+             within=np.ones(size, dtype=np.float32), probs=np.full((1, size), 1 / size, dtype=np.float32))
+        for n, size in SIZES.items()
+    )  # fmt: skip
+    return Product(total=total, weights=np.ones(1), axes=axes)

@@ -14,14 +14,13 @@ from synth.pipeline.inference.asked import Question, Term
 from synth.pipeline.inference.estimands import regression
 from synth.pipeline.inference.intervals import Interval
 from synth.pipeline.inference.quantiles import quantile
-from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
+from synth.pipeline.inference.weighted_rows import RELATED, ROWS, WeightedRows
 from synth.release import folder
 from synth.schema.lazy import Lazy
 from synth.schema.table import Schema
 
 special = Lazy("scipy.special")
 
-RELATED = 0.1  # correlation that what no table told is allowed to have with a question's score
 MODEL = "rests for the larger part on what no table counted: the interval assumes that it is hardly related"
 EMPTY = "too few rows stand out of the noise, so that hardly anything is told of it"
 LOOSE = ("not identified: the noise, or columns that determine each other, leave it open; ask of fewer columns, or "

@@ -17,6 +17,7 @@ sparse = Lazy("scipy.sparse")
 linalg = Lazy("scipy.linalg")
 
 ROWS, SUPPORT = 12_000, 1_000  # drawn from the model; from its single columns, and evenly over each column's bins
+RELATED = 0.1  # correlation that what no table told is allowed to have with a question's score
 RARE = 0.1  # of a row's freedom to move has one of those that were drawn evenly
 LOOSE = 1e5  # variance of a weight before anything was counted: far above the noise's, so that counts decide
 MOST_CELLS = 5000  # of all tables together; the largest are left out first
