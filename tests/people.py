@@ -10,8 +10,9 @@ from synth.questions import Bins, Counts, CountsRelease, Marginal
 
 SCHEMA = synth.parse({"columns": {
     "age": {"type": "integer", "min": 0, "max": 9}, "sex": {"type": "boolean", "categories": ["f", "m"]},
-    "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]}}})  # fmt: skip
-SIZES = {"age": 10, "sex": 2, "ill": 3}
+    "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]},
+    "weight": {"type": "integer", "min": 1, "max": 5}}})  # fmt: skip
+SIZES = {"age": 10, "sex": 2, "ill": 3, "weight": 5}
 PAIRS = [("age", "sex"), ("age", "ill"), ("sex", "ill")]
 
 
@@ -19,7 +20,8 @@ def people(rows, rng):
     """Positions of a law in which illness depends on age and sex."""
     age, sex = rng.integers(0, 10, rows), rng.integers(0, 2, rows)
     ill = (rng.random(rows) < (0.1 + 0.05 * age + 0.1 * sex)).astype(int) + (rng.random(rows) < 0.01)
-    return {"age": age, "sex": sex, "ill": np.minimum(ill, 2)}
+    weight = np.minimum(age // 3 + (rng.random(rows) < 0.5), 4)  # 1 to 5, more of the old
+    return {"age": age, "sex": sex, "ill": np.minimum(ill, 2), "weight": weight}
 
 
 def counted(positions, sigma, rng, tables=PAIRS):

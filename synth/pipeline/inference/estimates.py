@@ -1,6 +1,6 @@
 """Answers about a population from one release, each with an interval that counts the noise; free."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,8 @@ def estimates(
     privacy noise, the chance by which people came into the table, and the model's error in what no released table
     determines (``related`` is the correlation that it is allowed to have with the question). Estimates and intervals
     lie within what is possible; where the release tells nothing the interval is all of that, with a warning. The
-    estimate of a coefficient that is not identified is NaN, its interval minus to plus infinity.
+    estimate of a coefficient that is not identified is NaN, its interval minus to plus infinity. Where the schema names
+    a survey weight, rows count by it, except in questions about the weight itself.
 
     **Guarantee**: that of the release (post-processing). Errors: UsageError for questions that the schema or the
     release cannot answer, InputError for a damaged release.
@@ -61,11 +62,23 @@ def estimates(
     told, known = [], {}
     for one in asked:
         if one.columns not in known:
-            known[one.columns] = WeightedRows.of(stored.releases, drawn, model.total, one.columns)
+            known[one.columns] = _rows(one.columns, stored, drawn, model.total)
         z = float(special.ndtri((1 + level) / 2))
         found = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
         told += [{"ask": one.words, **_plain(i)} for i in found]
     return told
+
+
+def _rows(
+    columns: tuple[str, ...], stored: folder.StoredRelease, drawn: Mapping[str, np.ndarray], total: float
+) -> WeightedRows:
+    """With the schema's survey weights, unless these are what is asked of."""
+    schema = stored.setting.schema
+    weight = schema.weight
+    if weight is None or weight in columns:
+        return WeightedRows.of(stored.releases, drawn, total, columns)
+    rows = WeightedRows.of(stored.releases, drawn, total, (*columns, weight))
+    return rows.surveyed(Term(column=weight).numbers(rows.positions, schema))
 
 
 def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, related: float) -> list[Interval]:
