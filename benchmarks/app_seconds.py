@@ -157,6 +157,8 @@ def sidebar(page: Page, name: str) -> None:
 def described(tour: Tour) -> None:
     """What a single table's draft asks: who is a person, lists that tell of persons, and who vouches."""
     tour.choose("Can a person appear in more than one row?", "No: each row is one person")
+    if tour.page.get_by_text("Numbers, or codes?").count():
+        tour.press("These are codes", decides=True)
     vouched(tour)
 
 

@@ -93,23 +93,6 @@ NOT_FREE = (
     "somebody is 103. Confirm a fact only if you know it from elsewhere, such as the questionnaire or a code book. "
     "Otherwise change it to what is generally possible (age 0 to 120) and then confirm it."
 )
-STAGES = {
-    "": "Starting",
-    "check": "Checking the request (nothing spent yet)",
-    "read": "Reading the table",
-    "learn": "Learning facts under noise",
-    "measure": "Asking under noise",
-    "fit": "Fitting the model to the noisy answers",
-    "sample": "Drawing synthetic rows",
-    "write": "Writing the files",
-    "open": "Reading both tables",
-    "compare": "Comparing columns and pairs",
-    "predict": "Training models that predict",
-    "detect": "Training a model that recognises synthetic rows",
-    "copies": "Looking for copies",
-    "attack": "Trying attacks",
-    "shadow": "Running the method with and without a row",
-}
 ASKS = {
     "one-way": "single columns",
     "one-way, calendar": "weekdays and months",
