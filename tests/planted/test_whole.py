@@ -1,6 +1,5 @@
 """The audit of the whole way flags each planted fault, and not the sound run; what shows in every run, quickly."""
 
-import contextlib
 import json
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from synth.evaluate.audit import audit_whole, chosen, standard
 from synth.evaluate.audit.whole_canaries import in_engine
 from synth.privacy.relation import Relation
-from tests.engines import postgres, spark
+from tests.engines import spark
 from tests.planted.walks import once, uncovered
 from tests.planted.whole_faults import CANARIES, FAULTS
 
@@ -37,13 +36,15 @@ def test_what_no_noise_covers_is_equal_on_neighbouring_tables(canary):
     told_alike(canary)
 
 
-@pytest.mark.parametrize("engine", [pytest.param(postgres, id="postgres"), pytest.param(
-    lambda: contextlib.nullcontext(spark()), id="spark", marks=pytest.mark.slow)])  # fmt: skip
-def test_what_no_noise_covers_is_equal_in_an_engine(engine):
-    with engine() as opened:
-        told_alike(in_engine(opened.address))
-        if opened.dialect.name == "postgres":
-            assert not [t for t in opened.tables() if t.startswith("facsimile_audit")]
+def test_what_no_noise_covers_is_equal_in_postgres(cluster):
+    told_alike(in_engine(cluster.address))
+    assert not [t for t in cluster.tables() if t.startswith("facsimile_audit")]
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_what_no_noise_covers_is_equal_in_spark():
+    told_alike(in_engine(spark().address))
 
 
 def told_alike(canary):
