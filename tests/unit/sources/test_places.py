@@ -23,7 +23,7 @@ from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import csv_reader, files
 from synth.sources.table_source import ParquetPlace, place_of
-from tests.engines import PASSWORD, fill, postgres, spark
+from tests.engines import PASSWORD, fill, spark
 
 SCHEMA = {
     "columns": {"a": {"type": "integer", "min": 0, "max": 9}, "b": {"type": "categorical", "categories": ["x", "y"]}}
@@ -45,12 +45,6 @@ def folder(tmp_path):
     (home / "_SUCCESS").touch()
     (home / ".part-0.parquet.crc").write_bytes(b"x")
     return home
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with postgres() as engine:
-        yield engine
 
 
 def run(table, out, **options):
