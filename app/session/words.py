@@ -166,6 +166,7 @@ def method(about: Mapping[str, Any]) -> str:
 
 ASKED_ABOVE = ("keys that repeat (", "long lists, or values that few rows have (")  # the page asks about these itself
 _FLAGS = {
+    "drop the column or state": "untick the column under “Use”, or state",
     "list them with --categorical": "list them under “Columns of codes”",
     "name them with --categorical": "name them under “Columns of codes”",
     "name them with --identifier": "name them under “Identifiers”",
