@@ -13,11 +13,6 @@ tell what the step asks for where other work runs beside. Prints Markdown, write
 
 import argparse
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from app_floor import busy, changed, empty
+from app_server import Served, answered, free_port, serving
 from app_tables import MAKERS
 from playwright.sync_api import Page, sync_playwright
 
@@ -196,37 +192,11 @@ def vouched(tour: Tour) -> None:
         tour.press("Confirm all columns", decides=True)
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def answered(port: int) -> None:
-    """Waits until something listens."""
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-
-
 @contextmanager
-def serving(home: Path) -> Iterator[tuple[str, float]]:
-    """The application, and the seconds from the command until it answers."""
-    port = free_port()
-    env = {**os.environ, "HOME": str(home), "SYNTH_HOME": str(home / "state"), "OMP_NUM_THREADS": "1",
-           "SYNTH_LEDGER": str(home / "ledger.sqlite")}  # fmt: skip
-    began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"], env=env,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-    answered(port)
-    try:
-        yield f"http://127.0.0.1:{port}", time.perf_counter() - began
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
+def at_home(home: Path) -> Iterator[Served]:
+    """The application of a user who has nothing yet."""
+    with serving(home, HOME=str(home), SYNTH_HOME=str(home / "state"), OMP_NUM_THREADS="1") as served:
+        yield served
 
 
 def toured(name: str, chromium: str) -> dict[str, Any]:
@@ -236,14 +206,14 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
         home = Path(place)
         files = MAKERS[name](home)
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        with serving(home) as (url, answers):
+        with at_home(home) as served:
             page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
             page.set_default_timeout(PATIENCE)
             page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
             page.on("pageerror", lambda e: errors.append(str(e)))
-            tour = walked(page, url, name, files)
+            tour = walked(page, served.url, name, files)
             browser.close()  # before the server, which its pages would miss
-    first = round(answers + tour.steps[0]["seconds"], 2)
+    first = round(served.seconds + tour.steps[0]["seconds"], 2)
     return {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors, "first_page": first,
             "steps": tour.steps}  # fmt: skip
 

@@ -1,5 +1,6 @@
 """`synth estimate`: what a release says of the population, with intervals that count the noise."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,8 @@ def estimate(
 
     found = estimates(release, ask, level=level)
     if as_json:
-        say({"epsilon_spent": 0.0, "level": level, "estimates": found})
+        plain = [{k: v if not isinstance(v, float) or isfinite(v) else None for k, v in one.items()} for one in found]
+        say({"epsilon_spent": 0.0, "level": level, "estimates": plain})
         return
     for one in found:
         told = f"{one['ask']}, {one['name']}: {one['estimate']:.5g} ({one['low']:.5g} to {one['high']:.5g})"

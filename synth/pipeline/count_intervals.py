@@ -41,8 +41,9 @@ def count_intervals(release: str | Path, columns: Sequence[str], *, level: float
         share, half = shares(table.counts, table.variance, rows=stored.setting.public_rows, level=level)
         labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in table.bins]
         return [
-            {"values": [labels[axis][i] for axis, i in enumerate(at)], "share": float(share[at]),
-             "low": max(float(share[at] - half[at]), 0.0), "high": min(float(share[at] + half[at]), 1.0),
+            {"values": [labels[axis][i] for axis, i in enumerate(at)],
+             **{n: float(np.clip(v, 0.0, 1.0)) for n, v in
+                (("share", share[at]), ("low", share[at] - half[at]), ("high", share[at] + half[at]))},
              "count": float(table.counts[at]), "sigma": table.variance**0.5}
             for at in np.ndindex(table.counts.shape)
         ]  # fmt: skip
@@ -55,6 +56,7 @@ def shares(
 
     Without public ``rows`` the sum of all cells stands for their number; a share p of K cells then has the noise's
     variance v ((1 - p)^2 + (K - 1) p^2) / N^2 (delta method), else v / N^2. Beside it stands p (1 - p) / N of sampling.
+    Where the sum cannot be told from none, nothing is known, and half the width is infinite.
 
     >>> share, half = shares(np.array([50.0, 50.0]), 0.0)
     >>> share.tolist(), half.round(3).tolist()
@@ -64,8 +66,10 @@ def shares(
     share = counts / total
     p = np.clip(share, 0.0, 1.0)
     spread = variance * ((1 - p) ** 2 + (counts.size - 1) * p**2) if rows is None else np.full(p.shape, variance)
-    half = special.ndtri((1 + level) / 2) * np.sqrt(spread / total**2 + p * (1 - p) / total)
-    return share, half
+    z = float(special.ndtri((1 + level) / 2))
+    half = z * np.sqrt(spread / total**2 + p * (1 - p) / total)
+    hidden = rows is None and float(counts.sum()) <= z * (counts.size * variance) ** 0.5
+    return share, np.full(p.shape, np.inf) if hidden else half
 
 
 def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> Table | None:

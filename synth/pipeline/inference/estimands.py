@@ -11,20 +11,27 @@ from synth.schema.table import NUMERIC, Schema
 
 STEPS, CORRECTIONS = 50, 3  # of Newton's method on the model's rows; with the weights, whose own curvature is noisy
 LIFT = 1e-9  # of the curvature's size, so that a column without a row does no harm
+ALIKE = 1e6  # as often the variance of a coefficient as if its column stood alone: the others determine the column
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimated:
-    """Estimates (k,), their names, and scores (N, k): an estimate's error is the weighted sum of its scores."""
+    """Coefficients (k,), their names, and scores (N, k): an estimate's error is the weighted sum of its scores.
+
+    ``limits`` (k,): half the width at which an interval says nothing any more; ``there`` (N,): complete rows.
+    """
 
     names: tuple[str, ...]
     values: np.ndarray
     scores: np.ndarray
+    limits: np.ndarray
+    there: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """The mean by a linear predictor held within ``far``, its slope by the mean, and the longest step towards it."""
+    """The mean by a linear predictor held within ``far``, its slope by the mean, and the longest step towards it, up to
+    which a straight line may stand for the curve."""
 
     mean: Callable[[np.ndarray], np.ndarray]
     slope: Callable[[np.ndarray], np.ndarray]
@@ -37,18 +44,6 @@ LINKS: Mapping[str, Link] = {
     "logistic": Link(mean=lambda t: 1 / (1 + np.exp(-t)), slope=lambda m: m * (1 - m)),
     "poisson": Link(mean=np.exp, slope=lambda m: m),
 }
-
-
-def means(rows: WeightedRows, terms: Mapping[str, Term], schema: Schema) -> Estimated:
-    """The mean of each term over the rows in which it is not missing."""
-    values, scores = [], []
-    for term in terms.values():
-        numbers = term.numbers(rows.positions, schema)
-        there = np.isfinite(numbers)
-        numbers = np.where(there, numbers, 0.0)
-        values.append(float(rows.weights @ numbers) / max(float(rows.weights @ there), 1.0))
-        scores.append(np.where(there, numbers - values[-1], 0.0) / max(float(rows.start @ there), 1.0))
-    return Estimated(names=tuple(terms), values=np.array(values), scores=np.stack(scores, axis=1))
 
 
 def regression(rows: WeightedRows, asked: Question, schema: Schema) -> Estimated:
@@ -65,27 +60,42 @@ def regression(rows: WeightedRows, asked: Question, schema: Schema) -> Estimated
     middle[0] = 0.0
     scale = np.sqrt(rows.start @ (there[:, None] * (x - middle) ** 2) / size)
     scale = np.where(scale > 0, scale, 1.0)
-    beta, scores = _solved(np.where(there[:, None], (x - middle) / scale, 0.0), y, rows, LINKS[asked.kind])
+    link = LINKS[asked.kind]
+    x = np.where(there[:, None], (x - middle) / scale, 0.0)
+    beta, scores, bend = _solved(x, y, rows, link)
     back = np.diag(1 / scale)  # of coefficients on centred and scaled columns to plain ones
     back[0, 1:] = -middle[1:] / scale[1:]
-    return Estimated(names=names, values=back @ beta, scores=scores @ back.T)
+    return Estimated(names=names, values=back @ beta, scores=scores @ back.T, there=there,
+                     limits=_limits(bend, link, asked.outcome.ends(schema)) / scale)  # fmt: skip
 
 
-def _solved(x: np.ndarray, y: np.ndarray, rows: WeightedRows, link: Link) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients, and their scores (N, k)."""
+def _limits(bend: np.ndarray, link: Link, ends: tuple[float, float]) -> np.ndarray:
+    """Of coefficients on scaled columns: a step of the link, up to which scores change evenly, or the greatest
+    deviation of an outcome within ``ends``; 0 for a column that the others determine; the constant has none."""
+    limit = link.step if np.isfinite(link.step) else (ends[1] - ends[0]) / 2
+    alone = np.diag(bend)
+    own = (alone > 0) & (alone * np.diag(_inverse(bend)) < ALIKE)
+    return np.append(np.inf, np.where(own, limit, 0.0)[1:])
+
+
+def _solved(x: np.ndarray, y: np.ndarray, rows: WeightedRows, link: Link) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients, their scores (N, k), and the curvature (k, k)."""
 
     def fitted(beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = link.mean(np.clip(x @ beta, -link.far, link.far))
-        bend = (x * (rows.start * link.slope(mean))[:, None]).T @ x
-        return x * (y - mean)[:, None], np.linalg.inv(bend + LIFT * np.trace(bend) * np.eye(len(bend)))
+        return x * (y - mean)[:, None], (x * (rows.start * link.slope(mean))[:, None]).T @ x
 
     beta = np.zeros(x.shape[1])
     for step in range(STEPS + CORRECTIONS):
-        scores, inverse = fitted(beta)
-        move = inverse @ ((rows.start if step < STEPS else rows.weights) @ scores)
+        scores, bend = fitted(beta)
+        move = _inverse(bend) @ ((rows.start if step < STEPS else rows.weights) @ scores)
         beta = beta + np.clip(move, -link.step, link.step)
-    scores, inverse = fitted(beta)
-    return beta, scores @ inverse
+    scores, bend = fitted(beta)
+    return beta, scores @ _inverse(bend), bend
+
+
+def _inverse(bend: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.inv(bend + LIFT * (np.trace(bend) or 1.0) * np.eye(len(bend))))
 
 
 def _design(rows: WeightedRows, asked: Question, schema: Schema) -> tuple[tuple[str, ...], np.ndarray]:

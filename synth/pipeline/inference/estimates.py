@@ -11,8 +11,9 @@ from synth.errors import UsageError, reading
 from synth.generators.product_mixture.model import Product
 from synth.pipeline.inference import intervals
 from synth.pipeline.inference.asked import Question, Term
-from synth.pipeline.inference.estimands import means, regression
+from synth.pipeline.inference.estimands import regression
 from synth.pipeline.inference.intervals import Interval
+from synth.pipeline.inference.quantiles import quantile
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.release import folder
 from synth.schema.lazy import Lazy
@@ -22,7 +23,9 @@ special = Lazy("scipy.special")
 
 RELATED = 0.1  # correlation that what no table told is allowed to have with a question's score
 MODEL = "rests for the larger part on what no table counted: the interval assumes that it is hardly related"
-EMPTY = "a group's size cannot be told from none, so that hardly anything is told of it"
+EMPTY = "too few rows stand out of the noise, so that hardly anything is told of it"
+LOOSE = ("not identified: the noise, or columns that determine each other, leave it open; ask of fewer columns, or "
+         "release with a larger epsilon")  # fmt: skip
 
 
 def estimates(
@@ -35,7 +38,9 @@ def estimates(
     value, else 0. For each estimand a row: ``ask``, ``name``, ``estimate``, ``low``, ``high``, the deviations
     ``noise``, ``sampling`` and ``unmeasured``, and ``warnings``. Intervals cover with probability ``level``: they count
     privacy noise, the chance by which people came into the table, and the model's error in what no released table
-    determines (``related`` is the correlation that it is allowed to have with the question).
+    determines (``related`` is the correlation that it is allowed to have with the question). Estimates and intervals
+    lie within what is possible; where the release tells nothing the interval is all of that, with a warning. The
+    estimate of a coefficient that is not identified is NaN, its interval minus to plus infinity.
 
     **Guarantee**: that of the release (post-processing). Errors: UsageError for questions that the schema or the
     release cannot answer, InputError for a damaged release.
@@ -67,18 +72,18 @@ def estimates(
 def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, related: float) -> list[Interval]:
     column = one.outcome.column
     if one.kind == "quantile":
-        return [intervals.quantile(rows, column, one.level, schema, z=z, related=related)]
+        return [quantile(rows, column, one.level, schema, z=z, related=related)]
     if one.kind == "difference":
         return intervals.differences(rows, one.outcome, one.by[0], schema, z=z, related=related)
     if one.kind in ("mean", "share"):
         values = (schema.columns[column].categories or ()) if one.kind == "share" else (one.outcome.value,)
         terms = {v or column: Term(column=column, value=v) for v in values}
-        return intervals.plain(rows, means(rows, terms, schema), z=z, related=related)
-    fitted = intervals.plain(rows, regression(rows, one, schema), z=z, related=related)
+        return intervals.means(rows, terms, schema, z=z, related=related)
+    fitted = intervals.coefficients(rows, regression(rows, one, schema), z=z, related=related)
     groups = {i.name: Term.read(i.name) for i in fitted if "=" in i.name}
     if not groups:
         return fitted
-    sizes = intervals.plain(rows, means(rows, groups, schema), z=z, related=related)
+    sizes = intervals.means(rows, groups, schema, z=z, related=related)
     hidden = {i.name for i in sizes if i.low <= 0}
     return [replace(i, bounded=i.name not in hidden) for i in fitted]
 
@@ -86,4 +91,5 @@ def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, re
 def _plain(found: Interval) -> dict[str, Any]:
     rests = found.parts["unmeasured"] ** 2 > found.parts["noise"] ** 2 + found.parts["sampling"] ** 2
     told = {"name": found.name, "estimate": found.estimate, "low": found.low, "high": found.high, **found.parts}
-    return told | {"warnings": [*([MODEL] if rests else []), *([] if found.bounded else [EMPTY])]}
+    warned = {MODEL: rests, EMPTY: not found.bounded, LOOSE: not found.identified}
+    return told | {"warnings": [words for words, here in warned.items() if here]}

@@ -11,12 +11,13 @@ from synth.pipeline.inference.estimands import Estimated
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.schema.table import Schema
 
-MOST_EDGES = 512  # of a column, at which its distribution is estimated
-
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """An estimate with its interval; the deviations of its three errors, and whether anything bounds it."""
+    """An estimate with its interval; the deviations of its three errors.
+
+    ``bounded``: whether it excludes anything that is possible; ``identified``: whether the release determines it.
+    """
 
     name: str
     estimate: float
@@ -24,6 +25,7 @@ class Interval:
     high: float
     parts: Mapping[str, float]
     bounded: bool = True
+    identified: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,15 +56,43 @@ class Errors:
         return {n: float(max(direction @ c @ direction, 0.0) ** 0.5) for n, c in named.items()}
 
 
-def plain(rows: WeightedRows, found: Estimated, *, z: float, related: float) -> list[Interval]:
-    """Estimate and z deviations to either side."""
+def coefficients(rows: WeightedRows, found: Estimated, *, z: float, related: float) -> list[Interval]:
+    """Estimate and z deviations to either side; neither for those that the release does not identify."""
     errors = Errors.of(rows, found.scores, related=related)
-    half = z * np.sqrt(np.diag(errors.all))
-    ends = zip(found.values - half, found.values + half, strict=True)
-    return [
-        Interval(name=n, estimate=float(v), low=float(low), high=float(high), parts=errors.parts(unit))
-        for n, v, (low, high), unit in zip(found.names, found.values, ends, np.eye(len(half)), strict=True)
-    ]
+    half = z * np.sqrt(np.maximum(np.diag(errors.all), 0.0))
+    identified = told(rows, found.there, z=z, related=related) & (half < found.limits)
+    identified[0] = identified.all()  # the constant is the outcome where all columns are zero
+    out = []
+    for name, value, h, known, unit in zip(found.names, found.values, half, identified, np.eye(len(half)), strict=True):
+        if known:
+            out.append(Interval(name=name, estimate=float(value), low=float(value - h), high=float(value + h),
+                                parts=errors.parts(unit)))  # fmt: skip
+        else:
+            out.append(Interval(name=name, estimate=np.nan, low=-np.inf, high=np.inf, identified=False,
+                                parts=dict.fromkeys(errors.parts(unit), np.inf)))  # fmt: skip
+    return out
+
+
+def means(rows: WeightedRows, terms: Mapping[str, Term], schema: Schema, *, z: float, related: float) -> list[Interval]:
+    """Of each term over the rows in which it is not missing; see ``_ratio``."""
+    out = []
+    for name, term in terms.items():
+        numbers = term.numbers(rows.positions, schema)
+        there = np.isfinite(numbers)
+        scores = np.stack([np.where(there, numbers, 0.0), there.astype(float)], axis=1)
+        errors = Errors.of(rows, scores, related=related)
+        ends = term.ends(schema)
+        found = _ratio(rows, scores, errors.all, ends, z=z)
+        parts = errors.parts(np.array([1.0, -found.middle]) / found.size)
+        out.append(Interval(name=name, estimate=found.middle, low=found.low, high=found.high, parts=parts,
+                            bounded=found.low > ends[0] or found.high < ends[1]))  # fmt: skip
+    return out
+
+
+def told(rows: WeightedRows, there: np.ndarray, *, z: float, related: float) -> bool:
+    """Whether the number of these rows can be told from none."""
+    scores = there[:, None].astype(float)
+    return float(rows.weights @ there) > z * float(Errors.of(rows, scores, related=related).all[0, 0]) ** 0.5
 
 
 def differences(
@@ -84,7 +114,8 @@ def differences(
     ratios = [_ratio(rows, scores[:, i : i + 2], errors.all[i : i + 2, i : i + 2], ends, z=z)
               for i in range(0, 2 * len(values), 2)]  # fmt: skip
     return [
-        _apart(f"{values[i]} - {values[j]}", (i, j), ratios, errors) for i, j in combinations(range(len(values)), 2)
+        _apart(f"{values[i]} - {values[j]}", (i, j), ratios, errors, most=ends[1] - ends[0])
+        for i, j in combinations(range(len(values)), 2)
     ]
 
 
@@ -114,61 +145,22 @@ def _ratio(rows: WeightedRows, scores: np.ndarray, c: np.ndarray, ends: tuple[fl
                   clear=clear)  # fmt: skip
 
 
-def _apart(name: str, at: tuple[int, int], ratios: Sequence[_Ratio], errors: Errors) -> Interval:
-    """Of two of the ratios."""
+def _apart(name: str, at: tuple[int, int], ratios: Sequence[_Ratio], errors: Errors, *, most: float) -> Interval:
+    """Of two of the ratios, at ``most`` so far apart."""
     a, b = (ratios[i] for i in at)
     units = np.zeros((2, 2 * len(ratios)))
     for unit, i in zip(units, at, strict=True):
         unit[2 * i : 2 * i + 2] = np.array([1.0, -ratios[i].middle]) / ratios[i].size
     spread = units @ errors.all @ units.T
-    both = a.clear and b.clear
-    shared = float(np.clip(spread[0, 1] / max((spread[0, 0] * spread[1, 1]) ** 0.5, 1e-300), -1, 1)) if both else 0.0
+    both, shared = a.clear and b.clear, -1.0  # all that is possible, where nothing is known of one of them
+    if both:
+        shared = float(np.clip(spread[0, 1] / max((spread[0, 0] * spread[1, 1]) ** 0.5, 1e-300), -1, 1))
     middle = a.middle - b.middle
-    low = middle - _joined(a.middle - a.low, b.high - b.middle, shared)
-    high = middle + _joined(a.high - a.middle, b.middle - b.low, shared)
-    return Interval(name=name, estimate=middle, low=low, high=high, bounded=both,
+    low = max(middle - _joined(a.middle - a.low, b.high - b.middle, shared), -most)
+    high = min(middle + _joined(a.high - a.middle, b.middle - b.low, shared), most)
+    return Interval(name=name, estimate=middle, low=low, high=high, bounded=both and (low > -most or high < most),
                     parts=errors.parts(units[0] - units[1]))  # fmt: skip
 
 
 def _joined(one: float, other: float, shared: float) -> float:
     return float(max(one**2 - 2 * shared * one * other + other**2, 0.0) ** 0.5)
-
-
-def quantile(rows: WeightedRows, column: str, level: float, schema: Schema, *, z: float, related: float) -> Interval:
-    """What a test of the share below a value does not refuse; each value is spread evenly over its unit.
-
-    **Source**: Woodruff 1952.
-    """
-    known, places = schema.columns[column], rows.positions[column]
-    edges = _edges(places, known.size)
-    there = places < known.size
-    below = ((places[:, None] < edges) & there[:, None]).astype(float)
-    share = rows.weights @ below / max(float(rows.weights @ there), 1.0)
-    scores = np.where(there[:, None], below - share, 0.0) / max(float(rows.start @ there), 1.0)
-    errors = Errors.of(rows, scores, related=related)
-    half = z * np.sqrt(np.maximum(np.diag(errors.all), 0.0))
-    values = float(known.bounds[0]) + float(known.step) * (np.concatenate([[0], edges, [known.size]]) - 0.5)
-    low, high = _crossed(values, share + half, level), _crossed(values, share - half, level, last=True)
-    middle = (_crossed(values, share, level) + _crossed(values, share, level, last=True)) / 2
-    near = np.eye(len(edges))[np.abs(share - level).argmin()]
-    slope = (high - low) / max(2 * float(near @ half), 1e-12)
-    parts = {n: v * slope for n, v in errors.parts(near).items()}
-    return Interval(name=column, estimate=float(np.clip(middle, low, high)), low=low, high=high, parts=parts)
-
-
-def _edges(places: np.ndarray, size: int) -> np.ndarray:
-    """Positions at which to cut: all, or as many of those drawn as ``MOST_EDGES``."""
-    if size <= MOST_EDGES:
-        return np.arange(1, size)
-    drawn = np.unique(places[places < size])
-    return np.unique(drawn[np.linspace(0, len(drawn) - 1, MOST_EDGES).astype(int)])
-
-
-def _crossed(values: np.ndarray, share: np.ndarray, level: float, *, last: bool = False) -> float:
-    """Where a noisy distribution function first reaches the level, or last leaves it, straight between the cuts."""
-    curve = np.concatenate([[0.0], share, [1.0]])
-    curve = np.minimum.accumulate(curve[::-1])[::-1] if last else np.maximum.accumulate(curve)
-    at = int(np.clip(np.searchsorted(curve, level, side="right" if last else "left"), 1, len(curve) - 1))
-    rise = curve[at] - curve[at - 1]
-    way = (level - curve[at - 1]) / rise if rise > 0 else 0.5
-    return float(values[at - 1] + (values[at] - values[at - 1]) * np.clip(way, 0.0, 1.0))

@@ -9,40 +9,11 @@ import pytest
 import synth
 from synth.pipeline.inference import estimates
 from synth.pipeline.inference.asked import Question, Term
-from synth.pipeline.inference.estimands import means, regression
-from synth.pipeline.inference.intervals import differences, plain, quantile
-from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
-from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.pipeline.inference.estimands import regression
+from synth.pipeline.inference.intervals import coefficients, differences, means
+from synth.pipeline.inference.quantiles import quantile
 from tests.conftest import SMALL, small_frame
-
-SCHEMA = synth.parse({"columns": {
-    "age": {"type": "integer", "min": 0, "max": 9}, "sex": {"type": "boolean", "categories": ["f", "m"]},
-    "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]}}})  # fmt: skip
-SIZES = {"age": 10, "sex": 2, "ill": 3}
-PAIRS = [("age", "sex"), ("age", "ill"), ("sex", "ill")]
-
-
-def people(rows, rng):
-    """Positions of a law in which illness depends on age and sex."""
-    age, sex = rng.integers(0, 10, rows), rng.integers(0, 2, rows)
-    ill = (rng.random(rows) < (0.1 + 0.05 * age + 0.1 * sex)).astype(int) + (rng.random(rows) < 0.01)
-    return {"age": age, "sex": sex, "ill": np.minimum(ill, 2)}
-
-
-def counted(positions, sigma, rng, tables=PAIRS):
-    """The tables with noise."""
-    marginals = tuple(Marginal(bins=tuple(Bins.each(n, SIZES[n]) for n in t), sigma=sigma) for t in tables)
-    values = []
-    for table in tables:
-        exact = np.zeros([SIZES[n] for n in table], dtype=np.int64)
-        np.add.at(exact, tuple(positions[n] for n in table), 1)
-        values.append(exact + np.rint(sigma * rng.standard_normal(exact.shape)).astype(np.int64))
-    return [CountsRelease(question=Counts(purpose="tables", marginals=marginals), values=tuple(values))]
-
-
-def weighted(releases, total, rng, columns=("age", "sex", "ill")):
-    """With a model that is wrong on purpose: every value of a column alike, columns independent."""
-    return WeightedRows.of(releases, {n: rng.integers(0, SIZES[n], ROWS) for n in SIZES}, total, columns)
+from tests.people import SCHEMA, counted, people, weighted
 
 
 def test_without_noise_the_weights_have_the_counts_and_regressions_are_those_of_the_rows():
@@ -69,10 +40,10 @@ def repeated(repetitions=250, size=2000, sigma=40.0):
         rows = people(size, rng)
         found = weighted(counted(rows, sigma, rng), float(size), rng)
         terms = {"age": Term(column="age"), "yes": Term(column="ill", value="yes")}
-        own = plain(found, means(found, terms, SCHEMA), z=1.959964, related=0.1)
+        own = means(found, terms, SCHEMA, z=1.959964, related=0.1)
         own += differences(found, Term(column="age"), "sex", SCHEMA, z=1.959964, related=0.1)
-        own += plain(found, regression(found, Question.read("logistic:ill=yes~age+sex"), SCHEMA), z=1.959964,
-                     related=0.1)[1:2]  # fmt: skip
+        slopes = regression(found, Question.read("logistic:ill=yes~age+sex"), SCHEMA)
+        own += coefficients(found, slopes, z=1.959964, related=0.1)[1:2]
         own += [quantile(found, "age", 0.5, SCHEMA, z=1.959964, related=0.1)]
         told.append([(i.estimate, i.low, i.high, i.parts["noise"], i.parts["sampling"]) for i in own])
     return np.array(told)

@@ -1,0 +1,36 @@
+"""Rows of a known law, their noisy tables, and weighted rows made of these: for tests of what is inferred."""
+
+import numpy as np
+
+import synth
+from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
+from synth.questions import Bins, Counts, CountsRelease, Marginal
+
+SCHEMA = synth.parse({"columns": {
+    "age": {"type": "integer", "min": 0, "max": 9}, "sex": {"type": "boolean", "categories": ["f", "m"]},
+    "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]}}})  # fmt: skip
+SIZES = {"age": 10, "sex": 2, "ill": 3}
+PAIRS = [("age", "sex"), ("age", "ill"), ("sex", "ill")]
+
+
+def people(rows, rng):
+    """Positions of a law in which illness depends on age and sex."""
+    age, sex = rng.integers(0, 10, rows), rng.integers(0, 2, rows)
+    ill = (rng.random(rows) < (0.1 + 0.05 * age + 0.1 * sex)).astype(int) + (rng.random(rows) < 0.01)
+    return {"age": age, "sex": sex, "ill": np.minimum(ill, 2)}
+
+
+def counted(positions, sigma, rng, tables=PAIRS):
+    """The tables with noise."""
+    marginals = tuple(Marginal(bins=tuple(Bins.each(n, SIZES[n]) for n in t), sigma=sigma) for t in tables)
+    values = []
+    for table in tables:
+        exact = np.zeros([SIZES[n] for n in table], dtype=np.int64)
+        np.add.at(exact, tuple(positions[n] for n in table), 1)
+        values.append(exact + np.rint(sigma * rng.standard_normal(exact.shape)).astype(np.int64))
+    return [CountsRelease(question=Counts(purpose="tables", marginals=marginals), values=tuple(values))]
+
+
+def weighted(releases, total, rng, columns=("age", "sex", "ill")):
+    """With a model that is wrong on purpose: every value of a column alike, columns independent."""
+    return WeightedRows.of(releases, {n: rng.integers(0, SIZES[n], ROWS) for n in SIZES}, total, columns)
