@@ -4,6 +4,7 @@ The framework loads the parts of its pages one by one when they are first drawn.
 one that is not there is loaded when it is needed, as before.
 """
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -11,21 +12,17 @@ import streamlit as st
 
 PARTS = ("Selectbox", "NumberInput", "Multiselect", "DataFrame", "Slider", "Progress", "Metric", "ArrowVegaLiteChart",
          "embed", "Table", "DownloadButton", "Checkbox", "TextArea")  # fmt: skip  # in the order of the pages
-WAIT = 1500  # milliseconds in which the first page is drawn
-SCRIPT = """<script>
-if (!window.partsAhead) {
-  window.partsAhead = %s
-  const own = document.querySelector('script[type=module][src*="static/js/"]')?.src
-  const next = () => partsAhead.length &&
-    import(new URL(partsAhead.shift(), own)).catch(() => 0).then(() => setTimeout(next, 50))
-  if (own) setTimeout(next, %d)
-}
-</script>"""
+PAGE = Path(__file__).resolve().parent.parent / "parts_ahead.html"
+
+
+def found() -> list[str]:
+    """The files of these parts, as addresses beside the framework's own script."""
+    place = Path(str(st.__file__)).parent / "static" / "static" / "js"
+    files = [list(place.glob(f"{part}.*.js")) for part in PARTS]
+    return [f"./{one[0].name}" for one in files if len(one) == 1]
 
 
 @cache
 def script() -> str:
-    """A script that loads them, one after another."""
-    place = Path(str(st.__file__)).parent / "static" / "static" / "js"
-    names = [f"./{found[0].name}" for part in PARTS if len(found := list(place.glob(f"{part}.*.js"))) == 1]
-    return SCRIPT % (names, WAIT)
+    """A script that loads them."""
+    return PAGE.read_text(encoding="utf-8").replace("NAMES", json.dumps(found()))
