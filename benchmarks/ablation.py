@@ -13,7 +13,6 @@ docs/high-order.md holds.
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ import numpy as np
 import pandas as pd
 from beyond_pairs import prepare, scores
 from cells import ran
-from flagship import ROOT, SHARED
+from flagship import ROOT, need_tables
 from graph_fit import by_graph
 from markdown_tables import means
 
@@ -120,8 +119,7 @@ def main() -> None:
     parser.add_argument("--json", default=str(RESULTS))
     parser.add_argument("--fresh", action="store_true")
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    need_tables()
     path = Path(given.json)
     rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
     for table in given.tables.split(","):

@@ -9,20 +9,16 @@ runs stand in line, and every visitor's pages are timed meanwhile. Needs the pac
 import argparse
 import asyncio
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
+from app_server import serving
+from markdown_tables import tell
 from playwright.async_api import Browser, Error, Page, TimeoutError, async_playwright, expect
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -138,34 +134,10 @@ def main() -> None:
     options.add_argument("--chromium", default="/usr/bin/chromium")
     options.add_argument("--json", type=Path)
     asked = options.parse_args()
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    with tempfile.TemporaryDirectory() as home:
-        env = {**os.environ, "SYNTH_HOME": home, "SYNTH_LEDGER": f"{home}/ledger.sqlite"}
-        server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--headless", "--port", str(port)], env=env,
-                                  cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
-        try:
-            _wait(f"http://127.0.0.1:{port}/_stcore/health")
-            found = asyncio.run(measured(f"http://127.0.0.1:{port}", asked.chromium, asked.visitors))
-            found["server_mib"] = round(psutil.Process(server.pid).memory_info().rss / 2**20)
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(30)
-    text = json.dumps(found, indent=1)
-    print(text)
-    if asked.json:
-        asked.json.write_text(text + "\n", encoding="utf-8")
-
-
-def _wait(url: str) -> None:
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(url, timeout=2)
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise SystemExit("the server did not come up")
+    with tempfile.TemporaryDirectory() as home, serving(Path(home)) as served:
+        found = asyncio.run(measured(served.url, asked.chromium, asked.visitors))
+        found["server_mib"] = round(psutil.Process(served.pid).memory_info().rss / 2**20)
+    tell(found, asked.json)
 
 
 if __name__ == "__main__":

@@ -10,21 +10,16 @@ same as `synth run` on the command line. 0 leaves a part out. Needs the extra `d
 
 import argparse
 import contextlib
-import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
 import duckdb
 import psutil
+from app_server import serving
+from markdown_tables import tell
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -128,47 +123,27 @@ def upload(page: Page, path: Path) -> None:
 
 def measured(part: str, megabytes: int, chromium: str) -> dict[str, Any]:
     """One table through a server of its own."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{(port := s.getsockname()[1])}"
     with tempfile.TemporaryDirectory() as home:
         path = Path(home) / "tables" / "people.csv"
         path.parent.mkdir()
         rows = write(path, megabytes)
-        env = {**os.environ, "SYNTH_HOME": home, "SYNTH_LEDGER": f"{home}/ledger.sqlite"}
-        server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--headless", "--port", str(port)], env=env,
-                                  cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
-        try:
-            _wait(f"{url}/_stcore/health")
+        with serving(Path(home)) as served:
             began = time.perf_counter()
-            with Watch(server.pid) as watch, sync_playwright() as play:
+            with Watch(served.pid) as watch, sync_playwright() as play:
                 browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
                 page = browser.new_page()
                 page.set_default_timeout(PATIENCE)
-                page.goto(url)
+                page.goto(served.url)
                 there(page, "Data")
                 (mounted if part == "mounted" else upload)(page, path)
                 there(page, "Describe")
                 described = time.perf_counter() - began
                 through(page)
                 browser.close()
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(30)
     return {"megabytes": megabytes, "rows": rows, "seconds_to_describe": round(described),
             "seconds": round(time.perf_counter() - began), "mib": {k: round(v) for k, v in watch.most.items()},
             "pages_within_limit": watch.most["pages"] < LIMITS[part],
             "all_within_limit": watch.most["together"] < LIMITS[part]}  # fmt: skip
-
-
-def _wait(url: str) -> None:
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(url, timeout=2)
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise SystemExit("the server did not come up")
 
 
 def main() -> None:
@@ -181,10 +156,7 @@ def main() -> None:
     asked = options.parse_args()
     parts = {p: getattr(asked, p) for p in LIMITS if getattr(asked, p)}
     found = {p: measured(p, size, asked.chromium) for p, size in parts.items()}
-    text = json.dumps(found, indent=1)
-    print(text)
-    if asked.json:
-        asked.json.write_text(text + "\n", encoding="utf-8")
+    tell(found, asked.json)
 
 
 if __name__ == "__main__":

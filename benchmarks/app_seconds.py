@@ -7,17 +7,13 @@ Three tables, none of them the sample: `wide` (5,000 made-up people, 50 columns)
 decision is a click or an entry that says something only a person knows (who vouches, how many rows, what is left out);
 the others lead on. A step ends when the page stands whole; on Method and Run when the way on is open, and what they
 then work out is a step of its own. Last, two empty pages of the framework, as the least that a change of page can
-take here. Of each step the processor's seconds of the browser and of the server with its helpers are kept too: they
-tell what the step asks for where other work runs beside. Prints Markdown, writes benchmarks/results/app_seconds.json.
+take here. Of each step the processor's seconds of the browser and of the server with its helpers are kept too, and the
+messages that the server sent: they tell what the step asks for where other work runs beside. Prints Markdown, writes
+benchmarks/results/app_seconds.json.
 """
 
 import argparse
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from app_floor import busy, changed, empty
+from app_server import Served, answered, free_port, serving
 from app_tables import MAKERS
 from playwright.sync_api import Page, sync_playwright
 
@@ -34,6 +31,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "app_seconds.json"
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 PATIENCE, LONG, LULL = 60_000, 300_000, 50  # milliseconds
 EMPTY = "empty"
+COLUMNS = ("step", "kind", "seconds", "browser", "server", "messages", "kilobytes")
 ROWS = {"wide": "5000", "credit": "30000", "bank": "4500"}
 
 
@@ -42,6 +40,11 @@ class Tour:
 
     def __init__(self, page: Page) -> None:
         self.page, self.steps, self.clicks, self.decisions = page, [], 0, 0
+        self.heard = [0, 0]  # messages of the server so far, and their bytes
+        page.on("websocket", lambda socket: socket.on("framereceived", self._hear))
+
+    def _hear(self, message: str | bytes) -> None:
+        self.heard = [self.heard[0] + 1, self.heard[1] + len(message)]
 
     def timed(self, what: str, kind: str, do: Callable[[], Any]) -> None:
         """Does one thing and waits until the page stands whole. ``kind``: page, widget or work."""
@@ -60,7 +63,9 @@ class Tour:
         """Keeps a step, with the processor's seconds since ``spent``; those of processes that have ended are lost."""
         used = [round(max(now - before, 0.0), 2) for now, before in zip(busy(), spent, strict=True)]
         self.steps.append({"step": what, "kind": kind, "seconds": round(seconds, 2), "browser": used[0],
-                           "server": used[1]})  # fmt: skip
+                           "server": used[1], "messages": self.heard[0],
+                           "kilobytes": round(self.heard[1] / 1000)})  # fmt: skip
+        self.heard = [0, 0]
 
     def press(self, name: str, *, kind: str = "widget", heading: str = "", decides: bool = False) -> None:
         """Presses a button, to another page where a heading is named."""
@@ -157,6 +162,8 @@ def sidebar(page: Page, name: str) -> None:
 def described(tour: Tour) -> None:
     """What a single table's draft asks: who is a person, lists that tell of persons, and who vouches."""
     tour.choose("Can a person appear in more than one row?", "No: each row is one person")
+    if tour.page.get_by_text("Numbers, or codes?").count():
+        tour.press("These are codes", decides=True)
     vouched(tour)
 
 
@@ -196,37 +203,11 @@ def vouched(tour: Tour) -> None:
         tour.press("Confirm all columns", decides=True)
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def answered(port: int) -> None:
-    """Waits until something listens."""
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-
-
 @contextmanager
-def serving(home: Path) -> Iterator[tuple[str, float]]:
-    """The application, and the seconds from the command until it answers."""
-    port = free_port()
-    env = {**os.environ, "HOME": str(home), "SYNTH_HOME": str(home / "state"), "OMP_NUM_THREADS": "1",
-           "SYNTH_LEDGER": str(home / "ledger.sqlite")}  # fmt: skip
-    began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"], env=env,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-    answered(port)
-    try:
-        yield f"http://127.0.0.1:{port}", time.perf_counter() - began
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
+def at_home(home: Path) -> Iterator[Served]:
+    """The application of a user who has nothing yet."""
+    with serving(home, HOME=str(home), SYNTH_HOME=str(home / "state"), OMP_NUM_THREADS="1") as served:
+        yield served
 
 
 def toured(name: str, chromium: str) -> dict[str, Any]:
@@ -236,14 +217,14 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
         home = Path(place)
         files = MAKERS[name](home)
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        with serving(home) as (url, answers):
+        with at_home(home) as served:
             page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
             page.set_default_timeout(PATIENCE)
             page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
             page.on("pageerror", lambda e: errors.append(str(e)))
-            tour = walked(page, url, name, files)
+            tour = walked(page, served.url, name, files)
             browser.close()  # before the server, which its pages would miss
-    first = round(answers + tour.steps[0]["seconds"], 2)
+    first = round(served.seconds + tour.steps[0]["seconds"], 2)
     return {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors, "first_page": first,
             "steps": tour.steps}  # fmt: skip
 
@@ -279,9 +260,9 @@ def main() -> None:
         found = kept[name] = floor(told.chromium) if name == EMPTY else toured(name, told.chromium)
         print(f"\n**{name}**: {found['clicks']} clicks, {found['decisions']} decisions, first page "
               f"{found['first_page']} s after the command, {len(found['errors'])} errors on the console\n")  # fmt: skip
-        print("| step | kind | seconds | processor, browser | server |\n|---|---|---|---|---|")
+        print("| step | kind | seconds | processor, browser | server | messages | kB |\n|---|---|---|---|---|---|---|")
         for step in found["steps"]:
-            print("| " + " | ".join(str(step[k]) for k in ("step", "kind", "seconds", "browser", "server")) + " |")
+            print("| " + " | ".join(str(step[k]) for k in COLUMNS) + " |")
         told.json.write_text(json.dumps(kept, indent=1) + "\n")
 
 

@@ -10,13 +10,13 @@ values of a Laplace sampler); Haney et al. 2022, arXiv 2207.13793 (the precision
 """
 
 import argparse
-import json
 from collections.abc import Callable
 from math import exp
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markdown_tables import tell
 from scipy.special import ndtr
 
 from synth.mechanisms import counts
@@ -102,10 +102,7 @@ def main() -> None:
     found["ours"]["its delta by proof"] = float(
         ndtr(mu / 2 - EPSILON / mu) - exp(EPSILON) * ndtr(-mu / 2 - EPSILON / mu)
     )
-    text = json.dumps(found, indent=1)
-    if asked.json:
-        asked.json.write_text(text + "\n")
-    print(text)
+    tell(found, asked.json)
 
 
 if __name__ == "__main__":

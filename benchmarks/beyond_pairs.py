@@ -65,9 +65,7 @@ TABLES = {n: flagship.TABLES[n] for n in ("acs", "adult", "nist", "credit")} | {
 
 def prepare(name: str, folder: Path) -> None:
     """The table's rows and its schema, drafted and vouched for."""
-    options = TABLES[name](folder)
-    flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
-                  folder / "schema.json", "--assume-public", *options)  # fmt: skip
+    flagship.drafted(folder, TABLES[name](folder))
 
 
 def numeric(folder: Path) -> set[str]:
@@ -157,8 +155,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    if not flagship.SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    flagship.need_tables()
     path = Path(given.json)
     rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
     for table in given.tables.split(","):

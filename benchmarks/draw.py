@@ -34,9 +34,7 @@ def model(folder: Path, table: str) -> None:
     import synth
 
     if table == "adult":
-        options = flagship.adult(folder)
-        flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
-                      folder / "schema.json", "--assume-public", *options)  # fmt: skip
+        flagship.drafted(folder, flagship.adult(folder))
         place, schema, target = folder / "train.csv", synth.load(folder / "schema.json"), None
     else:
         place, schema, target = folder / "table.parquet", synth.parse(scaling.schema_of(COLUMNS, 20)), "c0"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from flagship import ROOT, SHARED, TABLES, call, markdown
+from flagship import ROOT, SHARED, TABLES, call, drafted, markdown, show
 
 METHODS = {
     "dp_kernel": ("dp_kernel",),
@@ -60,8 +60,7 @@ def run(folder: Path, name: str, epsilon: float, seed: int, *more: object) -> tu
 
 def table(folder: Path, name: str, epsilons: list[float], methods: list[str], seeds: int) -> list[dict]:
     """Scores of every method on one of the public tables."""
-    options = TABLES[name](folder)
-    call(*SYNTH, "schema", "init", folder / "train.csv", "--out", folder / "schema.json", "--assume-public", *options)
+    drafted(folder, TABLES[name](folder))
     rows = []
     for epsilon in epsilons:
         for method in methods:
@@ -74,7 +73,7 @@ def table(folder: Path, name: str, epsilons: list[float], methods: list[str], se
                 row = {"part": "table", "table": name, "epsilon": epsilon, "method": method, "seed": seed}
                 row |= json.loads(scored.read_text()) | {k: answer[k] for k in KEPT}
                 rows.append(row)
-                print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+                show(row)
     return rows
 
 

@@ -10,11 +10,9 @@ and replaces those measured again.
 
 import argparse
 import json
-import sys
-import tempfile
 from pathlib import Path
 
-from flagship import ROOT, SCORES, SHARED, TABLES, call, one
+from flagship import ROOT, SCORES, need_tables, one, prepared, show
 from markdown_tables import means
 
 from synth.generators import GENERATORS
@@ -86,14 +84,9 @@ def main() -> None:
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    need_tables()
     rows: list[dict] = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        options = TABLES[given.table](folder)
-        call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out", folder / "schema.json",
-             "--assume-public", *options)  # fmt: skip
+    with prepared(given.table) as folder:
         for method in given.methods.split(","):
             for epsilon in map(float, given.epsilons.split(",")):
                 for oneways in given.oneways.split(","):
@@ -103,7 +96,7 @@ def main() -> None:
                         row = {"table": given.table, "epsilon": epsilon, "method": method, "oneways": oneways,
                                "seed": seed, **found}  # fmt: skip
                         rows.append(row)
-                        print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+                        show(row)
                         kept = keep(given.json, rows)
     print(markdown(kept))
 

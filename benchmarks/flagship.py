@@ -12,7 +12,9 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +122,27 @@ def call(*command: object) -> str:
     return done.stdout
 
 
+def need_tables() -> None:
+    """Ends the program where the public tables and score.py are absent."""
+    if not SHARED.exists():
+        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+
+
+def drafted(folder: Path, options: Sequence[str]) -> None:
+    """The schema of a folder's train.csv, drafted and vouched for."""
+    call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out", folder / "schema.json",
+         "--assume-public", *options)  # fmt: skip
+
+
+@contextmanager
+def prepared(table: str) -> Iterator[Path]:
+    """A folder with a table's train.csv, test.csv and schema.json; gone afterwards."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        drafted(folder, TABLES[table](folder))
+        yield folder
+
+
 def vouched(path: Path) -> None:
     """Vouches for the lists that a draft sets apart, too: these tables and their code books are published."""
     facts = json.loads(path.read_text())
@@ -145,6 +168,20 @@ def one(folder: Path, epsilon: float, method: str, seed: int, *, options: Sequen
     return {**json.loads(scored.read_text()), **{k: run[k] for k in kept}}
 
 
+def runs(tables: str, epsilons: str, methods: str, seeds: int) -> Iterator[dict]:
+    """The scores of every run; texts are lists with commas."""
+    for table in tables.split(","):
+        with prepared(table) as folder:
+            for epsilon, method, seed in product(map(float, epsilons.split(",")), methods.split(","), range(seeds)):
+                row = {"table": table, "epsilon": epsilon, "method": method, "seed": seed}
+                yield row | one(folder, epsilon, method, seed)
+
+
+def show(row: dict) -> None:
+    """Prints a line of figures."""
+    print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+
+
 def markdown(rows: list[dict]) -> str:
     """Means over seeds, with the largest difference from the mean."""
     columns = {n: (n, 4) for n in SCORES} | {"seconds": ("seconds", 1), "peak_mib": ("peak_mib", 0)}
@@ -159,22 +196,11 @@ def main() -> None:
     parser.add_argument("--method", default="mixture,independent")
     parser.add_argument("--json", default=str(ROOT / "benchmarks" / "results" / "flagship.json"))
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    need_tables()
     rows = []
-    for table in given.tables.split(","):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            options = TABLES[table](folder)
-            call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
-                 folder / "schema.json", "--assume-public", *options)  # fmt: skip
-            for epsilon in map(float, given.epsilons.split(",")):
-                for method in given.method.split(","):
-                    for seed in range(given.seeds):
-                        row = {"table": table, "epsilon": epsilon, "method": method, "seed": seed}
-                        row |= one(folder, epsilon, method, seed)
-                        rows.append(row)
-                        print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+    for row in runs(given.tables, given.epsilons, given.method, given.seeds):
+        rows.append(row)
+        show(row)
     Path(given.json).parent.mkdir(parents=True, exist_ok=True)
     Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
     print(markdown(rows))

@@ -11,13 +11,11 @@ inside the stated range is printed.
 
 import argparse
 import json
-import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from flagship import ROOT, SHARED, TABLES, call
+from flagship import ROOT, TABLES, need_tables, prepared
 from scipy.optimize import least_squares
 
 import synth
@@ -50,11 +48,7 @@ def measure(tables: list[str], out: Path) -> None:
     done = json.loads(out.read_text()) if out.exists() else []
     known = {(r["table"], r["asked"], r["epsilon"]) for r in done}
     for table in tables:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            options = TABLES[table](folder)
-            call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
-                 folder / "schema.json", "--assume-public", *options)  # fmt: skip
+        with prepared(table) as folder:
             schema = synth.load(folder / "schema.json")
             rows = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
             for asked in ROWS:
@@ -122,8 +116,7 @@ def main() -> None:
         reached.DATA.write_text(json.dumps(fitted(json.loads(OUT.read_text())), indent=1) + "\n")
         print(reached.DATA.read_text())
         return
-    if not SHARED.exists():
-        sys.exit("the public tables are not beside this checkout; nothing was measured")
+    need_tables()
     measure(list(TABLES), OUT)
 
 

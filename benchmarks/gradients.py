@@ -8,12 +8,10 @@ goes to benchmarks/results/gradients.json, written after every run; lines of oth
 """
 
 import argparse
-import sys
-import tempfile
 from pathlib import Path
 
 from families import keep
-from flagship import ROOT, SHARED, TABLES, call, markdown, one
+from flagship import ROOT, markdown, need_tables, runs, show
 
 METHODS = "dp_ctgan,pate_gan,dp_vae"
 RESULTS = ROOT / "benchmarks" / "results" / "gradients.json"
@@ -28,24 +26,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--json", default=str(RESULTS))
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    need_tables()
     rows: list[dict] = []
-    for table in given.tables.split(","):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            options = TABLES[table](folder)
-            call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
-                 folder / "schema.json", "--assume-public", *options)  # fmt: skip
-            for epsilon in map(float, given.epsilons.split(",")):
-                for method in given.methods.split(","):
-                    for seed in range(given.seeds):
-                        row = {"table": table, "epsilon": epsilon, "method": method, "seed": seed}
-                        row |= one(folder, epsilon, method, seed)
-                        row["apart"] = abs(row["epsilon_derived"] - epsilon)
-                        rows.append(row)
-                        print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
-                        kept = keep(Path(given.json), rows, KEY)
+    for row in runs(given.tables, given.epsilons, given.methods, given.seeds):
+        rows.append(row | {"apart": abs(row["epsilon_derived"] - row["epsilon"])})
+        show(rows[-1])
+        kept = keep(Path(given.json), rows, KEY)
     print(markdown(kept))
     print(f"largest distance of the accountant from what was asked: {max(r['apart'] for r in rows):.1e}")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pandas as pd
 from beyond_pairs import DELTA, prepare
 from cells import CELL, ran
-from flagship import ROOT, SHARED, call
+from flagship import ROOT, call, need_tables
 from markdown_tables import means
 
 RESULTS = ROOT / "benchmarks" / "results" / "k_marginal.json"
@@ -78,8 +78,7 @@ def main() -> None:
     parser.add_argument("--json", default=str(RESULTS))
     parser.add_argument("--fresh", action="store_true")
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables are not beside this checkout; nothing was measured")
+    need_tables()
     path = Path(given.json)
     rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
     python = given.python or environment()

@@ -16,7 +16,6 @@ a figure becomes a word.
 import argparse
 import json
 import sys
-import tempfile
 from pathlib import Path
 from statistics import fmean
 
@@ -82,11 +81,7 @@ def add(methods: list[str], tables: list[str], epsilons: list[float], seeds: int
     rows = json.loads(path.read_text()) if path.exists() else []
     known = {(r["table"], r["epsilon"], r["method"], r["seed"]) for r in rows}
     for table in tables:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            given = flagship.TABLES[table](folder)
-            flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
-                          folder / "schema.json", "--assume-public", *given)  # fmt: skip
+        with flagship.prepared(table) as folder:
             for method in methods:
                 for epsilon in epsilons:
                     for seed in range(seeds):
@@ -116,11 +111,7 @@ def one(folder: Path, method: str, epsilon: float, seed: int) -> dict:
 def learnt(names: list[str]) -> None:
     """What a model learns of a table's own rows, drawn with replacement, in place of those of other runs."""
     for table in names:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            given = flagship.TABLES[table](folder)
-            flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
-                          folder / "schema.json", "--assume-public", *given)  # fmt: skip
+        with flagship.prepared(table) as folder:
             families.keep(RESULTS / f"{OWN}.json", [peers.floor(folder, table)], ("table", "epsilon", "method", "seed"))
 
 
@@ -133,8 +124,7 @@ def main() -> None:
     parser.add_argument("--real", default="", help="tables whose own rows are to be scored first")
     given = parser.parse_args()
     if given.run or given.real:
-        if not flagship.SHARED.exists():
-            sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+        flagship.need_tables()
         learnt([t for t in given.real.split(",") if t])
         add(
             [m for m in given.run.split(",") if m],

@@ -4,7 +4,6 @@ python benchmarks/ledger.py --out benchmarks/results/ledger.json
 """
 
 import argparse
-import json
 import platform
 import tempfile
 import time
@@ -13,6 +12,8 @@ from hashlib import shake_256
 from operator import eq
 from pathlib import Path
 from typing import Any
+
+from markdown_tables import tell
 
 from synth.privacy.ledger import accounts, entries, row_marks, secret_key, sqlite
 from synth.privacy.ledger.ledger import Ledger, Spend
@@ -103,10 +104,7 @@ def main() -> None:
     asked = options.parse_args()
     sizes = [(n, d) for n in asked.lines for d in (1, 100)]
     told: dict[str, Any] = {"python": platform.python_version(), "measured": [measured(n, d) for n, d in sizes]}
-    text = json.dumps(told, indent=1)
-    print(text)
-    if asked.out:
-        asked.out.write_text(text + "\n", encoding="utf-8")
+    tell(told, asked.out)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,20 @@
-"""Results of benchmarks as Markdown tables: means over runs, or cells as they are."""
+"""Results of benchmarks as Markdown tables, means over runs or cells as they are, and as JSON."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, tuple[str, int]]  # field -> heading, digits after the point
+
+
+def tell(found: Any, into: Path | None) -> None:
+    """Prints figures as JSON, and keeps them in a file if one is named."""
+    text = json.dumps(found, indent=1)
+    print(text)
+    if into:
+        into.write_text(text + "\n", encoding="utf-8")
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

@@ -13,13 +13,11 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pandas as pd
-from cells import SYNTH
-from flagship import ROOT, SHARED, TABLES, call
+from flagship import ROOT, call, need_tables, prepared
 from peers import SCORES, scored
 
 RESULTS = ROOT / "benchmarks" / "results" / "outside.json"
@@ -87,14 +85,10 @@ def main() -> None:
     parser.add_argument("--python", default="")
     parser.add_argument("--most-seconds", type=float, default=1200)
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    need_tables()
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     for package in given.packages.split(","):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            call(*SYNTH, "schema", "init", folder / "train.csv", "--out", folder / "schema.json", "--assume-public",
-                 *TABLES["acs"](folder))  # fmt: skip
+        with prepared("acs") as folder:
             python, why = (given.python, "") if given.python else environment(folder, package)
             for kind in [k for k in given.kinds.split(",") if k in KINDS[package]]:
                 lost = {"table": "acs", "epsilon": given.epsilon, "method": f"{package} {kind}", "failed": why}

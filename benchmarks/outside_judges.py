@@ -15,11 +15,10 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pandas as pd
-from flagship import ROOT, SHARED, TABLES, call
+from flagship import ROOT, call, need_tables, prepared
 from markdown_tables import means
 
 import synth
@@ -83,10 +82,7 @@ def judged(python: str, folder: Path, made: pd.DataFrame, schema: synth.Schema) 
 def measured(python: str, table: str, methods: list[str], epsilon: float, seeds: int) -> list[dict]:
     """A line for other real rows, and one for each method and seed."""
     out = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out", folder / "schema.json",
-             "--assume-public", *TABLES[table](folder))  # fmt: skip
+    with prepared(table) as folder:
         schema = synth.load(folder / "schema.json")
         other = drawn(folder / "train.csv")[MOST:]
         out.append({**judged(python, folder, other, schema), "table": table, "epsilon": None, "seed": 0,
@@ -114,8 +110,7 @@ def main() -> None:
     parser.add_argument("--python", default="")
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables are not beside this checkout; nothing was measured")
+    need_tables()
     python = given.python or environment()
     rows = json.loads(given.json.read_text()) if given.json.exists() else []
     for table in given.tables.split(","):

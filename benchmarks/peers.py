@@ -22,8 +22,8 @@ from pathlib import Path
 
 import figures
 import pandas as pd
-from cells import CELL, SYNTH, ran
-from flagship import ROOT, SHARED, TABLES, _halves, call
+from cells import CELL, ran
+from flagship import ROOT, SHARED, TABLES, _halves, call, drafted, need_tables
 from markdown_tables import means
 
 RESULTS = ROOT / "benchmarks" / "results" / "peers.json"
@@ -138,8 +138,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    if not SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    need_tables()
     path = Path(given.json)
     rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,8 +149,7 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            call(*SYNTH, "schema", "init", folder / "train.csv", "--out", folder / "schema.json", "--assume-public",
-                 *split(folder))  # fmt: skip
+            drafted(folder, split(folder))
             if (table, None, FLOOR, "", 0) not in known:
                 rows.append(floor(folder, table))
             for cell in cells:

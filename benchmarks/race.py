@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from markdown_tables import tell
+
 from synth.errors import BudgetError
 from synth.privacy.ledger.ledger import Ledger, Spend
 
@@ -94,10 +96,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         found = race(Path(name), processes=asked.processes, threads=asked.threads)
-    text = json.dumps(found, indent=1)
-    if asked.json:
-        asked.json.write_text(text + "\n")
-    print(text)
+    tell(found, asked.json)
 
 
 if __name__ == "__main__":

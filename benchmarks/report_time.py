@@ -44,8 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     given = parser.parse_args()
-    if not flagship.SHARED.exists():
-        sys.exit("the public tables are not beside this checkout; nothing was measured")
+    flagship.need_tables()
     os.environ["OMP_NUM_THREADS"] = "1"
     found = []
     with tempfile.TemporaryDirectory() as name:

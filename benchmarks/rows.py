@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -200,71 +201,86 @@ def measure_persons(sizes: list[int], into: Path) -> None:
     into.write_text(json.dumps(results, indent=1) + "\n")
 
 
+def only(what: str, folder: Path, rows: int) -> None:
+    """One measurement, in this process; prints JSON."""
+    calls = {
+        "ours": lambda: counted(folder),
+        "form": lambda: form(folder),
+        "groupings": lambda: bare(folder, sets=True),
+        "group by": lambda: bare(folder, sets=False),
+        "run": lambda: fitted(folder, rows),
+        "persons": lambda: fitted(folder, rows, persons=True),
+    }
+    before = time.process_time()
+    found = {**calls[what](), "cpu_seconds": time.process_time() - before}
+    print(json.dumps({**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+
+
+def measure(sizes: list[int], rows: int, *, drawn: int, run: bool) -> dict[str, Any]:
+    """Tables of these sizes and of ``rows``, of which at most ``drawn`` are drawn; the last is fitted as well."""
+    results = {}
+    with tempfile.TemporaryDirectory() as home:
+        for size in sorted({*(s for s in sizes if s <= rows), rows}):
+            folder, times = Path(home) / str(size), size // min(size, drawn)
+            draw(folder, min(size, drawn))
+            repeat(folder, times)
+            found: dict[str, Any] = {"times": times}
+            found |= {what: apart(what, folder, size) for what in ("ours", "form", "group by")}
+            if size <= 10**7:
+                found["groupings"] = apart("groupings", folder, size)
+            if size == rows and run:
+                found["run"] = apart("run", folder, size)
+            results[str(size)] = found
+            shutil.rmtree(folder)
+    return results
+
+
+def compared(sizes: dict[str, Any], clock: str) -> dict[str, Any]:
+    """The largest table beside bare DuckDB and beside the check of form, and how counting grows with the rows."""
+    ours = {int(r): f["ours"][clock] for r, f in sizes.items()}
+    ends = sorted(r for r in ours if r >= 10**5)
+    slope = log10(ours[ends[-1]] / ours[ends[0]]) / log10(ends[-1] / ends[0]) if len(ends) > 1 else None
+    last = sizes[str(max(ours))]
+    ratio = last["ours"][clock] / min(last[w][clock] for w in ("group by", "groupings") if w in last)
+    check = last["form"][clock] / last["ours"][clock]
+    print(f"{clock}: ratio to bare DuckDB {ratio:.2f}; log-log slope of counting {slope}; check of form {check:.2f}")
+    return {"ratio": ratio, "slope": slope, "form_to_counting": check}
+
+
+def numbers(text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    return [int(v) for v in text.split(",")]
+
+
 def main() -> None:
     """Measures, prints, and writes the JSON file."""
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("--rows", type=int, default=10**8)
-    ask.add_argument("--sizes", help="rows of the other tables, by default 10^5, 10^6 and 10^7")
+    ask.add_argument(
+        "--sizes",
+        type=numbers,
+        default=[10**5, 10**6, 10**7],
+        help="rows of the other tables, by default 10^5, 10^6 and 10^7",
+    )
     ask.add_argument("--drawn", type=int, help="draw no more rows, and read their files several times")
     ask.add_argument("--no-run", action="store_true", help="leave out the fit")
-    ask.add_argument("--csv", help="only CSV files, of these megabytes")
-    ask.add_argument("--persons", help="only runs with a person as the unit, of these rows")
+    ask.add_argument("--csv", type=numbers, help="only CSV files, of these megabytes")
+    ask.add_argument("--persons", type=numbers, help="only runs with a person as the unit, of these rows")
     ask.add_argument("--json", type=Path)
     ask.add_argument("--only", help=argparse.SUPPRESS)
     ask.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = ask.parse_args()
     if given.only:
-        calls = {
-            "ours": lambda: counted(given.folder),
-            "form": lambda: form(given.folder),
-            "groupings": lambda: bare(given.folder, sets=True),
-            "group by": lambda: bare(given.folder, sets=False),
-            "run": lambda: fitted(given.folder, given.rows),
-            "persons": lambda: fitted(given.folder, given.rows, persons=True),
-        }
-        before = time.process_time()
-        found = {**calls[given.only](), "cpu_seconds": time.process_time() - before}
-        print(json.dumps({**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
-        return
-    if given.csv:
-        measure_csv([int(v) for v in given.csv.split(",")], given.json or HERE / "results" / "rows_csv.json")
-        return
-    if given.persons:
-        measure_persons(
-            [int(v) for v in given.persons.split(",")], given.json or HERE / "results" / "rows_persons.json"
-        )
-        return
-    results: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": {}}
-    with tempfile.TemporaryDirectory() as home:
-        sizes = {int(v) for v in given.sizes.split(",")} if given.sizes else {10**5, 10**6, 10**7}
-        for rows in sorted({*sizes, given.rows}):
-            if rows > given.rows:
-                continue
-            folder = Path(home) / str(rows)
-            draw(folder, min(rows, given.drawn or rows))
-            times = rows // min(rows, given.drawn or rows)
-            repeat(folder, times)
-            found: dict[str, Any] = {"times": times}
-            found |= {what: apart(what, folder, rows) for what in ("ours", "form", "group by")}
-            if rows <= 10**7:
-                found["groupings"] = apart("groupings", folder, rows)
-            if rows == given.rows and not given.no_run:
-                found["run"] = apart("run", folder, rows)
-            results["sizes"][str(rows)] = found
-            for file in folder.iterdir():
-                file.unlink()
-    for clock in ("seconds", "cpu_seconds"):
-        ours = {int(r): f["ours"][clock] for r, f in results["sizes"].items()}
-        ends = sorted(r for r in ours if r >= 10**5)
-        slope = log10(ours[ends[-1]] / ours[ends[0]]) / log10(ends[-1] / ends[0]) if len(ends) > 1 else None
-        last = results["sizes"][str(given.rows)]
-        ratio = last["ours"][clock] / min(last[w][clock] for w in ("group by", "groupings") if w in last)
-        check = last["form"][clock] / last["ours"][clock]
-        results[clock] = {"ratio": ratio, "slope": slope, "form_to_counting": check}
-        print(
-            f"{clock}: ratio to bare DuckDB {ratio:.2f}; log-log slope of counting {slope}; check of form {check:.2f}"
-        )
-    (given.json or HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")
+        only(given.only, given.folder, given.rows)
+    elif given.csv:
+        measure_csv(given.csv, given.json or HERE / "results" / "rows_csv.json")
+    elif given.persons:
+        measure_persons(given.persons, given.json or HERE / "results" / "rows_persons.json")
+    else:
+        sizes = measure(given.sizes, given.rows, drawn=given.drawn or given.rows, run=not given.no_run)
+        results = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": sizes}
+        results |= {clock: compared(sizes, clock) for clock in ("seconds", "cpu_seconds")}
+        (given.json or HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

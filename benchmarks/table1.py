@@ -213,8 +213,7 @@ def _key(row: dict) -> tuple:
 
 def main() -> None:
     given = arguments()
-    if not flagship.SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    flagship.need_tables()
     if given.folder:
         by_hand(given.folder)
     out = Path(given.json or RESULTS / ("steps.json" if given.steps else "table1.json"))
@@ -224,8 +223,7 @@ def main() -> None:
     for task, write in tables(given.tasks.split(",")).items():
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            flagship.call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out",
-                          folder / "schema.json", "--assume-public", *write(folder))  # fmt: skip
+            flagship.drafted(folder, write(folder))
             if given.rows:
                 task = f"{task}, {given.rows:,} rows"
                 train = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False, nrows=given.rows)

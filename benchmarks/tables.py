@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from flagship import ROOT, SHARED, TABLES, call, read
+from flagship import ROOT, SHARED, TABLES, call, drafted, read, show
 from markdown_tables import means
 
 SYNTH = (sys.executable, "-m", "synth")
@@ -37,9 +37,9 @@ def scored(folder: Path, schema: str = "schema.json") -> dict:
     return json.loads((folder / "scores.json").read_text())
 
 
-def drafted(folder: Path, options: list[str]) -> dict:
+def facts_of(folder: Path, options: list[str]) -> dict:
     """The schema as `schema init --assume-public` drafts it from the training rows."""
-    call(*SYNTH, "schema", "init", folder / "train.csv", "--out", folder / "schema.json", "--assume-public", *options)
+    drafted(folder, options)
     return json.loads((folder / "schema.json").read_text())
 
 
@@ -122,7 +122,7 @@ def rules(folder: Path, seeds: int) -> list[dict]:
     real = read("acs_nist_national_2019.csv.gz")
     options = TABLES["nist"](folder)
     real.to_csv(folder / "train.csv", index=False)
-    schema = drafted(folder, options)
+    schema = facts_of(folder, options)
     (folder / "ruled.json").write_text(json.dumps({**schema, "constraints": nist_rules(real)}))
     made = []
     for name, file in (("no rules", "schema.json"), ("rules declared", "ruled.json")):
@@ -136,7 +136,7 @@ def rules(folder: Path, seeds: int) -> list[dict]:
 
 def learnt(folder: Path, seeds: int) -> list[dict]:
     """adult: names, kinds and the code for missing are public; everything else is learnt within epsilon 1."""
-    schema = drafted(folder, TABLES["adult"](folder))
+    schema = facts_of(folder, TABLES["adult"](folder))
     kinds = {n: {"type": c["type"], "missing": ["?"]} for n, c in schema["columns"].items()}
     (folder / "kinds.json").write_text(json.dumps({"target": "income", "columns": kinds}))
     made = []
@@ -218,7 +218,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             for row in PARTS[part](Path(name), given.seeds):
                 rows.append(row)
-                print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+                show(row)
     Path(given.json).parent.mkdir(parents=True, exist_ok=True)
     Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
     print(markdown(rows))

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from beyond_pairs import prepare
 from cells import ran
-from flagship import ROOT, SHARED
+from flagship import ROOT, SHARED, need_tables
 from markdown_tables import means
 
 RESULTS = ROOT / "benchmarks" / "results" / "told_apart.json"
@@ -82,8 +82,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--json", default=str(RESULTS))
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+    need_tables()
     sys.path.insert(0, str(SHARED / "tools"))
     import score  # of the yardstick, beside the public tables
 

@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from app_seconds import IDLE, LONG, ROOT, awaited, opened, serving
+from app_seconds import IDLE, LONG, ROOT, at_home, awaited, opened
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
@@ -63,11 +63,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
     told = parser.parse_args()
     told.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as play, serving(Path(home)) as (url, _):
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as play, at_home(Path(home)) as served:
         browser = play.chromium.launch(executable_path=told.chromium, args=["--no-sandbox", "--disable-gpu", CALM])
         page = browser.new_context(viewport=WINDOW).new_page()
         page.set_default_timeout(LONG)
-        toured(page, url, told.out)
+        toured(page, served.url, told.out)
         browser.close()
 
 

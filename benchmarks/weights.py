@@ -16,13 +16,12 @@ Prints Markdown; JSON goes to benchmarks/results/weights.json.
 
 import argparse
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from flagship import ROOT, SHARED, read
+from flagship import ROOT, need_tables, read
 from markdown_tables import means
 
 import synth
@@ -138,8 +137,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit("the public tables are not beside this checkout; nothing was measured")
+    need_tables()
     rows = [r for e in given.epsilons.split(",") for r in measured(float(e), given.seeds)]
     given.json.write_text(json.dumps(rows, indent=1) + "\n")
     print(markdown(rows))

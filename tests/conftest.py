@@ -171,6 +171,28 @@ def command(monkeypatch, capsys):
     return call
 
 
+DATABASES = count()
+
+
+@pytest.fixture(scope="session")
+def server():
+    """One PostgreSQL for all tests of this process: it takes seconds to start."""
+    from tests.engines import postgres
+
+    with postgres() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def cluster(server):
+    """A database of the module's own in that PostgreSQL."""
+    from tests.engines import database
+
+    engine = database(server, f"tests_{next(DATABASES)}")
+    yield engine
+    engine.close()
+
+
 @pytest.fixture
 def few_steps(monkeypatch):
     """The fit of related tables ends soon: for laws of reading, charging and writing, whatever the model is worth."""

@@ -41,7 +41,7 @@ def user() -> list[str]:
 
 @contextmanager
 def postgres() -> Iterator[Engine]:
-    """A cluster of its own on a free port, asked for a password; gone at the end."""
+    """A server of its own on a free port, asked for a password; gone at the end. Tests ask for ``cluster``."""
     pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     home, run = programs(), user()
     folder = Path("/tmp") / f"facsimile-pg-{os.getpid()}"  # the user postgres may not enter pytest's folders
@@ -66,6 +66,13 @@ def postgres() -> Iterator[Engine]:
             subprocess.run([*run, home / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **quiet)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def database(server: Engine, name: str) -> Engine:
+    """A new database of a server, by the same user."""
+    server.backend.con.autocommit = True  # no transaction makes a database
+    server.backend.con.execute(f'CREATE DATABASE "{name}"')
+    return Engine(f"{server.address.rpartition('/')[0]}/{name}", writing=True)
 
 
 def fill(engine: Engine, name: str, table: pa.Table, types: dict[str, str]) -> None:

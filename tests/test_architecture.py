@@ -197,8 +197,8 @@ def test_nothing_is_pickled():
         assert "torch.load" not in path.read_text(), path
 
 
-# The application and the library, in pieces of a size to read.
-SMALL = ["app", "synth"]
+# All Python here, in pieces of a size to read.
+SMALL = ["app", "benchmarks", "container", "docs", "synth", "tests"]
 
 
 @pytest.mark.parametrize("folder", SMALL)

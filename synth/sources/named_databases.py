@@ -21,7 +21,6 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import RootModel, field_validator, model_validator
 
 from synth.errors import EmptyTableError, InputError, UsageError
@@ -147,7 +146,7 @@ def whole(
     elif isinstance(at, ParquetPlace):
         names = files.header(at.paths[0])
         at.check_form([*names, *(c for c in columns or () if c not in names)])
-        parts = (pa.Table.from_batches([b]) for p in at.paths for b in pq.ParquetFile(p).iter_batches(columns=names))
+        parts = (pa.Table.from_batches([b]) for p in at.paths for b in files.parquet_batches(p, names))
     else:
         if isinstance(at, CsvPlace):
             dialect = sniffed(at.path, **(stated or {}))

@@ -17,6 +17,7 @@ from synth.sources.engines import duckdb
 from synth.sources.engines.duckdb import parquet_files
 from synth.sources.formats import csv_reader as delimited
 from synth.sources.formats import files
+from synth.sources.formats.arrow_text import check_type
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.text_table import Digest, Table, from_frame
@@ -60,6 +61,9 @@ class Place(ABC):
     @abstractmethod
     def check_form(self, columns: Sequence[str]) -> None:
         """Finds faults of form and keeps no value. Errors: InputError."""
+
+    def check_whole(self, columns: Sequence[str]) -> None:  # noqa: B027
+        """Finds what only ``read`` would: nothing, where ``check_form`` reads in the same way. Errors: InputError."""
 
     @abstractmethod
     def read(self, columns: Sequence[str]) -> Table:
@@ -168,15 +172,25 @@ class ParquetPlace(FilePlace):
         return parquet_files(self.path)
 
     def check_form(self, columns: Sequence[str]) -> None:
-        """One pass over every file; their columns must have the same types. Errors: InputError."""
-        types = self.types(columns)
-        for path in self.paths:
-            if self.path.is_dir() and pq.ParquetFile(path).metadata.num_rows == 0:
-                continue
-            files.check_form(path, columns=columns)
-        if self.num_rows == 0:
+        """One pass over every file, by what will read it; columns must have the same types. Errors: InputError.
+
+        Arrow and DuckDB do not refuse the same damage: a short table, which Arrow compares, is read by both.
+        """
+        for field in self.types(columns):
+            check_type(field.type, name=field.name)
+        if (rows := self.num_rows) == 0:
             raise EmptyTableError(f"{self.path}: it has columns and no rows; at least one row is needed")
-        assert types is not None
+        by_arrow = duckdb.overflows(self.paths)
+        if by_arrow or rows <= MOST_COMPARED:
+            self.check_whole(columns)
+        if not by_arrow:
+            duckdb.check(self.paths, columns)
+
+    def check_whole(self, columns: Sequence[str]) -> None:
+        """Every file as Arrow reads it. Errors: InputError."""
+        for path in self.paths:
+            if pq.ParquetFile(path).metadata.num_rows:
+                files.check_form(path, columns=columns)
 
     def types(self, columns: Sequence[str]) -> pa.Schema:
         """The columns' types, the same in every file. Errors: InputError."""
@@ -199,7 +213,7 @@ class ParquetPlace(FilePlace):
 
     def read(self, columns: Sequence[str]) -> Table:
         """The columns as text."""
-        whole = pa.concat_tables([pq.read_table(p, columns=list(columns)) for p in self.paths])
+        whole = pa.concat_tables([files.read_parquet(p, list(columns)) for p in self.paths])
         return Table({n: whole.column(n) for n in columns}, num_rows=whole.num_rows).read_by(self.reading)
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
@@ -214,7 +228,7 @@ class ParquetPlace(FilePlace):
             digest.give_up()
             return
         for path in self.paths:
-            for table in tables(pq.ParquetFile(path).iter_batches(columns=list(columns))):
+            for table in tables(files.parquet_batches(path, list(columns))):
                 digest.add(table)
 
 

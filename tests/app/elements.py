@@ -50,6 +50,23 @@ def to_run(at, method: str = "independent"):
     return at
 
 
+def charged(at, *, rows: int) -> None:
+    """From a description whose drafts are vouched for to a run that is charged; ``rows``: by the steward's word."""
+    at.button(key="confirm_all").click().run()
+    row_each(at)
+    at.session_state["wizard"].rows = rows
+    to_run(at)
+    at.button(key="spend").click().run()
+
+
+def learnt(at) -> None:
+    """Waits until learning has ended."""
+    for _ in range(300):
+        if at.session_state["wizard"].learning is None:
+            break
+        at.run()
+
+
 def all_helped(at) -> None:
     """Every control of the page has help beside it."""
     for kind in CONTROLS:

@@ -10,7 +10,7 @@ from app.session import access
 from app.session.state import view
 from app.table import work
 from synth import jobs
-from tests.app.elements import FILE, ended, keys, row_each, said, to_run
+from tests.app.elements import FILE, charged, ended, keys, said
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -41,11 +41,7 @@ def test_a_table_goes_from_a_database_and_its_twin_back(start, club):
     assert at.title[0].value == "Describe"
     assert list(at.data_editor[0].value["column"]) == ["age", "team"]
     next(c for c in at.checkbox if c.key.startswith("mine_")).check().run()
-    at.button(key="confirm_all").click().run()
-    row_each(at)
-    at.session_state["wizard"].rows = 240  # the steward's word
-    to_run(at)
-    at.button(key="spend").click().run()
+    charged(at, rows=240)
     ended(at)
     job = jobs.Job(at.session_state["wizard"].job)
     assert job.status().state == "done", job.status().message

@@ -11,7 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 import synth
 from app.session import garbage
 from app.table import intake, work
-from tests.app.elements import SCHEMA, ended, keys, row_each, said, to_run, upload
+from tests.app.elements import SCHEMA, charged, ended, keys, learnt, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 BOOK = ("city.csv", b"value,label\nRome,Roma\nOslo,Oslo\nBern,Berna\nParis,Parigi\n", "text/csv")
@@ -86,11 +86,7 @@ def test_a_folder_of_parquet_files_is_one_table_from_choice_to_comparison(start,
     assert at.title[0].value == "Describe"
     assert plain(at)["columns"]["age"]["max"] == 79, "the second part was read too"
     next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
-    at.button(key="confirm_all").click().run()
-    row_each(at)
-    at.session_state["wizard"].rows = 240  # the steward's word
-    to_run(at)
-    at.button(key="spend").click().run()
+    charged(at, rows=240)
     ended(at).button(key="to_result").click().run()
     at.button(key="compare").click().run()
     assert not at.error
@@ -181,10 +177,7 @@ def test_learning_facts_is_charged_and_says_so(start, people):
     next(m for m in at.multiselect if m.key.startswith("learn_columns")).set_value(["team"]).run()
     at.number_input(key="learn_epsilon").set_value(4.0).run()
     at.button(key="learn").click().run()
-    for _ in range(300):
-        if at.session_state["wizard"].learning is None:
-            break
-        at.run()
+    learnt(at)
     assert "Learnt privately: team" in said(at)
     assert plain(at)["columns"]["team"]["source"] == "private"
     assert "Learning them cost epsilon 4" in said(at)
@@ -198,10 +191,7 @@ def test_learning_that_is_cancelled_says_what_was_spent(start, people):
     next(m for m in at.multiselect if m.key.startswith("learn_columns")).set_value(["team"]).run()
     at.button(key="learn").click().run()
     at.button(key="cancel_beside").click().run()
-    for _ in range(300):
-        if at.session_state["wizard"].learning is None:
-            break
-        at.run()
+    learnt(at)
     assert "Nothing was learnt: cancelled" in said(at)
     spent = sum(t.epsilon for t in synth.Ledger().summary("club"))
     assert ("Nothing was spent" in said(at)) == (spent == 0)

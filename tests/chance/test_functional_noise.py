@@ -15,6 +15,7 @@ from synth.mechanisms.functional import Functional
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
+from tests.evil_twins import Scaled, z_of_squares
 from tests.shifts import delta_at_least, mu_along, mu_between, mu_of
 
 SIGMA, NUGGET, SIZE = 3.0, 0.02, 16
@@ -36,17 +37,6 @@ class Detached:
 
     def answer(self, question, rows, noise):
         return Functional().answer(question, rows, noise)
-
-
-class Scaled(SystemNoise):
-    """Evil twin: noise of the wrong size. Exists in tests only."""
-
-    def __init__(self, factor):
-        super().__init__()
-        self.factor = factor
-
-    def gaussian_counts(self, shape, *, sigma):
-        return super().gaussian_counts(shape, sigma=sigma * self.factor)
 
 
 def adaptive(mechanism, noise, *, batches, total=200):
@@ -74,10 +64,6 @@ def standardised(points, values):
 
 def many(make, noise, *, batches, runs):
     return np.concatenate([standardised(*adaptive(make(), noise, batches=batches)) for _ in range(runs)])
-
-
-def z_of_squares(z):
-    return (np.sum(z**2) - len(z)) / sqrt(2 * len(z))
 
 
 @pytest.mark.parametrize("batches", [1, 20])

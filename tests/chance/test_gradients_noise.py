@@ -17,26 +17,13 @@ from synth.privacy.accounting.composition import calibrate, sampled_sigma
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Descent, Step, Teachers, Votes
 from synth.questions.gradients import FINE, whole_rate
+from tests.evil_twins import Scaled, z_of_squares
 from tests.shifts import delta_at_least, mu_along
 
 TWINS = [0.5, 0.93, 1.07, 2.0]
 SIZES = (40, 30)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
 SIGMA = 0.7
-
-
-class Scaled(SystemNoise):
-    """Evil twin: noise of the wrong size. Exists in tests only."""
-
-    def __init__(self, factor):
-        super().__init__()
-        self.factor = factor
-
-    def fine_gaussian(self, shape):
-        return np.rint(super().fine_gaussian(shape) * self.factor).astype(np.int64)
-
-    def gaussian_counts(self, shape, *, sigma):
-        return super().gaussian_counts(shape, sigma=sigma * self.factor)
 
 
 class Everybody(SystemNoise):
@@ -68,10 +55,6 @@ def drawn(noise, steps=3):
     made, session = plan(), mechanism.Descents()
     asked = [Step(descent=made, number=i, weights=zeros(made)) for i in range(steps)]
     return np.concatenate([session.answer(a, rows(20), noise).values[:-1] for a in asked]) / SIGMA
-
-
-def z_of_squares(z):
-    return (np.sum(z**2) - len(z)) / sqrt(2 * len(z))
 
 
 def test_scale_and_shape_are_the_stated_ones():

@@ -3,15 +3,12 @@
 **Source**: Mironov 2012, section 3; Haney et al. 2022, arXiv 2207.13793.
 """
 
-import sys
-
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT
+from tests.benchmark_modules import benchmark
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import attacks
+attacks = benchmark("attacks")
 
 DRAWS = 50_000
 # An estimated delta of a mechanism that has none to speak of: a difference of two frequencies, one of them times e.

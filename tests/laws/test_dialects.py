@@ -1,6 +1,5 @@
 """Law: a file in another dialect has the positions of its plain twin, and a cell that does not fit is its own fault."""
 
-import contextlib
 import gzip
 import json
 
@@ -17,7 +16,7 @@ from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
 from synth.sources.table_source import place_of
-from tests.engines import SPARK, fill, postgres, spark
+from tests.engines import SPARK, fill, spark
 
 COLUMNS = {
     "ort": {"type": "categorical", "categories": ["Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen"], "nullable": True},
@@ -155,37 +154,35 @@ def test_bytes_that_are_no_text_in_a_plain_file_are_a_cells_fault(tmp_path):
         assert {n: v[1:] for n, v in found.items()} == {n: v[1:] for n, v in expected.items()}
 
 
-@contextlib.contextmanager
-def elsewhere(kind, frame, folder):
+def elsewhere(kind, frame, folder, request):
     """The place of a frame's texts in a source of this kind."""
     if kind == "frame":
-        yield place_of(frame)
-    elif kind == "postgres":
-        with postgres() as engine:
-            fill(engine, "t", pa.Table.from_pandas(frame), dict.fromkeys(frame.columns, "text"))
-            yield WarehousePlace(engine, "t")
-    else:
-        path = folder / ("t.xlsx" if kind == "xlsx" else "t.parquet")
-        files.write(path, {n: frame[n].tolist() for n in frame})
-        engines = {"duckdb": lambda: Engine("duckdb"), "spark": spark}
-        yield WarehousePlace(engines[kind](), str(path)) if kind in engines else place_of(path)
+        return place_of(frame)
+    if kind == "postgres":
+        engine = request.getfixturevalue("cluster")
+        fill(engine, "t", pa.Table.from_pandas(frame), dict.fromkeys(frame.columns, "text"))
+        return WarehousePlace(engine, "t")
+    path = folder / ("t.xlsx" if kind == "xlsx" else "t.parquet")
+    files.write(path, {n: frame[n].tolist() for n in frame})
+    engines = {"duckdb": lambda: Engine("duckdb"), "spark": spark}
+    return WarehousePlace(engines[kind](), str(path)) if kind in engines else place_of(path)
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "parquet", "frame", "duckdb", "postgres", SPARK])
 @pytest.mark.long
-def test_formats_hold_for_texts_in_other_sources(tmp_path, kind):
+def test_formats_hold_for_texts_in_other_sources(tmp_path, kind, request):
     plain_texts, told = [r[3] for r in ROWS], [day(r[3], "dd.mm.yyyy HH:MM") for r in ROWS]
     facts = parse({"columns": {"am": {**COLUMNS["am"], "format": "dd.mm.yyyy HH:MM"},
                                "bmi": {**COLUMNS["bmi"], "format": "1.234,5"}}})  # fmt: skip
     frame = pd.DataFrame({"am": told * 50, "bmi": [german(r[1]) for r in ROWS] * 50})
-    with elsewhere(kind, frame, tmp_path) as place:
-        opened = place.under(facts).encoded(facts, Zero(), person=None, key=b"k" * 16)
-        found = {n: np.asarray(opened.encoded.positions[n]) for n in facts.columns}
-        if kind != "spark":  # where each question takes seconds
-            learnt = learn_schema(place, schema=kinds(facts), epsilon=3.0, delta=1e-5, dataset=kind,
-                                  ledger=tmp_path / "l").columns["am"]  # fmt: skip
-            assert str(learnt.min)[:4] in ("2019", "2020")
-            assert learnt.format == "dd.mm.yyyy HH:MM"
+    place = elsewhere(kind, frame, tmp_path, request)
+    opened = place.under(facts).encoded(facts, Zero(), person=None, key=b"k" * 16)
+    found = {n: np.asarray(opened.encoded.positions[n]) for n in facts.columns}
+    if kind != "spark":  # where each question takes seconds
+        learnt = learn_schema(place, schema=kinds(facts), epsilon=3.0, delta=1e-5, dataset=kind,
+                              ledger=tmp_path / "l").columns["am"]  # fmt: skip
+        assert str(learnt.min)[:4] in ("2019", "2020")
+        assert learnt.format == "dd.mm.yyyy HH:MM"
     bare = parse({"columns": {n: COLUMNS[n] for n in ("am", "bmi")}})
     twin = pd.DataFrame({"am": plain_texts * 50, "bmi": [r[1] for r in ROWS] * 50})
     expected = place_of(twin).encoded(bare, Zero(), person=None, key=b"k" * 16).encoded.positions

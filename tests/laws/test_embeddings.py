@@ -12,6 +12,7 @@ from synth.privacy.accounting.composition import calibrate, imprecision, slack_t
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Embedding, Fourier, Gradients, Tensors, Term
+from tests.laws.tiny_tables import by_one_row
 
 A = Bins.each("a", 2)
 B = Bins(column="b", cells=3, starts=[0, 1, 2], groups=[0, -1, 1])  # position 1 belongs to no bin
@@ -49,25 +50,12 @@ def total(question, rows):
     return embeddings.sums(question, columns(rows))
 
 
-def neighbours(relation):
-    """Every pair of neighbouring tables of one row and another that stays (None is the absent row)."""
-    for row in ROWS:
-        match relation:
-            case Relation.ADD_REMOVE:
-                yield [ROWS[4], row], [ROWS[4]]
-            case Relation.ZERO_OUT:
-                yield [ROWS[4], row], [ROWS[4], None]
-            case Relation.REPLACE_ONE:
-                for other in ROWS:
-                    yield [ROWS[4], row], [ROWS[4], other]
-
-
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("name", MAPS)
 def test_no_neighbour_moves_the_sum_by_more_than_stated(name, relation):
     question, adjacency = asked(name), Adjacency(relation=relation)
     bound = embeddings.sensitivity(question, adjacency)
-    moves = [total(question, x) - total(question, y) for x, y in neighbours(relation)]
+    moves = [total(question, x) - total(question, y) for x, y in by_one_row(ROWS, ROWS[4], relation)]
     squares = [sum(int(v) ** 2 for v in m) for m in moves]  # whole numbers: no rounding hides an excess
     assert max(squares) <= round(bound**2) * round(1 / question.pitch) ** 2
     if name in ("tables", "three", "opposite") or relation is not Relation.REPLACE_ONE:

@@ -13,19 +13,14 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
 from synth.questions import functional as limits
 from synth.questions.functional import INVERSE, PITCH
+from tests.evil_twins import Silent
+from tests.laws.tiny_tables import by_one_row
 
 ADD = Adjacency(relation=Relation.ADD_REMOVE)
 BINS = (Bins.each("a", 2), Bins(column="b", cells=4, starts=[0, 1, 2, 3], groups=[0, 1, 2, -1]), Bins.each("c", 3))
 ROWS = list(product(range(2), range(4), range(3)))
 POINTS = np.array(list(product(range(2), range(3), range(3))))
 PLACES = Block(bins=BINS[2], table=np.array([[0.0, 0.0], [1.0, 0.3], [0.2, -0.7]]))
-
-
-class Silent:
-    """No noise at all. Exists in tests only."""
-
-    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
-        return np.zeros(shape, dtype=np.int64)
 
 
 def near_table(size, rho):
@@ -60,18 +55,6 @@ def vars_of(question):
     return {n: getattr(question, n) for n in ("name", "purpose", "kernel", "sigma", "nugget", "gradients")}
 
 
-def neighbours(relation):
-    for row in ROWS:
-        match relation:
-            case Relation.ADD_REMOVE:
-                yield [ROWS[5], row], [ROWS[5]]
-            case Relation.ZERO_OUT:
-                yield [ROWS[5], row], [ROWS[5], None]
-            case Relation.REPLACE_ONE:
-                for other in ROWS:
-                    yield [ROWS[5], row], [ROWS[5], other]
-
-
 def whitened(question, rows, state):
     """The whitened sums, in whole numbers, at the points of a path that is open."""
     return functional.whitened(state.whiten, functional.sums(question, state.points, columns(rows)))
@@ -100,7 +83,9 @@ def test_no_neighbour_moves_the_whitened_sum_by_more_than_stated(case, relation)
     question, batches = CASES[case]
     state, _ = told(question, batches, [])
     bound = functional.sensitivity(Adjacency(relation=relation)) * (1 + question.excess)
-    moves = [whitened(question, x, state) - whitened(question, y, state) for x, y in neighbours(relation)]
+    moves = [
+        whitened(question, x, state) - whitened(question, y, state) for x, y in by_one_row(ROWS, ROWS[5], relation)
+    ]
     largest = max(np.linalg.norm(m * PITCH) for m in moves)
     assert largest <= bound
     if case in ("codes", "classes"):

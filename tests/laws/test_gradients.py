@@ -17,6 +17,7 @@ from synth.questions import Bins, Descent, DescentRelease, Step, Teachers, Votes
 from synth.questions.gradients import RATES, whole_rate
 from synth.questions.numeric import networks
 from synth.release import store
+from tests.evil_twins import Counted
 
 SIZES = (3, 2)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
@@ -24,27 +25,6 @@ EVERY = np.array([(i, j) for i in range(3) for j in range(2)])
 NETWORKS = [("critic", 0), ("autoencoder", 2), ("flow", 2), ("denoiser", 6), ("transport", 0), ("classifier", 0)]
 SHAPES = {"flow": {"depth": 3, "shares": np.array([0.5, 0.3, 0.2, 0.6, 0.4])}, "denoiser": {"depth": 2},
           "transport": {"scale": 0.5}, "classifier": {"depth": 1}}  # fmt: skip
-
-
-class Counted(SystemNoise):
-    """Draws by a row's own number, alike for the rows that neighbouring tables share; and no noise."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls = 0
-
-    def uniform_codes(self, size, *, high):
-        self.calls += 1
-        return np.array([np.random.default_rng([self.calls, i]).integers(0, high) for i in range(size)], dtype=np.int64)
-
-    def directions(self, shape):
-        return np.stack([np.random.default_rng([7, i]).standard_normal(shape[1:]) for i in range(shape[0])])
-
-    def fine_gaussian(self, shape):
-        return np.zeros(shape, dtype=np.int64)
-
-    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
-        return np.zeros(shape, dtype=np.int64)
 
 
 def descent(network="critic", latent=0, *, clip=0.5, sigma=1.0, rate=1.0, steps=3):
@@ -88,7 +68,7 @@ def test_however_coarse_the_lattice_a_row_moves_by_at_most_the_clip(sigma):
     weights = weights_of(plan, 30.0)
     moves = [np.linalg.norm(told(plan, weights, [row])) for row in EVERY]
     assert max(moves) <= 0.5
-    assert plan.truncated == (sigma > 100)
+    assert (plan.rounding == 0) == (sigma > 100)
     assert (max(moves) > 0.2) == (sigma <= 400)
 
 

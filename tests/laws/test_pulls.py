@@ -10,35 +10,17 @@ from synth.mechanisms import pulls
 from synth.mechanisms.votes import Taught
 from synth.privacy.accounting.composition import calibrate, epsilon_of
 from synth.privacy.accounting.events import event as stored
-from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Pulls, PullsRelease, Teachers
 from synth.questions.pulls import BALLOTS, CLIPPED, SIGNS
 from synth.release import store
+from tests.evil_twins import Counted
 
 SIZES = (3, 2)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
 EVERY = np.array([(i, j) for i in range(3) for j in range(2)])
 PROJECTION = np.linalg.qr(np.random.default_rng(1).standard_normal((5, 3)))[0]
 FORMS = {CLIPPED: {"unit": 0.05}, SIGNS: {"kept": 2}, BALLOTS: {"kept": 4, "projection": PROJECTION}}
-
-
-class Counted(SystemNoise):
-    """Draws by a row's own number, alike for the rows that neighbouring tables share; and no noise."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls = 0
-
-    def uniform_codes(self, size, *, high):
-        self.calls += 1
-        return np.array([np.random.default_rng([self.calls, i]).integers(0, high) for i in range(size)], dtype=np.int64)
-
-    def fine_gaussian(self, shape):
-        return np.zeros(shape, dtype=np.int64)
-
-    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
-        return np.zeros(shape, dtype=np.int64)
 
 
 def question(form, *, seed=3, sigma=10.0, teachers=8):

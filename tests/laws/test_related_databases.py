@@ -15,18 +15,11 @@ from synth.pipeline import related_plan, related_run
 from synth.pipeline.request import RunRequest
 from synth.privacy.noise import SeededNoise
 from synth.sources.engines.sqlite import SqlitePlace
-from tests.engines import fill, postgres
+from tests.engines import fill
 from tests.laws.related_trees import HOSTILE, ROWS, SCHEMA, beside, both, counts
 
 NUMBERS = count()
 TEXT = {"id": "text", "event": "text", "x": "text", "n": "text", "day": "text", "f": "text"}
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """A PostgreSQL of its own."""
-    with postgres() as engine:
-        yield engine
 
 
 def stored(kind, tables, folder, request):

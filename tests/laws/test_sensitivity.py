@@ -10,16 +10,7 @@ from synth.mechanisms import counts
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Counts, Marginal
 from synth.sources.rows import marginals
-
-
-class Silent:
-    """No noise at all, so that exact tables can be compared. Exists in this file only."""
-
-    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
-        return np.zeros(shape, dtype=np.int64)
-
-    exact_gaussian_counts = gaussian_counts
-
+from tests.evil_twins import Silent
 
 A = Bins.each("a", 2)
 B = Bins(column="b", cells=3, starts=[0, 2], groups=[0, 1])  # positions 0 and 1 share a bin

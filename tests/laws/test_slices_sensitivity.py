@@ -15,6 +15,7 @@ from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Encoding, Slices
 from synth.questions.slices import DIRECTION_BITS
+from tests.evil_twins import Silent
 
 A = Bins.each("a", 2)
 B = Bins(column="b", cells=3, starts=[0, 1, 2], groups=[0, -1, 1])  # position 1 is in no bin
@@ -25,14 +26,12 @@ ROWS = [(a, b) for a in range(2) for b in range(3)]
 FINE = 2 * 2.0**-20  # what the lattice may take off a norm
 
 
-class Silent:
-    """No noise, and groups as they are given. Exists in this file only."""
+class Given(Silent):
+    """No noise, and groups as they are given."""
 
     def __init__(self, groups=()):
+        super().__init__()
         self.groups = np.array(groups, dtype=np.int64)
-
-    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
-        return np.zeros(shape, dtype=np.int64)
 
     def uniform_codes(self, size, *, high):  # noqa: ARG002
         return self.groups[:size]
@@ -50,7 +49,7 @@ def exact(encoding, rows, groups, count):
     """The sums of each group, in units of norm; an absent row (None) adds nothing but keeps its group."""
     kept = [(r, g) for r, g in zip(rows, groups, strict=True) if r is not None]
     asked = question(encoding, count)
-    found = slices.sums(asked, table([r for r, _ in kept]), Silent([g for _, g in kept]))
+    found = slices.sums(asked, table([r for r, _ in kept]), Given([g for _, g in kept]))
     return found * asked.pitch
 
 
@@ -92,8 +91,8 @@ def test_a_slice_for_each_record_moves_no_more(relation):
     zero = np.zeros((2, asked.encoding.dim))
     for row in ROWS:
         for other in ROWS if relation is Relation.REPLACE_ONE else [None]:
-            one = slices.sums(asked, table([(1, 0), row]), Silent()) * asked.pitch
-            two = zero if other is None else slices.sums(asked, table([(1, 0), other]), Silent()) * asked.pitch
+            one = slices.sums(asked, table([(1, 0), row]), Given()) * asked.pitch
+            two = zero if other is None else slices.sums(asked, table([(1, 0), other]), Given()) * asked.pitch
             two = np.vstack([one[:1], two[1:]])
             assert np.linalg.norm(one - two) <= bound
             assert np.count_nonzero(one - two) <= cells
@@ -118,8 +117,8 @@ def random_rows(n, seed=0):
 def test_the_order_of_rows_does_not_matter(encoding):
     rows, order = random_rows(5000), np.random.default_rng(1).permutation(5000)
     groups = np.random.default_rng(2).integers(0, 3, 5000)
-    one = slices.sums(question(encoding, 3), rows, Silent(groups))
-    two = slices.sums(question(encoding, 3), {n: v[order] for n, v in rows.items()}, Silent(groups[order]))
+    one = slices.sums(question(encoding, 3), rows, Given(groups))
+    two = slices.sums(question(encoding, 3), {n: v[order] for n, v in rows.items()}, Given(groups[order]))
     assert one.dtype == np.int64
     assert np.array_equal(one, two)
 
@@ -138,9 +137,9 @@ def test_sums_are_the_rows_own_numbers(encoding, count, monkeypatch):
             if where >= 0:
                 wanted[g, at : at + block.width] += told[where]
             at += block.width
-    assert np.array_equal(slices.sums(asked, rows, Silent(groups)) * asked.pitch, wanted)
+    assert np.array_equal(slices.sums(asked, rows, Given(groups)) * asked.pitch, wanted)
 
-    class Feed(Silent):
+    class Feed(Given):
         def uniform_codes(self, size, *, high):  # noqa: ARG002
             first, self.groups = self.groups[:size], self.groups[size:]
             return first
@@ -150,7 +149,7 @@ def test_sums_are_the_rows_own_numbers(encoding, count, monkeypatch):
 
 
 def test_rows_that_are_not_sampled_are_zero_rows():
-    class Coin(Silent):
+    class Coin(Given):
         def uniform_codes(self, size, *, high):
             return np.where(np.arange(size) % 2 == 0, 0, high - 1)
 

@@ -20,7 +20,7 @@ import pytest
 import synth
 from synth.evaluate.audit.journeys import Shown, Ticket, journey
 from synth.privacy.ledger.ledger import Ledger
-from tests.engines import fill, postgres, spark
+from tests.engines import fill, spark
 
 COLUMNS = {
     "t": {"type": "categorical", "categories": ["a", "b"]},
@@ -42,13 +42,6 @@ ODD = {
     "sqlite": [TEXT, LEAST, dict.fromkeys(TEXT, b"SENTINEL\0\xff"), {**LEAST, "n": -(2**63), "x": float("inf")}],
     "postgres": [{**ENDS, "t": TEXT["t"], "d": "infinity"}, {**LEAST, "d": "0044-03-15 BC"}],
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """A PostgreSQL of its own."""
-    with postgres() as engine:
-        yield engine
 
 
 def cells(odd: dict | None) -> dict[str, list]:

@@ -11,17 +11,11 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Marginal, WeightedCounts
 from synth.questions.weighted_counts import BOUND
+from tests.evil_twins import Silent
 
 UNITS = np.array([0, BOUND // 3, BOUND])
 A, BY = Bins.each("a", 2), Bins(column="w", cells=4, starts=[0, 1, 2, 3], groups=[0, 1, 2, -1])  # 3: left out
 ROWS = list(product(range(2), range(4)))
-
-
-class Silent:
-    """No noise at all, so that exact tables can be compared. Exists in this file only."""
-
-    def exact_gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
-        return np.zeros(shape, dtype=np.int64)
 
 
 def asked(sigma=1.0, bins=(A,)):

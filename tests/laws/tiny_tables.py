@@ -14,6 +14,19 @@ def columns(rows):
     return {n: np.array([r[i] for r in kept], dtype=np.int64) for i, n in enumerate("ab")}
 
 
+def by_one_row(rows, stays, relation):
+    """Pairs of tables in which one of these rows stands beside the row that stays (None is the absent row)."""
+    for row in rows:
+        match relation:
+            case Relation.ADD_REMOVE:
+                yield [stays, row], [stays]
+            case Relation.ZERO_OUT:
+                yield [stays, row], [stays, None]
+            case Relation.REPLACE_ONE:
+                for other in rows:
+                    yield [stays, row], [stays, other]
+
+
 def neighbours(relation, most):
     """Pairs of tables that differ in one unit of up to ``most`` rows, beside one or two other rows."""
     mine = [list(rows) for k in range(most + 1) for rows in product(ROWS, repeat=k)]

@@ -1,6 +1,5 @@
 """The audit of the whole way flags each planted fault, and not the sound run; what shows in every run, quickly."""
 
-import contextlib
 import json
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import pytest
 from synth.evaluate.audit import audit_whole, chosen, standard
 from synth.evaluate.audit.whole_canaries import in_engine
 from synth.privacy.relation import Relation
-from tests.engines import postgres, spark
-from tests.planted.walks import once, uncovered
+from tests.engines import spark
+from tests.planted.walks import once, told_alike, uncovered
 from tests.planted.whole_faults import CANARIES, FAULTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,24 +33,18 @@ def test_a_fault_that_shows_in_every_run_is_flagged(name):
 
 @pytest.mark.parametrize("canary", standard(), ids=lambda c: c.name)
 def test_what_no_noise_covers_is_equal_on_neighbouring_tables(canary):
-    told_alike(canary)
+    told_alike(canary, least=50)
 
 
-@pytest.mark.parametrize("engine", [pytest.param(postgres, id="postgres"), pytest.param(
-    lambda: contextlib.nullcontext(spark()), id="spark", marks=pytest.mark.slow)])  # fmt: skip
-def test_what_no_noise_covers_is_equal_in_an_engine(engine):
-    with engine() as opened:
-        told_alike(in_engine(opened.address))
-        if opened.dialect.name == "postgres":
-            assert not [t for t in opened.tables() if t.startswith("facsimile_audit")]
+def test_what_no_noise_covers_is_equal_in_postgres(cluster):
+    told_alike(in_engine(cluster.address), least=50)
+    assert not [t for t in cluster.tables() if t.startswith("facsimile_audit")]
 
 
-def told_alike(canary):
-    one, other = (once(canary, table) for table in canary.tables(Relation.ADD_REMOVE))
-    assert one.texts["exit code"] == "0", one.texts["message"]
-    assert uncovered(one) == uncovered(other)
-    assert "CANARY" not in "".join(one.texts.values())
-    assert len(uncovered(one)) > 50
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_what_no_noise_covers_is_equal_in_spark():
+    told_alike(in_engine(spark().address), least=50)
 
 
 @pytest.mark.parametrize("name", ["an error that quotes a cell", "a printed count of unreadable cells"])

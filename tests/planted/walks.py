@@ -6,6 +6,7 @@ from pathlib import Path
 from synth.evaluate.audit import TreeCanary
 from synth.evaluate.audit.journeys import Shown, Ticket, journey
 from synth.evaluate.audit.whole_tables import placed
+from synth.privacy.relation import Relation
 from synth.schema import table as schemas
 
 
@@ -17,6 +18,15 @@ def once(canary, table) -> Shown:
                         method="mixture" if several else "independent", relation="add_remove")  # fmt: skip
         with placed(canary, table, place) as (written, source):
             return journey(written, source, ticket, place)
+
+
+def told_alike(canary, *, least: int) -> None:
+    """Neighbouring tables tell the same in all that no noise covers, which are so many texts at least."""
+    one, other = (once(canary, table) for table in canary.tables(Relation.ADD_REMOVE))
+    assert one.texts["exit code"] == "0", one.texts["message"]
+    assert uncovered(one) == uncovered(other)
+    assert "CANARY" not in "".join(one.texts.values())
+    assert len(uncovered(one)) > least
 
 
 def uncovered(shown: Shown) -> dict[str, str]:

@@ -15,17 +15,9 @@ from synth.release.card import model, verify
 from synth.release.card.statements import CHOICES, complete, registry, selection
 from synth.report import card_page
 from tests.conftest import SMALL, small_frame
+from tests.unit.small_release import small_release  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("card")
-    small_frame(400).to_csv(place / "real.csv", index=False)
-    synth.run(place / "real.csv", schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, out=place / "out",
-              ledger=place / "ledger.sqlite", dataset="small", seed=1)  # fmt: skip
-    return place / "out"
 
 
 @pytest.fixture

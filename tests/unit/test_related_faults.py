@@ -1,6 +1,5 @@
 """Faults of related tables: public ones are a line before the spend, private ones leave no sign outside the noise."""
 
-import copy
 import json
 
 import pandas as pd
@@ -11,6 +10,7 @@ from synth.evaluate.audit.whole_trees import FACTS
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.relation import Relation
 from tests.planted.walks import once, uncovered
+from tests.unit.changed_facts import changed
 
 CANARY = trees()[0]
 
@@ -80,31 +80,21 @@ def test_what_only_cells_tell_leaves_no_sign(fault, sound):
     assert uncovered(shown) == sound
 
 
-def changed(**at):
-    plain = copy.deepcopy(FACTS)
-    for path, value in at.items():
-        *way, last = (int(p) if p.isdigit() else p for p in path.split("__"))
-        place = plain
-        for step in way:
-            place = place[step]
-        place[last] = value
-    return plain
-
-
 LEARNT = {"epsilon": 1.0, "delta": 1e-6, "relation": "add_remove", "unit": "row", "ledger_entry": 1, "mechanisms": []}
 AGAIN = {"parent": "homes", "child": "visits", "columns": ["person"], "parent_columns": ["home"], "most_children": 2}
 DRAFTED = {**FACTS["keys"][0], "source": "unconfirmed"}
 PUBLIC = {
-    "a circle": (changed(keys__0__parent="visits", keys__0__columns=["person"]), None, "go in a circle"),
-    "two parents": (changed(keys=[*FACTS["keys"], AGAIN]), None, "visits has several parents (people, homes)"),
-    "no key": (changed(keys=FACTS["keys"][:1]), None, "homes, visits have no parent"),
-    "a number as key": (changed(tables__people__columns__home={"type": "integer", "min": 0, "max": 9}), None,
+    "a circle": (changed(FACTS, keys__0__parent="visits", keys__0__columns=["person"]), None, "go in a circle"),
+    "two parents": (changed(FACTS, keys=[*FACTS["keys"], AGAIN]), None, "visits has several parents (people, homes)"),
+    "no key": (changed(FACTS, keys=FACTS["keys"][:1]), None, "homes, visits have no parent"),
+    "a number as key": (changed(FACTS, tables__people__columns__home={"type": "integer", "min": 0, "max": 9}), None,
                         "people.home is of type integer"),
-    "no bound": (changed(keys__0__most_children=None), None, "key of people to homes: most_children: must be a whole"),
-    "no columns": (changed(keys__0__columns=[]), None, "key of people to homes: columns: must list"),
-    "a draft": (changed(keys__0=DRAFTED), None, "nobody has confirmed that people belongs to homes"),
-    "left open": (changed(open=["people has two keys."]), None, "left open by the draft: people has two keys."),
-    "learnt": (changed(tables__visits__learnt=LEARNT), None, "table visits: its schema holds facts learnt"),
+    "no bound": (changed(FACTS, keys__0__most_children=None), None,
+                 "key of people to homes: most_children: must be a whole"),
+    "no columns": (changed(FACTS, keys__0__columns=[]), None, "key of people to homes: columns: must list"),
+    "a draft": (changed(FACTS, keys__0=DRAFTED), None, "nobody has confirmed that people belongs to homes"),
+    "left open": (changed(FACTS, open=["people has two keys."]), None, "left open by the draft: people has two keys."),
+    "learnt": (changed(FACTS, tables__visits__learnt=LEARNT), None, "table visits: its schema holds facts learnt"),
     "no file": (FACTS, lambda t: t.pop("visits"), "has no file for table visits"),
     "no column": (FACTS, lambda t: t["people"].pop("home"), "no column 'home'"),
     "no root": (FACTS, lambda t: t.update(homes=t["homes"].iloc[:0]), "a header and no rows"),

@@ -1,6 +1,5 @@
 """A schema of related tables: one tree, one key a child, one line for each thing that is wrong."""
 
-import copy
 import json
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from synth.errors import InputError, UsageError
 from synth.schema import related
 from synth.sources.related_tables import places
+from tests.unit.changed_facts import changed
 
 KEY = {"type": "identifier"}
 FLAG = {"type": "categorical", "categories": ["f", "m"]}
@@ -23,18 +23,6 @@ PLAIN = {
         {"parent": "stays", "child": "acts", "columns": ["sid"], "most_children": 3},
     ],
 }  # fmt: skip
-
-
-def changed(**at):
-    """The schema with parts replaced, each named by its path with __ between steps."""
-    plain = copy.deepcopy(PLAIN)
-    for path, value in at.items():
-        *way, last = (int(p) if p.isdigit() else p for p in path.split("__"))
-        place = plain
-        for step in way:
-            place = place[step]
-        place[last] = value
-    return plain
 
 
 def test_a_tree_is_read_and_written():
@@ -74,7 +62,7 @@ WRONG = {
 def test_what_is_wrong_is_one_line(wrong):
     parts, told = WRONG[wrong]
     with pytest.raises(InputError) as error:
-        related.parse(changed(**parts))
+        related.parse(changed(PLAIN, **parts))
     assert told in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -21,6 +21,7 @@ from synth.release.card import limits
 from synth.release.card.verify import check, load
 from synth.report import bundle as release_bundle
 from tests.conftest import SMALL, small_frame
+from tests.unit.small_release import small_release  # noqa: F401
 
 PARTS = {
     "synthetic.csv", "synthetic.parquet", "schema.json", "card.json", "card.md", "card.html", "report.html",
@@ -30,15 +31,6 @@ PARTS = {
     "synthetic.csv-metadata.json", *(f"documents/{n}.html" for n in (
         "nist-sp-800-226", "dpia", "dpia.de", "five-safes", "data-card", "ons-spectrum", "for-the-people")),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("bundle")
-    small_frame(500).to_csv(place / "real.csv", index=False)
-    synth.run(place / "real.csv", schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, out=place / "out",
-              ledger=place / "ledger.sqlite", dataset="small", seed=1)  # fmt: skip
-    return place / "out"
 
 
 @pytest.fixture

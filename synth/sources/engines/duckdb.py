@@ -24,6 +24,7 @@ from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql import Kind, position
 from synth.sources.engines.sql_branches import LOST
 from synth.sources.engines.sql_dialects import DUCKDB
+from synth.sources.formats import files
 from synth.sources.formats.arrow_text import encode
 from synth.sources.formats.text_table import Table
 from synth.sources.rows.encoding import Batch, plain, tables
@@ -36,7 +37,6 @@ else:
 BATCH = 1 << 18  # rows handed over at a time
 MEMORY = "1GB"  # of DuckDB's own buffers
 OTHER = -4  # a text that is not written as the schema writes it
-DAMAGED = "its Parquet data are damaged or not UTF-8; save it again as Parquet or CSV"
 MOST_LISTED = 60_000  # categories that an enumeration lists
 
 
@@ -75,8 +75,7 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
     ``types``: of the files' columns. Errors: InputError when the data are damaged.
     """
     if overflows(paths):
-        parts = (b for p in paths for b in pq.ParquetFile(p).iter_batches(columns=[*schema.measured(), *raw]))
-        yield from plain(tables(parts))
+        yield from plain(tables(b for p in paths for b in files.parquet_batches(p, [*schema.measured(), *raw])))
         return
     told = {n: _told(c, n, types.field(n).type) for n, c in schema.measured().items()}
     lists = {n: texts for n, (_, texts) in told.items() if texts}
@@ -91,7 +90,24 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
             for part in reader:
                 yield _batch(part, schema, told, lists, raw)
     except (duckdb.Error, pa.ArrowException, OSError):
-        raise InputError(f"{where}: {DAMAGED}") from None
+        raise InputError(f"{where}: {files.DAMAGED}") from None
+    finally:
+        con.close()
+
+
+def check(paths: Sequence[Path], columns: Sequence[str]) -> None:
+    """Decodes every cell of the columns once, as ``batches`` will, file by file, and keeps nothing.
+
+    A hash needs the cell itself, of which a column's statistics cannot tell. Errors: InputError naming a damaged file.
+    """
+    asked = ", ".join(f"bit_xor(hash({DUCKDB.identifier(n)}))" for n in columns)
+    con = connect(paths)
+    try:
+        for path in paths:
+            con.read_parquet([literal(path.absolute())]).create_view("synth_file", replace=True)
+            con.sql(f"SELECT {asked} FROM synth_file").fetchall()
+    except (duckdb.Error, pa.ArrowException, OSError):
+        raise InputError(f"{path}: {files.DAMAGED}") from None
     finally:
         con.close()
 

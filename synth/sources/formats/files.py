@@ -6,7 +6,8 @@ in a cell never is, and no message repeats a cell.
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,8 @@ from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.text_table import Table, check_names
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
+
+DAMAGED = "its Parquet data are damaged or not UTF-8; save it again as Parquet or CSV"
 
 Kind = Literal["csv", "parquet", "xlsx"]
 Cells = Iterable[object]  # arrow arrays included
@@ -86,7 +89,7 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
     if kind(path) == "csv":
         table = csv_reader.read(path, names, reading.dialect)
     else:
-        table = excel_reader.read(path, names, reading) if kind(path) == "xlsx" else _read_parquet(path, names)
+        table = excel_reader.read(path, names, reading) if kind(path) == "xlsx" else read_parquet(path, names)
     if table.num_rows == 0:
         raise _no_rows(path)
     found = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
@@ -200,23 +203,30 @@ def _check_parquet(path: Path, wanted: list[str]) -> None:
         arrow_text.check_type(kind, name=name)
     # texts that a file lists once and names by their places are looked at once, not again in every row
     listed = [name for name, kind in types.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
-    try:
+    with _damage_named(path):
         file = pq.ParquetFile(path, read_dictionary=listed)
         for batch in file.iter_batches(batch_size=65_536, columns=wanted, use_threads=False):
             batch.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError):
-        raise _damaged(path) from None
 
 
-def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
+def read_parquet(path: Path, wanted: list[str]) -> pa.Table:
+    """The columns of a Parquet file, in memory. Errors: InputError."""
     file = _parquet(path)
     for name in wanted:
         arrow_text.check_type(file.schema_arrow.field(name).type, name=name)
-    try:
+    with _damage_named(path):
         return file.read(columns=wanted)
+
+
+def parquet_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    """The columns of a Parquet file, some rows at a time. Errors: InputError."""
+    with _damage_named(path):
+        yield from pq.ParquetFile(path).iter_batches(columns=wanted)
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (pa.ArrowException, OSError, ValueError):
-        raise _damaged(path) from None
-
-
-def _damaged(path: Path) -> InputError:
-    return InputError(f"{path}: its Parquet data are damaged or not UTF-8; save it again as Parquet or CSV")
+        raise InputError(f"{path}: {DAMAGED}") from None

@@ -13,7 +13,6 @@ from synth.pipeline import budget
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
-from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease, Nearest, NearestRelease
 from synth.questions.numeric import networks
@@ -21,6 +20,7 @@ from synth.questions.numeric.row_models import Denoiser, Flow, Transport
 from synth.release import folder
 from tests.conformance.measuring import QUICK
 from tests.conftest import SMALL, small_frame
+from tests.evil_twins import Silent
 
 SCHEMA = synth.parse({"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex", "region", "ill")}})
 DESCENDING = ["dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"]
@@ -88,16 +88,6 @@ def test_a_plan_tells_that_training_takes_its_time():
                       options={"steps": steps}).seconds for steps in (50, 500))  # fmt: skip
     assert many > 5 * few > 5
     assert plan(SCHEMA, rows=20_000, epsilon=1.0, delta=1e-5, method="private_evolution").seconds < few
-
-
-class Silent(SystemNoise):
-    """No noise: what a method could learn if there were none. Exists in tests only."""
-
-    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
-        return np.zeros(shape, dtype=np.int64)
-
-    def fine_gaussian(self, shape):
-        return np.zeros(shape, dtype=np.int64)
 
 
 @pytest.mark.parametrize("name", GIVEN)

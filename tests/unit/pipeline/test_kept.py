@@ -1,28 +1,17 @@
 """What a method is said to keep is what the benchmarks' files hold, and is said before the spend."""
 
-import importlib
 import json
-import sys
 
 import pytest
 
 import synth
 from synth.generators import GENERATORS
 from synth.pipeline import kept
-from tests.conftest import ROOT
+from tests.benchmark_modules import benchmark
 
 
-@pytest.fixture(scope="module")
-def bench():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        yield importlib.import_module("kept")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
-
-
-def test_the_figures_are_those_of_the_benchmarks_results(bench):
-    assert kept.figures() == json.loads(json.dumps(bench.gathered()))
+def test_the_figures_are_those_of_the_benchmarks_results():
+    assert kept.figures() == json.loads(json.dumps(benchmark("kept").gathered()))
 
 
 @pytest.mark.parametrize("method", GENERATORS)

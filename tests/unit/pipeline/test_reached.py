@@ -1,8 +1,6 @@
 """The forecast of what `mixture` reaches is that of its runs on public tables, and rests on public facts alone."""
 
-import importlib
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -12,23 +10,15 @@ from app.session import charts
 from synth.errors import UsageError
 from synth.pipeline import reached
 from synth.privacy.accounting import composition
+from tests.benchmark_modules import benchmark
 from tests.conftest import ROOT
 
 COLUMN = {"type": "categorical", "categories": ["a", "b", "c"]}
 SCHEMA = synth.parse({"columns": {f"c{j}": COLUMN for j in range(6)} | {"n": {"type": "integer", "min": 0, "max": 99}}})
 
 
-@pytest.fixture(scope="module")
-def bench():
-    """The benchmark that fits the constants; its folder's modules have plain names."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        yield importlib.import_module("forecast_reach")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
-
-
-def test_the_packaged_constants_are_those_of_the_stored_runs(bench):
+def test_the_packaged_constants_are_those_of_the_stored_runs():
+    bench = benchmark("forecast_reach")
     runs, told = json.loads(bench.OUT.read_text()), reached.constants()
     again = bench.fitted(runs)
     assert (told["tables"], told["runs"], told["measured"]) == (again["tables"], again["runs"], again["measured"])

@@ -13,7 +13,8 @@ from contextlib import closing
 import pytest
 
 from synth.errors import InputError
-from synth.privacy.ledger.ledger import Ledger, Spend
+from synth.privacy.ledger.ledger import Ledger
+from tests.unit.privacy.charges import charge
 
 SPENDER = textwrap.dedent("""
     import sys
@@ -33,17 +34,6 @@ SPENDER = textwrap.dedent("""
 
 def spender(path, times):
     return subprocess.Popen([sys.executable, "-c", SPENDER, path, str(times)], stdout=subprocess.PIPE, text=True)
-
-
-def charge(epsilon):
-    facts = {
-        "relation": "add_remove",
-        "unit": "row",
-        "engine": "gdp",
-        "noise_source": "system",
-        "question": {},
-    }
-    return Spend(dataset="census", epsilon=epsilon, delta=1e-6, **facts)
 
 
 def test_a_kill_at_any_moment_loses_no_spend_that_was_reported(tmp_path):

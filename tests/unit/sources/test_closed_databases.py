@@ -15,7 +15,6 @@ from synth.sources import named_databases
 from synth.sources.engines import duckdb as files_engine
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
-from tests import engines
 
 pytest.importorskip("ibis", reason="the extra `databases` is not installed")
 SCHEMA = parse({"columns": {"a": {"type": "integer", "min": 0, "max": 99, "source": "public"}}})
@@ -136,14 +135,12 @@ def test_two_read_one_file_and_a_third_writes_when_they_are_done(database):
     assert "made" in first.tables()
 
 
-def test_postgres_is_asked_and_not_written_to():
-    with engines.postgres() as owner:
-        owner.backend.con.execute("CREATE TABLE people AS SELECT 1 AS a")
-        owner.backend.con.commit()
-        reader = Engine(owner.address)
-        for statement in ("DELETE FROM people", "CREATE TABLE more (a int)"):
-            with pytest.raises(InputError, match="could not answer"):
-                list(reader.rows(statement))
-        assert next(iter(Engine(owner.address).rows("SELECT count(*) FROM people"))) == [(1,)]
-        reader.close()
-        owner.close()
+def test_postgres_is_asked_and_not_written_to(cluster):
+    cluster.backend.con.execute("CREATE TABLE people AS SELECT 1 AS a")
+    cluster.backend.con.commit()
+    reader = Engine(cluster.address)
+    for statement in ("DELETE FROM people", "CREATE TABLE more (a int)"):
+        with pytest.raises(InputError, match="could not answer"):
+            list(reader.rows(statement))
+    assert next(iter(Engine(cluster.address).rows("SELECT count(*) FROM people"))) == [(1,)]
+    reader.close()
