@@ -107,9 +107,7 @@ def sample(
     multiple: Annotated[
         int | None, typer.Option("--multiple", help="Tables to draw into --out, for intervals.")
     ] = None,
-    columns: Annotated[
-        str | None, typer.Option("--columns", help="With --multiple: the columns of the analysis, COL,COL.")
-    ] = None,
+    columns: Annotated[str | None, typer.Option("--columns", help="Of the analysis, with --multiple: COL,COL.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Draw more rows from a finished run; free."""
