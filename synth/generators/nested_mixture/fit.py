@@ -40,16 +40,17 @@ class Options:
     as ``each`` times a table's noise.
 
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
-    times ``simplicity.dependence`` (its ``half``). While the former is below the part ``stop`` of the cells, where a
-    fit begins to follow the noise, only the latter is followed. ``spread``: deviation of the starting logits around the
-    one-ways; ``mixing``: of those of a child's components given its parent's. ``root``: how many times over the few
-    tables of the root alone count, on which all others rest, until they are met. ``chance``: of the variance that the
-    rows themselves have, as draws from a law, how much is added to the noise's: else a few large cells, known to a
-    fraction of their own chance, would have all the classes. The root's own tables are then met by a step of their own.
+    times ``simplicity.dependence`` (its ``half``), twice that where there are half the components or fewer. While the
+    former is below the part ``stop`` of the cells, where a fit begins to follow the noise, only the latter is followed.
+    ``spread``: deviation of the starting logits around the one-ways; ``mixing``: of those of a child's components given
+    its parent's. ``root``: how many times over the few tables of the root alone count, on which all others rest, until
+    they are met. ``chance``: of the variance that the rows themselves have, as draws from a law, how much is added to
+    the noise's: else a few large cells, known to a fraction of their own chance, would have all the classes. The root's
+    own tables are then met by a step of their own.
     """
 
     fits: int = 6
-    roots: int = 128
+    roots: int = 256
     children: int = 128
     each: float = 4.0
     ranks: int = 4
@@ -59,7 +60,7 @@ class Options:
     spread: float = 1.0
     mixing: float = 3.0
     stop: float = 0.7
-    pull: float = 0.04
+    pull: float = 0.02
     half: float = 1.0
     root: float = 4.0
     chance: float = 0.3
@@ -251,12 +252,13 @@ def _of_model(
 
 
 def _fitting(options: Options, measured: Sequence[Block], total: float) -> Options:
-    """The options with no more components than the answers bear out; fewer of these are found in fewer steps."""
+    """The options with no more components than the answers bear out; fewer are found in fewer steps, pulled harder."""
     noise = [float((total / b.precision[b.precision > 0].sqrt()).median()) for b in measured if b.view == "rows"]
     most = max(int(total / (options.each * max(float(np.mean(noise)), 1e-9))), FEWEST) if noise else FEWEST
-    steps = max(int(options.steps * min(1.0, most / options.roots)), FEW_STEPS)
+    part = min(1.0, most / options.roots)
+    steps = max(int(options.steps * min(1.0, 2 * part)), FEW_STEPS)
     return replace(options, roots=min(options.roots, most), children=min(options.children, most),
-                   steps=min(options.steps, steps))  # fmt: skip
+                   steps=min(options.steps, steps), pull=options.pull / max(part, 0.5))  # fmt: skip
 
 
 def fit(
