@@ -5,11 +5,11 @@
 Three tables, none of them the sample: `wide` (5,000 made-up people, 50 columns), `credit` (30,000 x 24) and `bank`
 (accounts with orders, loans and cards, as tables that belong together); the latter two lie beside the checkout. A
 decision is a click or an entry that says something only a person knows (who vouches, how many rows, what is left out);
-the others lead on. A step ends when the page stands whole; on Method and Run when the way on is open, and what they
-then work out is a step of its own. Last, two empty pages of the framework, as the least that a change of page can
-take here. Of each step the processor's seconds of the browser and of the server with its helpers are kept too, and the
-messages that the server sent: they tell what the step asks for where other work runs beside. Prints Markdown, writes
-benchmarks/results/app_seconds.json.
+the others lead on. A step ends when the page stands whole; on Method, Run and Release when the way on is open (or back,
+after the last page), and what they then work out is a step of its own. Last, two empty pages of the framework, as the
+least that a change of page can take here. Of each step the processor's seconds of the browser and of the server with
+its helpers are kept too, and the messages that the server sent: they tell what the step asks for where other work runs
+beside. Prints Markdown, writes benchmarks/results/app_seconds.json.
 """
 
 import argparse
@@ -124,7 +124,7 @@ def walked(page: Page, url: str, name: str, files: list[Path]) -> Tour:
     tour.timed("the run", "work", lambda: awaited(page, "Next: Review"))
     tour.press("Next: Review", heading="Review")
     tour.press("Show the comparison", kind="work")
-    tour.press("Next: Release", heading="Release")
+    goes_on(tour, "Next: Release", "Release", "Back: Review")
     tour.timed("the bundle", "work", lambda: awaited(page, "Everything (.zip)"))
     with page.expect_download():
         tour.press("Everything (.zip)")

@@ -32,8 +32,9 @@ ABOUT = {
 def section() -> None:
     """The rules there are, and a form for one more."""
     rules = list(own(wizard()).get("constraints") or [])
-    label = f"Rules across columns ({len(rules)})" if rules else "Rules across columns (optional)"
-    frame.fold(label, "rules", lambda: _rules(rules))
+    frame.fold("Rules across columns (optional)", "rules", lambda: _rules(rules))
+    if rules:  # not in the panel's name: with another name it would close
+        st.caption(f"{len(rules)} rule{'s' * (len(rules) > 1)} across columns.")
 
 
 def _rules(rules: list[Plain]) -> None:

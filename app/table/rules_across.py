@@ -24,8 +24,9 @@ ABOUT = {
 def section() -> None:
     """The rules there are, and a form for one more."""
     rules = list(wizard().plain.get("constraints") or [])
-    label = f"Rules across tables ({len(rules)})" if rules else "Rules across tables (optional)"
-    frame.fold(label, "rules_across", lambda: _rules(rules))
+    frame.fold("Rules across tables (optional)", "rules_across", lambda: _rules(rules))
+    if rules:  # not in the panel's name: with another name it would close
+        st.caption(f"{len(rules)} rule{'s' * (len(rules) > 1)} across tables.")
 
 
 def _rules(rules: list[Plain]) -> None:

@@ -15,6 +15,7 @@ from app.session.state import dataset, lacks, ready, several, view, wizard
 from synth import jobs
 
 POLL = 1.0
+LAST = "write"  # a run's last stage: by then it has given back the memory of its fit
 AT_EASE = 1.0  # seconds in which the next page is drawn, before the bundle is packed
 
 
@@ -173,6 +174,8 @@ def _progress(path: str) -> None:
         if status.final:
             st.rerun()
         _bar(job, status)
+        if status.stage == LAST:
+            runner.warm()  # it packs the bundle
     except Exception as error:
         frame.tell(error)
 

@@ -1,4 +1,4 @@
-"""Digests of a whole run of every method with test noise: what a change that should change nothing is held to.
+"""Digests of a whole run of every method of ours with test noise: what a change that should change nothing is held to.
 
     python -m tests.conformance.golden > before.txt     on the commit before the change
     python -m tests.conformance.golden | diff before.txt -
@@ -18,6 +18,7 @@ from synth.privacy.noise import SeededNoise
 from tests.conformance.measuring import QUICK
 from tests.conftest import SMALL, small_frame
 
+OWN = sorted(set(GENERATORS) - {"aim", "mst"})  # these draw another library's noise, which takes no seed
 # Methods of few columns cannot take all of the small schema.
 FEW = ("age", "sex", "ill")
 PARTS = ("synthetic.csv", "release.safetensors", "schema.json")
@@ -37,5 +38,5 @@ def digests(name: str, *, noise: int = 1) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    for method in sys.argv[1:] or sorted(GENERATORS):
+    for method in sys.argv[1:] or OWN:
         print(method, *digests(method).values(), flush=True)

@@ -2,13 +2,12 @@
 
 import pytest
 
-from synth.generators import GENERATORS
-from tests.conformance.golden import digests
+from tests.conformance.golden import OWN, digests
 
 AT_ONCE = ("independent", "mixture", "mwem", "small_db")
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in AT_ONCE else pytest.mark.slow) for n in GENERATORS])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in AT_ONCE else pytest.mark.slow) for n in OWN])
 def test_a_run_with_test_noise_makes_the_same_bytes_and_other_noise_others(name):
     first, other = digests(name), digests(name, noise=2)
     assert digests(name) == first

@@ -17,6 +17,7 @@ from synth.generators.nested_mixture.closed_form import Below, Columns, Level, L
 from synth.generators.nested_mixture.joined import joined
 from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.nested_mixture.options import Options
 from synth.generators.nested_mixture.side_by_side import side_by_side
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease, LinkedRelease
@@ -39,7 +40,7 @@ class Nested:
 
     name: str = "mixture"
     plan: asking.Plan = field(default_factory=asking.Plan)
-    options: fitting.Options = field(default_factory=fitting.Options)
+    options: Options = field(default_factory=Options)
 
     def measure(self, ask: Ask, schema: Related, setting: Setting, *, progress: Progress) -> list[LinkedRelease]:
         """All questions of a run; see ``measure.measure``."""
