@@ -74,14 +74,14 @@ def many(features: Sequence[Features]) -> int:
     return sum(own) + alone + sum(a * b for a, b in combinations(own, 2))
 
 
-def tilt(x: np.ndarray, d: np.ndarray, goal: np.ndarray, ridge: np.ndarray, start: np.ndarray) -> np.ndarray:
+def tilt(x: np.ndarray, d: np.ndarray, goal: np.ndarray, ridge: np.ndarray) -> np.ndarray:
     """(p,), by which d exp(x b) has means (p,) of x (N, p) as near to the goal as the ridge (p, p) asks.
 
     Minimises log sum d exp(x b) - goal b + b ridge b / 2 by Newton's method with shortened steps: of all weights with
     such means those nearest to d by the Kullback-Leibler divergence.
 
     >>> x = np.array([[0.0], [1.0]])
-    >>> tilt(x, np.array([0.5, 0.5]), np.array([0.8]), np.zeros((1, 1)), np.zeros(1)).round(4).tolist()
+    >>> tilt(x, np.array([0.5, 0.5]), np.array([0.8]), np.zeros((1, 1))).round(4).tolist()
     [1.3863]
     """
 
@@ -90,7 +90,7 @@ def tilt(x: np.ndarray, d: np.ndarray, goal: np.ndarray, ridge: np.ndarray, star
         top = float((x @ b).max())
         return float(np.log(d @ np.exp(x @ b - top)) + top - goal @ b + b @ ridge @ b / 2), w
 
-    b = start
+    b = np.zeros(len(goal))
     value, w = at(b)
     for _ in range(STEPS):
         mean = w @ x
@@ -152,14 +152,12 @@ class Tilted:
 
     def tables(self, size: int, *, rng: np.random.Generator) -> Iterator[Positions]:
         """Tables of so many rows without end, positions (size,) by column."""
-        x, d, _ = self._candidates(min(size, BLOCK), rng)
-        centre = tilt(x, d, self.goal, self.ridge, np.zeros(len(self.goal)))
         while True:
             goal = self.goal + self.root @ rng.standard_normal(len(self.goal))
-            b, blocks = None, []
+            blocks = []
             for at in range(0, size, BLOCK):
                 x, d, rows = self._candidates(min(size - at, BLOCK), rng)
-                b = tilt(x, d, goal, self.ridge, centre) if b is None else b
+                b = tilt(x, d, goal, self.ridge)  # from none: other rows' tilt may leave one of these all the weight
                 kept = self._kept(weights(x, d, b), rows, min(size - at, BLOCK), rng)
                 blocks.append({n: p[kept] for n, p in rows.items()})
             yield {n: np.concatenate([b[n] for b in blocks]) for n in blocks[0]}
