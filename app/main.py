@@ -10,7 +10,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from app.run import background, forecast, recent  # noqa: E402
-from app.session import access, frame, garbage  # noqa: E402
+from app.session import access, ahead, frame, garbage  # noqa: E402
 from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
 from app.table import owning, stored  # noqa: E402
@@ -82,6 +82,7 @@ def _page(who: Visitor) -> None:
             # another text on each page: one that stood there before is not run again by the browser
             st.html(f"{TO_THE_TOP.read_text(encoding='utf-8')}<!-- {w.edition} -->", unsafe_allow_javascript=True)
             st.html(HELP_BY_KEY, unsafe_allow_javascript=True)
+            st.html(ahead.script(), unsafe_allow_javascript=True)
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         if steps:

@@ -12,7 +12,6 @@ docs/high-order.md holds.
 """
 
 import argparse
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -23,7 +22,7 @@ from beyond_pairs import prepare, scores
 from cells import ran
 from flagship import ROOT, need_tables
 from graph_fit import by_graph
-from markdown_tables import means
+from markdown_tables import means, store, stored
 
 from synth.generators.marginals import fit_mixture, layout
 from synth.generators.marginals.choose_heads import headed
@@ -121,7 +120,7 @@ def main() -> None:
     given = parser.parse_args()
     need_tables()
     path = Path(given.json)
-    rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
+    rows = stored(path, fresh=given.fresh)
     for table in given.tables.split(","):
         known = {tuple(r[k] for k in KEY) for r in rows}
         with tempfile.TemporaryDirectory() as name:
@@ -136,7 +135,7 @@ def main() -> None:
                 if cell["what"] in ("AIM", WHOLE) and "failed" not in told:
                     rows.append(second(folder, table, cell, out))
                 print(rows[-1], flush=True)
-                path.write_text(json.dumps(rows, indent=1) + "\n")
+                store(path, rows)
     print(markdown(rows))
 
 

@@ -5,10 +5,11 @@
 Three tables, none of them the sample: `wide` (5,000 made-up people, 50 columns), `credit` (30,000 x 24) and `bank`
 (accounts with orders, loans and cards, as tables that belong together); the latter two lie beside the checkout. A
 decision is a click or an entry that says something only a person knows (who vouches, how many rows, what is left out);
-the others lead on. A step ends when the page stands whole; on Method and Run when the way on is open, and what they
-then work out is a step of its own. Last, two empty pages of the framework, as the least that a change of page can
-take here. Of each step the processor's seconds of the browser and of the server with its helpers are kept too: they
-tell what the step asks for where other work runs beside. Prints Markdown, writes benchmarks/results/app_seconds.json.
+the others lead on. A step ends when the page stands whole; on Method, Run and Release when the way on is open (or back,
+after the last page), and what they then work out is a step of its own. Last, two empty pages of the framework, as the
+least that a change of page can take here. Of each step the processor's seconds of the browser and of the server with
+its helpers are kept too, and the messages that the server sent: they tell what the step asks for where other work runs
+beside. Prints Markdown, writes benchmarks/results/app_seconds.json.
 """
 
 import argparse
@@ -30,6 +31,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "app_seconds.json"
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 PATIENCE, LONG, LULL = 60_000, 300_000, 50  # milliseconds
 EMPTY = "empty"
+COLUMNS = ("step", "kind", "seconds", "browser", "server", "messages", "kilobytes")
 ROWS = {"wide": "5000", "credit": "30000", "bank": "4500"}
 
 
@@ -38,6 +40,11 @@ class Tour:
 
     def __init__(self, page: Page) -> None:
         self.page, self.steps, self.clicks, self.decisions = page, [], 0, 0
+        self.heard = [0, 0]  # messages of the server so far, and their bytes
+        page.on("websocket", lambda socket: socket.on("framereceived", self._hear))
+
+    def _hear(self, message: str | bytes) -> None:
+        self.heard = [self.heard[0] + 1, self.heard[1] + len(message)]
 
     def timed(self, what: str, kind: str, do: Callable[[], Any]) -> None:
         """Does one thing and waits until the page stands whole. ``kind``: page, widget or work."""
@@ -56,7 +63,9 @@ class Tour:
         """Keeps a step, with the processor's seconds since ``spent``; those of processes that have ended are lost."""
         used = [round(max(now - before, 0.0), 2) for now, before in zip(busy(), spent, strict=True)]
         self.steps.append({"step": what, "kind": kind, "seconds": round(seconds, 2), "browser": used[0],
-                           "server": used[1]})  # fmt: skip
+                           "server": used[1], "messages": self.heard[0],
+                           "kilobytes": round(self.heard[1] / 1000)})  # fmt: skip
+        self.heard = [0, 0]
 
     def press(self, name: str, *, kind: str = "widget", heading: str = "", decides: bool = False) -> None:
         """Presses a button, to another page where a heading is named."""
@@ -115,7 +124,7 @@ def walked(page: Page, url: str, name: str, files: list[Path]) -> Tour:
     tour.timed("the run", "work", lambda: awaited(page, "Next: Review"))
     tour.press("Next: Review", heading="Review")
     tour.press("Show the comparison", kind="work")
-    tour.press("Next: Release", heading="Release")
+    goes_on(tour, "Next: Release", "Release", "Back: Review")
     tour.timed("the bundle", "work", lambda: awaited(page, "Everything (.zip)"))
     with page.expect_download():
         tour.press("Everything (.zip)")
@@ -153,6 +162,8 @@ def sidebar(page: Page, name: str) -> None:
 def described(tour: Tour) -> None:
     """What a single table's draft asks: who is a person, lists that tell of persons, and who vouches."""
     tour.choose("Can a person appear in more than one row?", "No: each row is one person")
+    if tour.page.get_by_text("Numbers, or codes?").count():
+        tour.press("These are codes", decides=True)
     vouched(tour)
 
 
@@ -249,9 +260,9 @@ def main() -> None:
         found = kept[name] = floor(told.chromium) if name == EMPTY else toured(name, told.chromium)
         print(f"\n**{name}**: {found['clicks']} clicks, {found['decisions']} decisions, first page "
               f"{found['first_page']} s after the command, {len(found['errors'])} errors on the console\n")  # fmt: skip
-        print("| step | kind | seconds | processor, browser | server |\n|---|---|---|---|---|")
+        print("| step | kind | seconds | processor, browser | server | messages | kB |\n|---|---|---|---|---|---|---|")
         for step in found["steps"]:
-            print("| " + " | ".join(str(step[k]) for k in ("step", "kind", "seconds", "browser", "server")) + " |")
+            print("| " + " | ".join(str(step[k]) for k in COLUMNS) + " |")
         told.json.write_text(json.dumps(kept, indent=1) + "\n")
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 import flagship
 import pandas as pd
 from cells import CELL, ran
-from markdown_tables import means
+from markdown_tables import means, store, stored
 from orders import k_marginal, triple_tv_err
 from peers import cells_of, scored
 
@@ -157,7 +157,7 @@ def main() -> None:
     given = arguments()
     flagship.need_tables()
     path = Path(given.json)
-    rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
+    rows = stored(path, fresh=given.fresh)
     for table in given.tables.split(","):
         known = {tuple(r[k] for k in CELL) for r in rows}
         wanted = [c for c in cells_of(given, table) if tuple(c[k] for k in CELL) not in known]
@@ -169,8 +169,8 @@ def main() -> None:
             for cell in wanted:
                 rows.append(one(folder, cell, given.most_seconds, given.rival_python))
                 print(rows[-1], flush=True)
-                path.write_text(json.dumps(rows, indent=1) + "\n")
-    path.write_text(json.dumps(rows, indent=1) + "\n")
+                store(path, rows)
+    store(path, rows)
     print(markdown(rows))
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from cells import ran
 from flagship import ROOT
-from markdown_tables import means
+from markdown_tables import means, store, stored
 
 from synth.generators.base import Setting
 from synth.generators.marginals.mixture import Mixture
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true")
     given = parser.parse_args()
     path = Path(given.json)
-    rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
+    rows = stored(path, fresh=given.fresh)
     known = {tuple(r[k] for k in KEY) for r in rows}
     noiseless: dict[tuple, dict] = {}
     lists = (given.rows, int), (given.search, int), (given.epsilons, float)
@@ -181,7 +181,7 @@ def main() -> None:
             (folder / "schema.json").write_text(json.dumps(schema()))
             rows.append(cell_of(folder, dict(zip(KEY, told, strict=True)), noiseless))
         print(rows[-1], flush=True)
-        path.write_text(json.dumps(rows, indent=1) + "\n")
+        store(path, rows)
     whose = ROOT / ("docs" if path.resolve() == RESULTS else "build") / "pictures" / "closer.svg"
     picture(rows, whose)
     print(markdown(rows))

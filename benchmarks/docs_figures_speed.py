@@ -38,17 +38,24 @@ def counting(kept: Kept) -> str:
 
 
 def billion(kept: Kept) -> str:
-    """Counting and the check of files' form where every file is read several times, beside bare DuckDB."""
-    lines = []
-    for rows, found in kept("rows_billion")["sizes"].items():
-        ours, form, bare = (found[what] for what in ("ours", "form", "group by"))
-        shares = [figure(one["cpu_seconds"] / two["cpu_seconds"], 2) for one, two in ((ours, bare), (form, ours))]
-        lines.append(
-            [power(int(rows)), *_times(ours), figure(ours["peak_mib"], 0), *_times(form), *_times(bare), *shares]
-        )
-    heads = ("rows", "ours, s", "processor", "MiB", "check of form, s", "processor",
-             "`GROUP BY` a pair, s", "processor", "ours to `GROUP BY`", "check to ours")  # fmt: skip
-    return table(heads, lines)
+    """Counting where every file is read several times, beside bare DuckDB."""
+    heads = ("rows", "ours, s", "processor", "MiB", "`GROUP BY` a pair, s", "processor", "ours to `GROUP BY`")
+    return table(heads, [_beside(*size, "ours", "group by") for size in kept("rows_billion")["sizes"].items()])
+
+
+def runs(kept: Kept) -> str:
+    """The check of files' form beside the counting, and whole runs."""
+    heads = ("rows", "check, s", "processor", "MiB", "counting, s", "processor", "check to counting",
+             "`run` with `mixture`, s", "processor", "peak MiB")  # fmt: skip
+    found = kept("rows_runs")["sizes"].items()
+    whole = [[*_times(own["run"]), figure(own["run"]["peak_mib"], 0)] for _, own in found]
+    return table(heads, [[*_beside(*size, "form", "ours"), *run] for size, run in zip(found, whole, strict=True)])
+
+
+def _beside(rows: str, found: dict[str, Any], one: str, other: str) -> list[str]:
+    share = found[one]["cpu_seconds"] / found[other]["cpu_seconds"]
+    peak = figure(found[one]["peak_mib"], 0)
+    return [power(int(rows)), *_times(found[one]), peak, *_times(found[other]), figure(share, 2)]
 
 
 def touring(kept: Kept) -> str:
@@ -185,8 +192,10 @@ def spread(kept: Kept) -> str:
     for name, own in found["engines"].items():
         share = f"{100 * own['in_engine'] / own['count']:.0f} %" if own["in_engine"] else "-"
         back = figure(own["bytes_back"] / 2**20, 1) if own["bytes_back"] else "-"
-        lines.append([name, figure(own["open"], 1), figure(own["count"], 1), share, back])
-    return table(("counted by", "opening, s", "the question, s", "of it in the engine", "MiB back"), lines)
+        times = [figure(own[key], 1) if key in own else "-" for key in ("open", "open_cpu", "count", "count_cpu")]
+        lines.append([name, *times, share, back])
+    heads = ("counted by", "opening, s", "processor", "the question, s", "processor", "of it in the engine", "MiB back")
+    return table(heads, lines)
 
 
 def slices(kept: Kept) -> str:
@@ -207,6 +216,7 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     "ledger": ledger,
     "counting": counting,
     "billion": billion,
+    "runs": runs,
     "files": files,
     "persons": persons,
     "columns": lambda kept: _stages(kept, "columns", "columns"),

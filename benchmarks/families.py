@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 
 from flagship import ROOT, SCORES, need_tables, one, prepared, show
-from markdown_tables import means
+from markdown_tables import means, store
 
 from synth.generators import GENERATORS
 from synth.generators.options import options_of
@@ -35,7 +35,7 @@ def keep(path: Path, rows: list[dict], key: tuple[str, ...] = KEY) -> list[dict]
     held = json.loads(path.read_text()) if path.exists() else []
     done = {tuple(r[k] for k in key) for r in rows}
     rows = [r for r in held if tuple(r[k] for k in key) not in done] + rows
-    path.write_text(json.dumps(rows, indent=1) + "\n")
+    store(path, rows)
     return rows
 
 

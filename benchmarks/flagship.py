@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from markdown_tables import means
+from markdown_tables import means, store
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -201,8 +201,7 @@ def main() -> None:
     for row in runs(given.tables, given.epsilons, given.method, given.seeds):
         rows.append(row)
         show(row)
-    Path(given.json).parent.mkdir(parents=True, exist_ok=True)
-    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+    store(Path(given.json), rows)
     print(markdown(rows))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from cells import ran
+from markdown_tables import store
 from sklearn.tree import DecisionTreeClassifier
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -101,7 +102,7 @@ def main() -> None:
                                 "options": options, "epsilon": given.epsilon, "seed": seed}  # fmt: skip
                         rows.append(one(folder, cell, test, columns))
                         print(rows[-1], flush=True)
-    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+    store(Path(given.json), rows)
     print(markdown(rows))
 
 

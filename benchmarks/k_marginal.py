@@ -21,7 +21,7 @@ import pandas as pd
 from beyond_pairs import DELTA, prepare
 from cells import CELL, ran
 from flagship import ROOT, call, need_tables
-from markdown_tables import means
+from markdown_tables import means, store, stored
 
 RESULTS = ROOT / "benchmarks" / "results" / "k_marginal.json"
 PLACE = ROOT / "build" / "sdnist"
@@ -80,7 +80,7 @@ def main() -> None:
     given = parser.parse_args()
     need_tables()
     path = Path(given.json)
-    rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
+    rows = stored(path, fresh=given.fresh)
     python = given.python or environment()
     for table in given.tables.split(","):
         known = {tuple(r[k] for k in CELL) for r in rows}
@@ -99,8 +99,8 @@ def main() -> None:
                         told["sdnist"] = scored(python, folder, folder / "out" / "synthetic.csv")
                     rows.append(told)
                     print(rows[-1], flush=True)
-                    path.write_text(json.dumps(rows, indent=1) + "\n")
-    path.write_text(json.dumps(rows, indent=1) + "\n")
+                    store(path, rows)
+    store(path, rows)
     print(markdown(rows))
 
 

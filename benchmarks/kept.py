@@ -22,6 +22,7 @@ from statistics import fmean
 import families
 import flagship
 import peers
+from markdown_tables import store, stored
 
 RESULTS = flagship.ROOT / "benchmarks" / "results"
 OUT = flagship.ROOT / "synth" / "pipeline" / "kept.json"
@@ -78,7 +79,7 @@ def gathered() -> dict:
 def add(methods: list[str], tables: list[str], epsilons: list[float], seeds: int) -> None:
     """Runs of these methods that no file of ours holds yet."""
     path = RESULTS / f"{OWN}.json"
-    rows = json.loads(path.read_text()) if path.exists() else []
+    rows = stored(path)
     known = {(r["table"], r["epsilon"], r["method"], r["seed"]) for r in rows}
     for table in tables:
         with flagship.prepared(table) as folder:
@@ -89,7 +90,7 @@ def add(methods: list[str], tables: list[str], epsilons: list[float], seeds: int
                             continue
                         found = one(folder, method, epsilon, seed)
                         rows.append({"table": table, "epsilon": epsilon, "method": method, "seed": seed, **found})
-                        path.write_text(json.dumps(rows, indent=1) + "\n")
+                        store(path, rows)
                         print(rows[-1], flush=True)
 
 

@@ -17,6 +17,17 @@ def tell(found: Any, into: Path | None) -> None:
         into.write_text(text + "\n", encoding="utf-8")
 
 
+def stored(path: Path, *, fresh: bool = False) -> list[dict]:
+    """Lines of earlier runs; none where there is no file, or all is to be measured anew."""
+    return json.loads(path.read_text()) if path.exists() and not fresh else []
+
+
+def store(path: Path, rows: list[dict]) -> None:
+    """Lines of runs, for those who come later."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(rows, indent=1) + "\n")
+
+
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     head = "| " + " | ".join(heads) + " |\n|" + "---|" * len(heads)

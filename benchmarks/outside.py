@@ -10,7 +10,6 @@ environment that has the package already. Appends to benchmarks/results/outside.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 from flagship import ROOT, call, need_tables, prepared
+from markdown_tables import store, stored
 from peers import SCORES, scored
 
 RESULTS = ROOT / "benchmarks" / "results" / "outside.json"
@@ -86,14 +86,14 @@ def main() -> None:
     parser.add_argument("--most-seconds", type=float, default=1200)
     given = parser.parse_args()
     need_tables()
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    rows = stored(RESULTS)
     for package in given.packages.split(","):
         with prepared("acs") as folder:
             python, why = (given.python, "") if given.python else environment(folder, package)
             for kind in [k for k in given.kinds.split(",") if k in KINDS[package]]:
                 lost = {"table": "acs", "epsilon": given.epsilon, "method": f"{package} {kind}", "failed": why}
                 rows.append(one(folder, python, package, kind, given.epsilon, given.most_seconds) if python else lost)
-                RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+                store(RESULTS, rows)
     print(markdown(rows))
 
 

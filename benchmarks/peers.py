@@ -24,7 +24,7 @@ import figures
 import pandas as pd
 from cells import CELL, ran
 from flagship import ROOT, SHARED, TABLES, _halves, call, drafted, need_tables
-from markdown_tables import means
+from markdown_tables import means, store, stored
 
 RESULTS = ROOT / "benchmarks" / "results" / "peers.json"
 PICTURES = ROOT / "docs" / "pictures"
@@ -140,8 +140,7 @@ def main() -> None:
     given = arguments()
     need_tables()
     path = Path(given.json)
-    rows = json.loads(path.read_text()) if path.exists() and not given.fresh else []
-    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = stored(path, fresh=given.fresh)
     for table in given.tables.split(","):
         split, known = table_of(table), {tuple(r.get(k) for k in CELL) for r in rows}
         cells = [c for c in cells_of(given, table) if tuple(c[k] for k in CELL) not in known]
@@ -154,7 +153,7 @@ def main() -> None:
                 rows.append(floor(folder, table))
             for cell in cells:
                 rows.append(one(folder, cell, given.most_seconds))
-                path.write_text(json.dumps(rows, indent=1) + "\n")
+                store(path, rows)
                 print({k: round(v, 4) if isinstance(v, float) else v for k, v in rows[-1].items()}, file=sys.stderr)
         picture(rows, table, path)
     print(markdown(rows))

@@ -4,6 +4,8 @@
     python benchmarks/rows.py --rows 10000000 --no-run
     python benchmarks/rows.py --rows 1000000000 --drawn 100000000 --sizes 100000000 --no-run
         # ten files of 10^7 rows under ten names each; 30 GB of temporary files, an hour and more
+    python benchmarks/rows.py --drawn 10000000 --sizes 1000000,10000000 --no-bare \
+        --json benchmarks/results/rows_runs.json   # ours alone: counting, the check of the files' form, whole runs
     python benchmarks/rows.py --csv 400,2000       # `run` on CSV files of so many megabytes
     python benchmarks/rows.py --persons 1000000,10000000   # `run` with a person as the unit, three rows each
 
@@ -216,8 +218,11 @@ def only(what: str, folder: Path, rows: int) -> None:
     print(json.dumps({**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
 
-def measure(sizes: list[int], rows: int, *, drawn: int, run: bool) -> dict[str, Any]:
-    """Tables of these sizes and of ``rows``, of which at most ``drawn`` are drawn; the last is fitted as well."""
+def measure(sizes: list[int], rows: int, *, drawn: int, run: bool, beside: bool) -> dict[str, Any]:
+    """Tables of these sizes and of ``rows``, of which at most ``drawn`` are drawn.
+
+    ``run``: the largest is fitted as well. ``beside``: all are counted by bare DuckDB too; else all are fitted.
+    """
     results = {}
     with tempfile.TemporaryDirectory() as home:
         for size in sorted({*(s for s in sizes if s <= rows), rows}):
@@ -225,12 +230,9 @@ def measure(sizes: list[int], rows: int, *, drawn: int, run: bool) -> dict[str, 
             draw(folder, min(size, drawn))
             repeat(folder, times)
             found: dict[str, Any] = {"times": times}
-            found |= {what: apart(what, folder, size) for what in ("ours", "form", "group by")}
-            if size <= 10**7:
-                found["groupings"] = apart("groupings", folder, size)
-            if size == rows and run:
-                found["run"] = apart("run", folder, size)
-            results[str(size)] = found
+            wanted = {"ours": True, "form": True, "group by": beside, "groupings": beside and size <= 10**7,
+                      "run": run and (size == rows or not beside)}  # fmt: skip
+            results[str(size)] = found | {what: apart(what, folder, size) for what, asked in wanted.items() if asked}
             shutil.rmtree(folder)
     return results
 
@@ -241,10 +243,11 @@ def compared(sizes: dict[str, Any], clock: str) -> dict[str, Any]:
     ends = sorted(r for r in ours if r >= 10**5)
     slope = log10(ours[ends[-1]] / ours[ends[0]]) / log10(ends[-1] / ends[0]) if len(ends) > 1 else None
     last = sizes[str(max(ours))]
-    ratio = last["ours"][clock] / min(last[w][clock] for w in ("group by", "groupings") if w in last)
-    check = last["form"][clock] / last["ours"][clock]
-    print(f"{clock}: ratio to bare DuckDB {ratio:.2f}; log-log slope of counting {slope}; check of form {check:.2f}")
-    return {"ratio": ratio, "slope": slope, "form_to_counting": check}
+    bare = min((last[w][clock] for w in ("group by", "groupings") if w in last), default=None)
+    found = {"ratio": bare and last["ours"][clock] / bare, "slope": slope,
+             "form_to_counting": last["form"][clock] / last["ours"][clock]}  # fmt: skip
+    print(f"{clock}: ratio to bare DuckDB, slope of counting, check of form: {json.dumps(found)}")
+    return found
 
 
 def numbers(text: str) -> list[int]:
@@ -264,6 +267,7 @@ def main() -> None:
     )
     ask.add_argument("--drawn", type=int, help="draw no more rows, and read their files several times")
     ask.add_argument("--no-run", action="store_true", help="leave out the fit")
+    ask.add_argument("--no-bare", action="store_true", help="leave out bare DuckDB")
     ask.add_argument("--csv", type=numbers, help="only CSV files, of these megabytes")
     ask.add_argument("--persons", type=numbers, help="only runs with a person as the unit, of these rows")
     ask.add_argument("--json", type=Path)
@@ -277,7 +281,8 @@ def main() -> None:
     elif given.persons:
         measure_persons(given.persons, given.json or HERE / "results" / "rows_persons.json")
     else:
-        sizes = measure(given.sizes, given.rows, drawn=given.drawn or given.rows, run=not given.no_run)
+        sizes = measure(given.sizes, given.rows, drawn=given.drawn or given.rows, run=not given.no_run,
+                        beside=not given.no_bare)  # fmt: skip
         results = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": sizes}
         results |= {clock: compared(sizes, clock) for clock in ("seconds", "cpu_seconds")}
         (given.json or HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from clock import Clock
+from markdown_tables import store, stored
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "scaling.json"
@@ -141,7 +142,7 @@ def main() -> None:
     if given.inside:
         print(json.dumps(measured(Path(given.inside), given.methods)))
         return
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() and not given.fresh else []
+    rows = stored(RESULTS, fresh=given.fresh)
     known = {tuple(r[k] for k in CELL) for r in rows}
     for vary in ("rows", "columns", "categories"):
         for size in getattr(given, vary):
@@ -155,7 +156,7 @@ def main() -> None:
                     write(folder / "table.parquet", **shape)
                 for cell in cells:
                     rows.append(one(folder, cell, given.most_seconds))
-                    RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+                    store(RESULTS, rows)
                     print(rows[-1], file=sys.stderr, flush=True)
     print(markdown(rows))
 

@@ -10,7 +10,6 @@ published schedule takes: 200 epochs, each as many steps as pass once over a qua
 """
 
 import argparse
-import json
 import resource
 import time
 from math import ceil
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from markdown_tables import store
 
 from synth.generators.slices import training
 from synth.generators.slices.divergence import divergence
@@ -103,7 +103,7 @@ def main() -> None:
         lines.append(f"{r['steps_an_epoch']} steps and {r['seconds_an_epoch']:.1f} s an epoch; {r['epochs']} epochs "
                      f"{r['seconds']:.0f} s, extrapolated.")  # fmt: skip
     print("\n".join(lines))
-    RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+    store(RESULTS, rows)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@
 
 The drawn table of rows.py, its 190 pairs and ten tables of three and four columns as one question. *here*: Parquet
 files read, encoded and counted by this process (`synth run TABLE.parquet`). *duckdb* and *spark*: the same files;
-*postgres*: the same rows in a cluster of its own, two processors allowed. Seconds by the clock of opening the table
-(row count and lost cells) and of the one question; the share of the question's seconds in which this process waits for
-the engine; and the bytes of the tables that come back, beside those of the encoded rows, which do not. Counts are
-compared with those of *here*, cell by cell. Written to benchmarks/results/spread.json.
+*postgres*: the same rows in a cluster of its own. Two processors allowed; Spark in two threads, with the settings that
+it comes with, its Java and its workers started before. Opening the table (row count and lost cells) and the question
+in seconds by the clock, and of the processor by this process and all of the engine's; the share of the question's
+seconds in which this process waits for the engine; and the bytes of the tables that come back, beside those of the
+encoded rows, which do not. Counts are compared with those of *here*, cell by cell. Written to
+benchmarks/results/spread.json.
 """
 
 import argparse
@@ -46,7 +48,7 @@ def place_in(engine: str, folder: Path) -> Iterator[Any]:
     from synth.sources.engines.engine import Engine
     from synth.sources.engines.warehouse import WarehousePlace
     from synth.sources.table_source import place_of
-    from tests.engines import postgres, spark
+    from tests.engines import postgres
 
     if engine == "here":
         yield place_of(folder)
@@ -56,6 +58,24 @@ def place_in(engine: str, folder: Path) -> Iterator[Any]:
             yield WarehousePlace(server, "drawn")
     else:
         yield WarehousePlace(spark() if engine == "spark" else Engine("duckdb"), str(folder))
+
+
+def spark() -> Any:
+    """Spark as it comes, which starts Java and its workers before: it counts a few rows."""
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    from synth.sources.engines.engine import Engine
+
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    quiet = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false"}
+    builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
+    for name, value in quiet.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.range(1000, numPartitions=2).mapInArrow(lambda parts: parts, "id long").count()
+    return Engine("spark")
 
 
 def load(server: Any, folder: Path) -> None:
@@ -81,15 +101,36 @@ def measured(engine: str, folder: Path) -> tuple[dict[str, float], list[np.ndarr
 
     facts = parse(drawn.schema())
     with place_in(engine, folder) as place, waiting() as waits:
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), processor()
         rows = place.encoded(facts, SystemNoise(), person=None, key=b"k" * 16).encoded.positions
-        opened = time.perf_counter()
+        opened, spent = time.perf_counter(), processor()
         before = dict(waits)
         tables = rows.counts(question(facts))
-        done = time.perf_counter()
-    told = {"open": opened - start, "count": done - opened, "in_engine": waits["seconds"] - before["seconds"],
-            "bytes_back": waits["bytes"] - before["bytes"]}  # fmt: skip
+        done, end = time.perf_counter(), processor()
+    told = {"open": opened - start, "open_cpu": spent - busy, "count": done - opened, "count_cpu": end - spent}
+    told |= {name: waits[key] - before[key] for name, key in (("in_engine", "seconds"), ("bytes_back", "bytes"))}
     return told, tables
+
+
+def processor() -> float:
+    """Seconds of the processor: of this process, of those that it started, and of a PostgreSQL of its own."""
+    busy, parent = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            found = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        pid = int(stat.parent.name)
+        parent[pid], busy[pid] = int(found[1]), sum(map(int, found[11:15])) / os.sysconf("SC_CLK_TCK")
+    master = Path(f"/tmp/facsimile-pg-{os.getpid()}/data/postmaster.pid")
+    own = {os.getpid(), *([int(master.read_text().split()[0])] if master.exists() else [])}
+
+    def ours(pid: int) -> bool:
+        while pid in parent and pid not in own:
+            pid = parent[pid]
+        return pid in own
+
+    return sum(seconds for pid, seconds in busy.items() if ours(pid))
 
 
 @contextmanager

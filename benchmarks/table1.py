@@ -25,7 +25,7 @@ from pathlib import Path
 
 import flagship
 import pandas as pd
-from markdown_tables import means
+from markdown_tables import means, store, stored
 
 from synth.generators import GENERATORS
 from synth.privacy.accounting.slice_profile import slice_sigma, theorem_1
@@ -202,7 +202,7 @@ def measured(given: argparse.Namespace, folder: Path, task: str, rows: list[dict
                     continue
                 found = one(folder, method=method, options=options, epsilon=spent, seed=seed, relation=given.relation)
                 rows.append({**cell, **found})
-                out.write_text(json.dumps(rows, indent=1) + "\n")
+                store(out, rows)
                 print(rows[-1], file=sys.stderr, flush=True)
     return asked
 
@@ -218,7 +218,7 @@ def main() -> None:
         by_hand(given.folder)
     out = Path(given.json or RESULTS / ("steps.json" if given.steps else "table1.json"))
     out.parent.mkdir(parents=True, exist_ok=True)
-    rows: list[dict] = json.loads(out.read_text()) if out.exists() and not given.fresh else []
+    rows = stored(out, fresh=given.fresh)
     asked: list[tuple] = []
     for task, write in tables(given.tasks.split(",")).items():
         with tempfile.TemporaryDirectory() as name:

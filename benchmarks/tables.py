@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from flagship import ROOT, SHARED, TABLES, call, drafted, read, show
-from markdown_tables import means
+from markdown_tables import means, store
 
 SYNTH = (sys.executable, "-m", "synth")
 
@@ -219,8 +219,7 @@ def main() -> None:
             for row in PARTS[part](Path(name), given.seeds):
                 rows.append(row)
                 show(row)
-    Path(given.json).parent.mkdir(parents=True, exist_ok=True)
-    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+    store(Path(given.json), rows)
     print(markdown(rows))
 
 

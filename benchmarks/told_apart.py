@@ -20,7 +20,7 @@ import pandas as pd
 from beyond_pairs import prepare
 from cells import ran
 from flagship import ROOT, SHARED, need_tables
-from markdown_tables import means
+from markdown_tables import means, store
 
 RESULTS = ROOT / "benchmarks" / "results" / "told_apart.json"
 ROWS = 10_000  # a side, as score.py
@@ -92,7 +92,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as name:
                 prepare(table, Path(name))
                 rows += told(score, Path(name), table, [int(b) for b in given.bins.split(",")], given.epsilon, seed)
-                Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+                store(Path(given.json), rows)
     print(markdown(rows))
 
 

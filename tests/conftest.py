@@ -196,8 +196,8 @@ def cluster(server):
 @pytest.fixture
 def few_steps(monkeypatch):
     """The fit of related tables ends soon: for laws of reading, charging and writing, whatever the model is worth."""
-    from synth.generators.nested_mixture.fit import Options
     from synth.generators.nested_mixture.generator import Nested
+    from synth.generators.nested_mixture.options import Options
 
     class Soon(Nested):
         def __init__(self) -> None:

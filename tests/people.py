@@ -3,13 +3,16 @@
 import numpy as np
 
 import synth
+from synth.generators.product_mixture.column import Axis
+from synth.generators.product_mixture.model import Product
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
 SCHEMA = synth.parse({"columns": {
     "age": {"type": "integer", "min": 0, "max": 9}, "sex": {"type": "boolean", "categories": ["f", "m"]},
-    "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]}}})  # fmt: skip
-SIZES = {"age": 10, "sex": 2, "ill": 3}
+    "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]},
+    "weight": {"type": "integer", "min": 1, "max": 5}}})  # fmt: skip
+SIZES = {"age": 10, "sex": 2, "ill": 3, "weight": 5}
 PAIRS = [("age", "sex"), ("age", "ill"), ("sex", "ill")]
 
 
@@ -17,7 +20,8 @@ def people(rows, rng):
     """Positions of a law in which illness depends on age and sex."""
     age, sex = rng.integers(0, 10, rows), rng.integers(0, 2, rows)
     ill = (rng.random(rows) < (0.1 + 0.05 * age + 0.1 * sex)).astype(int) + (rng.random(rows) < 0.01)
-    return {"age": age, "sex": sex, "ill": np.minimum(ill, 2)}
+    weight = np.minimum(age // 3 + (rng.random(rows) < 0.5), 4)  # 1 to 5, more of the old
+    return {"age": age, "sex": sex, "ill": np.minimum(ill, 2), "weight": weight}
 
 
 def counted(positions, sigma, rng, tables=PAIRS):
@@ -34,3 +38,13 @@ def counted(positions, sigma, rng, tables=PAIRS):
 def weighted(releases, total, rng, columns=("age", "sex", "ill")):
     """With a model that is wrong on purpose: every value of a column alike, columns independent."""
     return WeightedRows.of(releases, {n: rng.integers(0, SIZES[n], ROWS) for n in SIZES}, total, columns)
+
+
+def even_model(total):
+    """A model that is wrong on purpose: every value of a column alike, columns independent."""
+    axes = tuple(
+        Axis(column=n, cells=size, starts=np.arange(size), groups=np.arange(size),
+             within=np.ones(size, dtype=np.float32), probs=np.full((1, size), 1 / size, dtype=np.float32))
+        for n, size in SIZES.items()
+    )  # fmt: skip
+    return Product(total=total, weights=np.ones(1), axes=axes)

@@ -7,6 +7,7 @@ import streamlit as st
 from app.result import verdict
 from app.session import charts, frame, multiples
 
+BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
 FIRST = 10  # small charts in sight at once
 
 
@@ -27,7 +28,7 @@ def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
     with st.container(horizontal=True, key=f"{key}_charts"):
         for i, one in enumerate(shown):
             with st.container(width=144, gap=None):
-                label = f"{frame.escape(one.column)} **{100 * one.distance:.1f} %**"
+                label = f"{frame.escape(one.column).replace('_', BREAKS)} **{100 * one.distance:.1f}{verdict.NARROW}%**"
                 if shows is not None:
                     st.button(label, key=f"{key}_{i}", on_click=shows, args=(one.column,), type="tertiary")
                 else:

@@ -5,6 +5,7 @@ import json
 import threading
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import streamlit as st
 
 import synth
 from app.result import deciding, releasing, standing
-from app.run import recent, runs
+from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import work
 from synth import jobs
@@ -84,18 +85,13 @@ def _ask(job: jobs.Job) -> None:
         st.rerun()
 
 
-def begin(job: jobs.Job) -> None:
-    """Packs a result in the background, so that the page Release opens at once; who comes sooner waits for this."""
+def begun(job: jobs.Job) -> list[Future[Path]]:
+    """The bundle, packed beside the pages once the run is done; nothing while it may not leave."""
     if releasing.barrier(job):
-        return
-    place = runs.release(job)
-    threading.Thread(target=_quietly, args=(job, place), daemon=True).start()
-
-
-def _quietly(job: jobs.Job, place: Path) -> None:
-    """A fault here is told where the bundle is asked for: it is packed again there."""
-    with contextlib.suppress(synth.SynthError, OSError):
-        _pack(job, place)
+        return []
+    place, how = runs.release(job), looks.how(job)
+    key = ("bundle", str(job.path), how, _newest(place, how))
+    return [background.once(key, lambda: _pack(job, place))]
 
 
 def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
@@ -125,12 +121,16 @@ def _packing(job: jobs.Job) -> Iterator[None]:
 def _packed_once(job: jobs.Job, place: Path) -> Path:
     how = looks.how(job)
     out = job.path / f"bundle-{how or 'unstated'}.zip"
-    newest = max(p.stat().st_mtime for p in place.iterdir())
-    if how not in FIXED and synth.Ledger().path.exists():
-        newest = max(newest, synth.Ledger().path.stat().st_mtime)
-    if not out.exists() or out.stat().st_mtime < newest:
+    if not out.exists() or out.stat().st_mtime < _newest(place, how):
         work.answer("bundle", str(place), "--out", str(out), *_said(job, how), "--json")
     return out
+
+
+def _newest(place: Path, how: str | None) -> float:
+    """When anything last changed that a bundle is made of."""
+    newest = max(p.stat().st_mtime for p in place.iterdir())
+    ledger = synth.Ledger().path
+    return newest if how in FIXED or not ledger.exists() else max(newest, ledger.stat().st_mtime)
 
 
 def _said(job: jobs.Job, how: str | None) -> list[str]:
@@ -150,6 +150,11 @@ def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
     if not releasing.barrier(job):
         with zipfile.ZipFile(_pack(job, place)) as archive:
             return dict(json.loads(archive.read("card.json")))
+    return own(place)
+
+
+def own(place: Path) -> dict[str, Any]:
+    """The card of the run alone."""
     return dict(json.loads((place / "card.json").read_text(encoding="utf-8")))
 
 

@@ -18,18 +18,21 @@ PATIENCE = 300.0
 
 def section(job: jobs.Job, place: Path, schema: synth.Schema) -> None:
     """How many rows, which, and the download."""
-    with st.expander("More rows from the same model, free"):
-        st.markdown("Drawing from the model costs no budget: it never looks at the real rows again.")
-        columns = schema.model_dump(mode="json", exclude_none=True)["columns"]
-        where = conditions.ask(columns, key="where", label="Only rows with (optional)",
-                               help_text="Conditions that every drawn row meets, such as women over 65.")  # fmt: skip
-        count = st.number_input("How many rows", 1, MOST_ROWS, 10_000, step=1000, key="more_rows",
-                                help=f"Up to {MOST_ROWS:,} here; the command line knows no limit.")  # fmt: skip
-        if st.button("Draw them", key="draw", icon=":material/casino:"):
-            _draw(job, place, int(count), where)
-        made = st.session_state.get("more")
-        if made is not None and made[0] == str(job.path) and Path(made[1]).is_file():
-            _offer(job, *made[1:])
+    frame.fold("More rows from the same model, free", "more_open", lambda: _ask(job, place, schema))
+
+
+def _ask(job: jobs.Job, place: Path, schema: synth.Schema) -> None:
+    st.markdown("Drawing from the model costs no budget: it never looks at the real rows again.")
+    columns = schema.model_dump(mode="json", exclude_none=True)["columns"]
+    where = conditions.ask(columns, key="where", label="Only rows with (optional)",
+                           help_text="Conditions that every drawn row meets, such as women over 65.")  # fmt: skip
+    count = st.number_input("How many rows", 1, MOST_ROWS, 10_000, step=1000, key="more_rows",
+                            help=f"Up to {MOST_ROWS:,} here; the command line knows no limit.")  # fmt: skip
+    if st.button("Draw them", key="draw", icon=":material/casino:"):
+        _draw(job, place, int(count), where)
+    made = st.session_state.get("more")
+    if made is not None and made[0] == str(job.path) and Path(made[1]).is_file():
+        _offer(job, *made[1:])
 
 
 def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None:

@@ -22,18 +22,21 @@ def section(job: jobs.Job, model: str) -> None:
         places[own] = own
     if not places:
         return
-    with st.expander("Put a synthetic table into a database, free"):
-        st.markdown("Rows are drawn from the model and sent as a new table. It costs no budget.")
-        source = st.selectbox("Database", list(places), key="out_source", help="Databases that may be written to.",
-                              format_func=lambda s: f"{s} ({places[s]})" if s.startswith("@") else s)  # fmt: skip
-        name = st.text_input("Name of the new table", value=_usual(job), key="out_table", help="Letters, digits and "
-                             "_; no table of this name may be there yet.")  # fmt: skip
-        count = st.number_input("Synthetic rows", 1, value=int(job.result()["num_rows"]), step=1000, key="out_rows",
-                                help="As many as the synthetic table has, or another number.")  # fmt: skip
-        if not NAME.fullmatch(name.strip()):
-            st.caption("Choose a name of letters, digits and _, beginning with a letter.")
-        elif st.button("Write it", key="out_write", icon=":material/database_upload:"):
-            _write(job, model, source, name.strip(), int(count))
+    frame.fold("Put a synthetic table into a database, free", "outlet", lambda: _ask(job, model, places))
+
+
+def _ask(job: jobs.Job, model: str, places: dict[str, str]) -> None:
+    st.markdown("Rows are drawn from the model and sent as a new table. It costs no budget.")
+    source = st.selectbox("Database", list(places), key="out_source", help="Databases that may be written to.",
+                          format_func=lambda s: f"{s} ({places[s]})" if s.startswith("@") else s)  # fmt: skip
+    name = st.text_input("Name of the new table", value=_usual(job), key="out_table", help="Letters, digits and "
+                         "_; no table of this name may be there yet.")  # fmt: skip
+    count = st.number_input("Synthetic rows", 1, value=int(job.result()["num_rows"]), step=1000, key="out_rows",
+                            help="As many as the synthetic table has, or another number.")  # fmt: skip
+    if not NAME.fullmatch(name.strip()):
+        st.caption("Choose a name of letters, digits and _, beginning with a letter.")
+    elif st.button("Write it", key="out_write", icon=":material/database_upload:"):
+        _write(job, model, source, name.strip(), int(count))
 
 
 def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> None:

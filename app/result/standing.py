@@ -1,9 +1,11 @@
 """The last look: values that stand in a result word for word because somebody vouched for them."""
 
+from concurrent.futures import Future
 from pathlib import Path
 
 import streamlit as st
 
+from app.run import background
 from app.session import frame
 from app.session.aside import worker
 
@@ -32,9 +34,11 @@ def rare(few: dict[str, int] | None, release: Path) -> None:
 
 def counted(release: Path) -> dict[str, int]:
     """Vouched-for values in the result, by column; counted once for each state of the table."""
+    return dict(begun(release).result())
+
+
+def begun(release: Path) -> Future[dict[str, int]]:
+    """The count of ``counted``, beside the page. It depends on the release alone."""
     table = release / "synthetic.csv"
-    key = (str(table), table.stat().st_mtime_ns)
-    held = st.session_state.setdefault("standing", {})
-    if key not in held:
-        held[key] = worker.ask("standing", str(release), seconds=PATIENCE)
-    return held[key]
+    key = ("standing", str(table), table.stat().st_mtime_ns)
+    return background.once(key, lambda: worker.ask("standing", str(release), seconds=PATIENCE))

@@ -26,11 +26,10 @@ FIRST, MOST_ROOTS, PATIENCE = 50, 200_000, 300.0
 def preview(place: Path) -> None:
     """The first rows of one of the tables."""
     names = list(synth.load_related(place / "schema.json").tables)
-    with st.expander("First rows of the synthetic tables"):
-        name = st.selectbox("Table", names, key="preview_table", help="The table to look at.")
-        rows = pd.read_csv(place / f"{name}.csv", dtype=str, keep_default_na=False, nrows=FIRST)
-        st.dataframe(rows, hide_index=True)
-        st.caption("Keys are fresh counters: every row below finds its parent, and no key is a real one.")
+    name = st.selectbox("Table", names, key="preview_table", help="The table to look at.")
+    rows = pd.read_csv(place / f"{name}.csv", dtype=str, keep_default_na=False, nrows=FIRST)
+    st.dataframe(rows, hide_index=True)
+    st.caption("Keys are fresh counters: every row below finds its parent, and no key is a real one.")
 
 
 def downloads(job: jobs.Job, place: Path) -> None:
@@ -58,21 +57,24 @@ def downloads(job: jobs.Job, place: Path) -> None:
 
 def more(job: jobs.Job, place: Path) -> None:
     """More rows of the root with everything below them: free."""
+    frame.fold("More rows from the same model, free", "more_open", lambda: _ask(job, place))
+
+
+def _ask(job: jobs.Job, place: Path) -> None:
     schema = synth.load_related(place / "schema.json")
-    with st.expander("More rows from the same model, free"):
-        st.markdown(f"Draws rows of {frame.escape(schema.root)} with everything below them. It costs no budget.")
-        facts = {f"{t}.{n}": c.model_dump(mode="json", exclude_none=True) for t, s in schema.tables.items()
-                 for n, c in s.columns.items()}  # fmt: skip
-        where = conditions.ask(facts, key="where", label="Only those with (optional)",
-                               help_text="Conditions that are met: of a table below the root, by one of its "
-                               "rows.")  # fmt: skip
-        count = st.number_input(f"How many rows of {schema.root}", 1, MOST_ROOTS, 1000, step=1000, key="more_rows",
-                                help=f"Up to {MOST_ROOTS:,} here; the command line knows no limit.")  # fmt: skip
-        if st.button("Draw them", key="draw", icon=":material/casino:"):
-            _draw(job, place, int(count), where)
-        made = st.session_state.get("more_tables")
-        if made is not None and made[0] == str(job.path) and Path(made[1]).is_dir():
-            _offer(job, *made[1:])
+    st.markdown(f"Draws rows of {frame.escape(schema.root)} with everything below them. It costs no budget.")
+    facts = {f"{t}.{n}": c.model_dump(mode="json", exclude_none=True) for t, s in schema.tables.items()
+             for n, c in s.columns.items()}  # fmt: skip
+    where = conditions.ask(facts, key="where", label="Only those with (optional)",
+                           help_text="Conditions that are met: of a table below the root, by one of its "
+                           "rows.")  # fmt: skip
+    count = st.number_input(f"How many rows of {schema.root}", 1, MOST_ROOTS, 1000, step=1000, key="more_rows",
+                            help=f"Up to {MOST_ROOTS:,} here; the command line knows no limit.")  # fmt: skip
+    if st.button("Draw them", key="draw", icon=":material/casino:"):
+        _draw(job, place, int(count), where)
+    made = st.session_state.get("more_tables")
+    if made is not None and made[0] == str(job.path) and Path(made[1]).is_dir():
+        _offer(job, *made[1:])
 
 
 def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None:

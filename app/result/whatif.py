@@ -8,7 +8,7 @@ import synth
 from app.run import runs
 from app.run.forecast import methods
 from app.run.options import ask
-from app.session import words
+from app.session import frame, words
 from app.session.state import view, wizard
 from synth import jobs
 
@@ -22,27 +22,30 @@ FAMILIES = (
 
 def section(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
     """A method and its options for another fit; it stands in line like any run and is charged nothing."""
-    with st.expander("What if: another method on the same release, free"):
-        st.caption("The budget paid for the release: noisy answers about the table. Fitting something else to them "
-                   "reads no row and spends nothing, as often as you like. Listed are the methods that can use "
-                   "these answers; options that decide what is asked change nothing here.")  # fmt: skip
-        about = {m["name"]: m for m in methods()}
-        names, now = fitting(card, list(about.values())), str(card["method"])
-        method = st.selectbox("Fit with", names, index=names.index(now), key="refit_method", help=words.METHOD_HELP,
-                              format_func=lambda n: f"{n}: {words.method(about[n])}")  # fmt: skip
-        options = ask(about[method]["options"], {}, key=f"refit_{method}")
-        columns = list(schema.measured())
-        target = st.selectbox(
-            "Column to predict", [None, *columns], index=0, key="refit_target",
-            format_func=lambda n: n or f"as before ({schema.target or 'none'})",
-            help="The column to whose relations the fit gives more care. What was asked of the table stays the same.",
-        )  # fmt: skip
-        rows = st.number_input("Synthetic rows", min_value=0, value=0, step=1000, key="refit_rows",
-                               help="0 for as many as the table has, up to noise.")  # fmt: skip
-        if st.button("Fit again, free", key="refit", icon=":material/model_training:"):
-            wizard().job = runs.refit(job, method=method, options=options, target=target,
-                                      num_rows=int(rows) or None).path  # fmt: skip
-            st.switch_page(view("run"))
+    frame.fold("What if: another method on the same release, free", "what_if", lambda: _ask(job, card, schema))
+
+
+def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
+    st.caption("The budget paid for the release: noisy answers about the table. Fitting something else to them "
+               "reads no row and spends nothing, as often as you like. Listed are the methods that can use "
+               "these answers; options that decide what is asked change nothing here.")  # fmt: skip
+    about = {m["name"]: m for m in methods()}
+    names, now = fitting(card, list(about.values())), str(card["method"])
+    method = st.selectbox("Fit with", names, index=names.index(now), key="refit_method", help=words.METHOD_HELP,
+                          format_func=lambda n: f"{n}: {words.method(about[n])}")  # fmt: skip
+    options = ask(about[method]["options"], {}, key=f"refit_{method}")
+    columns = list(schema.measured())
+    target = st.selectbox(
+        "Column to predict", [None, *columns], index=0, key="refit_target",
+        format_func=lambda n: n or f"as before ({schema.target or 'none'})",
+        help="The column to whose relations the fit gives more care. What was asked of the table stays the same.",
+    )  # fmt: skip
+    rows = st.number_input("Synthetic rows", min_value=0, value=0, step=1000, key="refit_rows",
+                           help="0 for as many as the table has, up to noise.")  # fmt: skip
+    if st.button("Fit again, free", key="refit", icon=":material/model_training:"):
+        wizard().job = runs.refit(job, method=method, options=options, target=target,
+                                  num_rows=int(rows) or None).path  # fmt: skip
+        st.switch_page(view("run"))
 
 
 def fitting(card: dict[str, Any], about: list[dict[str, Any]]) -> list[str]:

@@ -32,6 +32,8 @@ def section(job: jobs.Job, release: Path) -> None:
     else:
         if latest is not None and latest.status().state == "failed":
             st.error(f"No report was written: {frame.escape(words.plain(latest.status().message))}.")
+        if latest is not None and latest.status().state == "cancelled":
+            st.caption("The last one was cancelled; nothing was written or spent.")
         tried = st.checkbox("With membership attacks by shadow runs", key="shadow_runs", help="Runs the method "
                             f"{2 * SHADOWS} times on made-up rows, with and without one of them. Takes minutes, and "
                             "longer the larger the method.")  # fmt: skip

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,9 +18,10 @@ from app.session.aside import TooLongError, planner
 KEPT = 256  # answers that are remembered
 RETRIED = 5.0  # seconds after a failure from which on it is tried anew: who draws a page at its end must meet it first
 LOOK = 0.2  # seconds between looks at what is worked out: a click is heard at each
-Key = tuple[str, str, tuple[Any, ...], float, str]
+Key = tuple[Any, ...]
 
 _pool = ThreadPoolExecutor(1, thread_name_prefix="forecast")
+_beside = ThreadPoolExecutor(4, thread_name_prefix="beside")  # what waits for other processes than the planner
 _known: OrderedDict[Key, Future[Any]] = OrderedDict()
 _ended: WeakKeyDictionary[Future[Any], float] = WeakKeyDictionary()
 _turn = threading.Lock()
@@ -32,10 +34,19 @@ def begun(who: str, task: str, *arguments: Any, seconds: float, **named: Any) ->
     is tried anew by the next who asks ``RETRIED`` seconds later.
     """
     key = (who, task, arguments, seconds, json.dumps(named, sort_keys=True))
+    return _remembered(_pool, key, lambda: _work(*key))
+
+
+def once(key: Key, task: Callable[[], Any]) -> Future[Any]:
+    """Anything else that is worked out beside the page: under way, known, or begun now. ``key``: all it depends on."""
+    return _remembered(_beside, key, task)
+
+
+def _remembered(pool: ThreadPoolExecutor, key: Key, task: Callable[[], Any]) -> Future[Any]:
     with _turn:
         found = _known.get(key)
         if found is None or _stale(found):
-            found = _known[key] = _pool.submit(_work, *key)
+            found = _known[key] = pool.submit(task)
             found.add_done_callback(lambda ended: _ended.__setitem__(ended, time.monotonic()))
         _known.move_to_end(key)
         while len(_known) > KEPT:
@@ -67,14 +78,14 @@ def over(wanted: Iterable[Future[Any]], *, patience: float) -> bool:
     return True
 
 
-def then(wanted: list[Future[Any]], place: Any, show: Callable[[], None]) -> None:
-    """Shows at a place what needs these answers once they are there; before, that they are being worked out.
+def then(wanted: list[Future[Any]], place: Any, show: Callable[[], None], *, about: str) -> None:
+    """Shows at a place what needs these answers once they are there; before, that and how long they are worked out.
 
-    What stands below was drawn before, and a click on it ends the waiting.
+    What stands below was drawn before, and a click on it ends the waiting. ``about``: what is worked out.
     """
-    slot = place.empty()
+    slot, began = place.empty(), time.monotonic()
     while not over(wanted, patience=LOOK):
-        slot.caption(":material/hourglass_top: Noise, time and memory are being worked out. Go on meanwhile.")
+        slot.caption(f":material/hourglass_top: {about} ({time.monotonic() - began:.0f} s). Go on meanwhile.")
     try:
         with slot.container():
             show()
@@ -84,6 +95,11 @@ def then(wanted: list[Future[Any]], place: Any, show: Callable[[], None]) -> Non
 
 def soon(task: Callable[[], Any], *, seconds: float) -> None:
     """Does something in the background, after a time in which the page that was just asked for is drawn."""
-    timer = threading.Timer(seconds, task)
+
+    def quietly() -> None:
+        with suppress(synth.SynthError, OSError):  # it is told where its outcome is asked for
+            task()
+
+    timer = threading.Timer(seconds, quietly)
     timer.daemon = True
     timer.start()

@@ -38,4 +38,4 @@ def now(job: jobs.Job, status: jobs.Status) -> str:
     if status.state == "queued" and (before := jobs.ahead(job)):
         return f"**Waiting for {words.runs(before)} before it**"
     left = "" if status.seconds_left is None else f", {words.about_seconds(status.seconds_left)} left"
-    return f"**{words.STAGES.get(status.stage, status.stage)}**, {100 * status.fraction:.0f} %{left}"
+    return f"**{jobs.stage_in_words(status.stage)}**, {100 * status.fraction:.0f} %{left}"

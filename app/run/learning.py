@@ -26,35 +26,39 @@ def section() -> None:
         return
     names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
-    with st.expander("Learn values or bounds privately, with budget", expanded=bool(lists)):
-        st.caption("For columns whose possible values nobody knows from elsewhere: they are learnt from the rows "
-                   "under noise; rare values are not learnt. It is charged to the dataset on its own, and the card "
-                   "of every result made with this description states the charge.")  # fmt: skip
-        columns = st.multiselect("Columns", names, default=lists, key=f"learn_columns_{w.edition}_{len(lists)}",
-                                 placeholder="Choose columns",
-                                 help="Their values, bounds and missing codes are taken out and learnt.")  # fmt: skip
-        left, right = st.columns(2)
-        epsilon = left.number_input("Epsilon for learning", min_value=0.01, value=USUAL, step=0.05, key="learn_epsilon",
-                                    help="A tenth of what the run itself gets is usual.")  # fmt: skip
-        delta = right.selectbox("Delta for learning", [1e-5, 1e-6, 1e-7], index=1, key="learn_delta",
-                                format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
-        first, cap = _cap(w)
-        blocked = not columns or not dataset(w) or w.table is None or not answered(w)
-        if not answered(w):
-            st.caption("First answer above whether a person can appear in more than one row.")
-        chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
-        if st.button(f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
-                     icon=":material/school:"):  # fmt: skip
-            if same.asks(w):
-                st.rerun()
-            try:
-                if first:
-                    caps.put(dataset(w), cap)
-                w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
-            except synth.UsageError as error:
-                frame.tell(error)
-                return
+    frame.fold("Learn values or bounds privately, with budget", f"learn_{w.edition}_{bool(lists)}",
+               lambda: _ask(w, names, lists), expanded=bool(lists))  # fmt: skip
+
+
+def _ask(w: Wizard, names: list[str], lists: list[str]) -> None:
+    st.caption("For columns whose possible values nobody knows from elsewhere: they are learnt from the rows "
+               "under noise; rare values are not learnt. It is charged to the dataset on its own, and the card "
+               "of every result made with this description states the charge.")  # fmt: skip
+    columns = st.multiselect("Columns", names, default=lists, key=f"learn_columns_{w.edition}_{len(lists)}",
+                             placeholder="Choose columns",
+                             help="Their values, bounds and missing codes are taken out and learnt.")  # fmt: skip
+    left, right = st.columns(2)
+    epsilon = left.number_input("Epsilon for learning", min_value=0.01, value=USUAL, step=0.05, key="learn_epsilon",
+                                help="A tenth of what the run itself gets is usual.")  # fmt: skip
+    delta = right.selectbox("Delta for learning", [1e-5, 1e-6, 1e-7], index=1, key="learn_delta",
+                            format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
+    first, cap = _cap(w)
+    blocked = not columns or not dataset(w) or w.table is None or not answered(w)
+    if not answered(w):
+        st.caption("First answer above whether a person can appear in more than one row.")
+    chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
+    if st.button(f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
+                 icon=":material/school:"):  # fmt: skip
+        if same.asks(w):
             st.rerun()
+        try:
+            if first:
+                caps.put(dataset(w), cap)
+            w.learning = runs.learn(w, columns, epsilon=float(epsilon), delta=float(delta)).path
+        except synth.UsageError as error:
+            frame.tell(error)
+            return
+        st.rerun()
 
 
 def _cap(w: Wizard) -> tuple[bool, float | None]:

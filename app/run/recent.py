@@ -22,7 +22,10 @@ LABELS = {
 }
 
 
-def paid_jobs() -> list[tuple[jobs.Job, dict, jobs.Status]]:
+Found = tuple[jobs.Job, dict, jobs.Status]
+
+
+def paid_jobs() -> list[Found]:
     """The newest runs on private tables, with request and status; unreadable ones are left out."""
     found = []
     for job in jobs.listing():
@@ -90,17 +93,19 @@ def chosen(name: str) -> jobs.Job | None:
 def table() -> None:
     """All recent runs, each with a button to open it."""
     found = paid_jobs()
-    if not found:
-        return
-    with st.expander(f"All runs ({len(found)})"):
-        for i, (job, request, status) in enumerate(found):
-            left, right = st.columns([4, 1], vertical_alignment="center")
-            ended = _ended(status)
-            left.markdown(f"{_named((job, request, status))}  \n:small[{ended}]")
-            target = "review" if status.state == "done" else "run"
-            if right.button("Open", key=f"open_{i}"):
-                wizard().job = access.job("watch", job.path).path
-                st.switch_page(view(target))
+    if found:
+        frame.fold(f"All runs ({len(found)})", "all_runs", lambda: _all(found))
+
+
+def _all(found: list[Found]) -> None:
+    for i, (job, request, status) in enumerate(found):
+        left, right = st.columns([4, 1], vertical_alignment="center")
+        ended = _ended(status)
+        left.markdown(f"{_named((job, request, status))}  \n:small[{ended}]")
+        target = "review" if status.state == "done" else "run"
+        if right.button("Open", key=f"open_{i}"):
+            wizard().job = access.job("watch", job.path).path
+            st.switch_page(view(target))
 
 
 def _ended(status: jobs.Status) -> str:
@@ -117,7 +122,7 @@ def named(job: jobs.Job) -> str:
     return f"{request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
 
 
-def _named(found: tuple[jobs.Job, dict, jobs.Status]) -> str:
+def _named(found: Found) -> str:
     job, request, _ = found
     name = request.get("label") or request.get("dataset") or request["table"].rsplit("/", 1)[-1]
     free = ", refitted free" if request.get("free") else ""

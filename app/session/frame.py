@@ -53,6 +53,14 @@ def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[],
             st.switch_page(view(following))
 
 
+def fold(label: str, key: str, draw: Callable[[], None], *, expanded: bool = False) -> None:
+    """A panel whose content is drawn once it is open: no page waits for what nobody looks at."""
+    box = st.expander(label, expanded=expanded, on_change="rerun", key=key)
+    if box.open:
+        with box:
+            draw()
+
+
 def leaving() -> bool:
     """Whether a button of ``onward`` was just pressed: what a page draws before it is not looked at any more."""
     return bool(st.session_state.get("onward") or st.session_state.get("back"))

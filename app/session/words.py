@@ -93,23 +93,6 @@ NOT_FREE = (
     "somebody is 103. Confirm a fact only if you know it from elsewhere, such as the questionnaire or a code book. "
     "Otherwise change it to what is generally possible (age 0 to 120) and then confirm it."
 )
-STAGES = {
-    "": "Starting",
-    "check": "Checking the request (nothing spent yet)",
-    "read": "Reading the table",
-    "learn": "Learning facts under noise",
-    "measure": "Asking under noise",
-    "fit": "Fitting the model to the noisy answers",
-    "sample": "Drawing synthetic rows",
-    "write": "Writing the files",
-    "open": "Reading both tables",
-    "compare": "Comparing columns and pairs",
-    "predict": "Training models that predict",
-    "detect": "Training a model that recognises synthetic rows",
-    "copies": "Looking for copies",
-    "attack": "Trying attacks",
-    "shadow": "Running the method with and without a row",
-}
 ASKS = {
     "one-way": "single columns",
     "one-way, calendar": "weekdays and months",
@@ -183,6 +166,7 @@ def method(about: Mapping[str, Any]) -> str:
 
 ASKED_ABOVE = ("keys that repeat (", "long lists, or values that few rows have (")  # the page asks about these itself
 _FLAGS = {
+    "drop the column or state": "untick the column under “Use”, or state",
     "list them with --categorical": "list them under “Columns of codes”",
     "name them with --categorical": "name them under “Columns of codes”",
     "name them with --identifier": "name them under “Identifiers”",

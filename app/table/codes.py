@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.session import frame
-from app.session.state import Wizard, own, wizard
+from app.session.state import Wizard, own, several, wizard
 from app.table import facts, intake
 
 FEW = ": few distinct whole numbers"  # how the draft begins to say so, after the columns
@@ -31,8 +31,15 @@ def section() -> None:
 
 
 def asked(w: Wizard) -> list[str]:
-    """The columns that the draft asks about and that are whole numbers still, of a range that can be listed."""
-    said = [line.partition(FEW)[0].split(",") for line in w.suggestions if FEW in line]
+    """The columns about which the question is open. Whoever vouches for one as a number has answered."""
+    columns = own(w)["columns"]
+    return [n for n in doubted(w) if columns[n].get("source") == "unconfirmed"]
+
+
+def doubted(w: Wizard) -> list[str]:
+    """The columns that the draft asks about and that are whole numbers still, of a range that can be listed; several
+    tables are not asked."""
+    said = [line.partition(FEW)[0].split(",") for line in w.suggestions if FEW in line and not several(w)]
     columns = own(w)["columns"]
     return [n for names in said for n in names if n in columns and facts.listable(columns[n])]
 

@@ -31,17 +31,21 @@ ABOUT = {
 
 def section() -> None:
     """The rules there are, and a form for one more."""
-    w = wizard()
-    rules = list(own(w).get("constraints") or [])
-    with st.expander(f"Rules across columns ({len(rules)})" if rules else "Rules across columns (optional)"):
-        st.caption("What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
-                   "nothing, because they are facts that you vouch for.")  # fmt: skip
-        for i, rule in enumerate(rules):
-            left, right = st.columns([5, 1], vertical_alignment="center")
-            left.markdown(f"{i + 1}. {frame.escape(sentence(rule))}")
-            if right.button("Remove", key=f"drop_rule_{i}", help="Takes this rule out of the description."):
-                _keep([r for k, r in enumerate(rules) if k != i], "The rule is removed.")
-        _form(rules)
+    rules = list(own(wizard()).get("constraints") or [])
+    frame.fold("Rules across columns (optional)", "rules", lambda: _rules(rules))
+    if rules:  # not in the panel's name: with another name it would close
+        st.caption(f"{len(rules)} rule{'s' * (len(rules) > 1)} across columns.")
+
+
+def _rules(rules: list[Plain]) -> None:
+    st.caption("What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
+               "nothing, because they are facts that you vouch for.")  # fmt: skip
+    for i, rule in enumerate(rules):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(f"{i + 1}. {frame.escape(sentence(rule))}")
+        if right.button("Remove", key=f"drop_rule_{i}", help="Takes this rule out of the description."):
+            _keep([r for k, r in enumerate(rules) if k != i], "The rule is removed.")
+    _form(rules)
 
 
 def _form(rules: list[Plain]) -> None:

@@ -24,17 +24,22 @@ ABOUT = {
 def section() -> None:
     """The rules there are, and a form for one more."""
     rules = list(wizard().plain.get("constraints") or [])
-    with st.expander(f"Rules across tables ({len(rules)})" if rules else "Rules across tables (optional)"):
-        st.caption(
-            "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
-            "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
-        )
-        for i, rule in enumerate(rules):
-            left, right = st.columns([5, 1], vertical_alignment="center")
-            left.markdown(f"{i + 1}. {frame.escape(sentence(rule))}")
-            if right.button("Remove", key=f"drop_across_{i}", help="Takes this rule out of the description."):
-                _keep([r for k, r in enumerate(rules) if k != i], "The rule is removed.")
-        _form(rules)
+    frame.fold("Rules across tables (optional)", "rules_across", lambda: _rules(rules))
+    if rules:  # not in the panel's name: with another name it would close
+        st.caption(f"{len(rules)} rule{'s' * (len(rules) > 1)} across tables.")
+
+
+def _rules(rules: list[Plain]) -> None:
+    st.caption(
+        "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
+        "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
+    )
+    for i, rule in enumerate(rules):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(f"{i + 1}. {frame.escape(sentence(rule))}")
+        if right.button("Remove", key=f"drop_across_{i}", help="Takes this rule out of the description."):
+            _keep([r for k, r in enumerate(rules) if k != i], "The rule is removed.")
+    _form(rules)
 
 
 def _form(rules: list[Plain]) -> None:

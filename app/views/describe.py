@@ -180,34 +180,40 @@ def _vouch() -> None:
         st.markdown(f"**{len(waiting)} of {count} columns are waiting for somebody to vouch.**")
         st.markdown(words.NOT_FREE)
         st.caption("Waiting: " + frame.escape(", ".join(waiting[:12])) + (" …" if len(waiting) > 12 else ""))
+        asked = bool(codes.asked(w))
+        if asked:
+            st.caption("First answer “Numbers, or codes?” above: it decides what these columns may hold.")
         mine = st.checkbox("I have checked them, and I vouch that these are public facts", key=f"mine_{w.edition}",
+                           disabled=asked,
                            help="Your name is recorded with these facts. Without it you cannot go on.")  # fmt: skip
-        if st.button("Confirm all columns", key="confirm_all", disabled=not mine, type="primary"):
+        if st.button("Confirm all columns", key="confirm_all", disabled=asked or not mine, type="primary"):
             intake.replace_own(facts.confirm(own(w), waiting), "All columns are confirmed on your word.")
 
 
 def _values() -> None:
     """One column's categories as lines, and its own confirmation."""
+    if effective_own(wizard())["columns"]:
+        frame.fold("One column: its list of values, and confirming it alone", "one_column", _one)
+
+
+def _one() -> None:
     w = wizard()
     names = list(effective_own(w)["columns"])
-    if not names:
-        return
-    with st.expander("One column: its list of values, and confirming it alone"):
-        index = names.index(w.editing) if w.editing in names else 0
-        name = st.selectbox("Column", names, index=index, key="editing", help="The column to look at.")
-        w.editing = name
-        column = own(w)["columns"][name]
-        if column["type"] in facts.WORDED:
-            _lines(name, column)
-        else:
-            st.caption(f"{words.KINDS[column['type']].capitalize()}: it has no list of values.")
-        if name in alone(w):
-            st.caption("It is confirmed above, alone and with a reason.")
-        elif column.get("source") == "unconfirmed":
-            if st.button("I vouch for this column", key="confirm_one"):
-                intake.replace_own(facts.confirm(own(w), [name]), f"{frame.escape(name)} is confirmed on your word.")
-        else:
-            st.caption(f"Who vouches: {words.SOURCES[column.get('source', 'declared')]}.")
+    index = names.index(w.editing) if w.editing in names else 0
+    name = st.selectbox("Column", names, index=index, key="editing", help="The column to look at.")
+    w.editing = name
+    column = own(w)["columns"][name]
+    if column["type"] in facts.WORDED:
+        _lines(name, column)
+    else:
+        st.caption(f"{words.KINDS[column['type']].capitalize()}: it has no list of values.")
+    if name in alone(w):
+        st.caption("It is confirmed above, alone and with a reason.")
+    elif column.get("source") == "unconfirmed":
+        if st.button("I vouch for this column", key="confirm_one"):
+            intake.replace_own(facts.confirm(own(w), [name]), f"{frame.escape(name)} is confirmed on your word.")
+    else:
+        st.caption(f"Who vouches: {words.SOURCES[column.get('source', 'declared')]}.")
 
 
 def _lines(name: str, column: dict) -> None:
@@ -236,6 +242,8 @@ def _blocked() -> str:
             return waiting
     elif not is_read(w):
         return "First confirm on the page Data how the file is read."
+    if codes.asked(w):
+        return "First say which columns hold numbers, and which codes."
     if _open(w):
         return "First confirm the columns that are waiting."
     if lists_left := apart(w):

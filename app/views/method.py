@@ -33,7 +33,8 @@ def page() -> None:
     draw()
     if fits and not blocked:
         drawn = w.method != words.RECOMMENDED
-        background.then(begun(w, drawn=drawn), place, lambda: expected.shown(w) if together else _costs(w, not drawn))
+        background.then(begun(w, drawn=drawn), place, lambda: expected.shown(w) if together else _costs(w, not drawn),
+                        about="Noise, time and memory are being worked out")  # fmt: skip
 
 
 def _choice(w: Wizard) -> bool:
@@ -61,10 +62,13 @@ def _choice(w: Wizard) -> bool:
                  "change what is hidden on the page Budget.", icon=":material/block:")  # fmt: skip
         return False
     if found["options"]:
-        with st.expander("Options of the method"):
-            w.options = ask(found["options"], w.options, key=f"option_{w.method}")
+        frame.fold("Options of the method", "options", lambda: _options(w, found["options"]))
     _encoded(w)
     return True
+
+
+def _options(w: Wizard, defaults: dict[str, Any]) -> None:
+    w.options = ask(defaults, w.options, key=f"option_{w.method}")
 
 
 def _keeps(w: Wizard) -> None:
@@ -85,10 +89,7 @@ def _encoded(w: Wizard) -> None:
     facts, _ = schema(w)
     if facts is None or not facts.measured():
         return
-    box = st.expander("How a row becomes a vector of bounded length", on_change="rerun", key="encoded_open")
-    if box.open:
-        with box:
-            _vectors(facts, w.relation)
+    frame.fold("How a row becomes a vector of bounded length", "encoded_open", lambda: _vectors(facts, w.relation))
 
 
 def _vectors(facts: synth.Schema, relation: str) -> None:

@@ -1,5 +1,7 @@
 """Step 7: the guarantee, what may leave, and more rows."""
 
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import streamlit as st
 
 import synth
 from app.result import export, more, outlet, standing, tables
-from app.run import recent, runs
+from app.run import background, recent, runs
 from app.session import access, frame, words
 from synth import jobs
 
@@ -17,39 +19,44 @@ PAGE = 700  # height of a page that is shown inside this one, pixels
 
 
 def page() -> None:
-    """What came out of the chosen run and may be shared."""
+    """What came out of the chosen run and may be shared. What needs the bundle is drawn once that is packed."""
     frame.head("release", "The synthetic table and everything that may go with it.")
     job = recent.chosen("release")
     if job is None:
         return
-    place = runs.release(job)
-    with st.spinner("Checking the release"):
-        card = export.claimed(job, place)
-    together = runs.is_several(job)
-    _summary(job, card)
-    export.counted(job, card)
-    if together:
-        tables.preview(place)
-        tables.standing(place)
-    else:
-        _preview(place)
-        standing.section(place)
-    if export.may_leave(job):
-        with st.spinner("Checking and packing the release"):
-            export.bundle(job, place)
-        tables.downloads(job, place) if together else _downloads(job, place)
-        _pages(job, place)
-        if together:
-            tables.more(job, place)
-            st.caption("Putting synthetic tables into a database is there for single tables alone.")
-        else:
-            more.section(job, place, synth.load(place / "schema.json"))
-            outlet.section(job, str(place / "model.json"))
+    place, together = runs.release(job), runs.is_several(job)
+    wanted: list[Future[Any]] = [*export.begun(job), *([] if together else [standing.begun(place)])]
+    claims, whole = st.empty(), background.over(wanted, patience=0.0)
+    if not whole:
+        with claims.container():
+            _summary(job, export.own(place), alone=True)
+    frame.fold("First rows of the synthetic table", "first_rows", lambda: _preview(place, together))
+    packed = st.container()
+    free = export.may_leave(job)
+    if free and together:
+        tables.more(job, place)
+        st.caption("Putting synthetic tables into a database is there for single tables alone.")
+    elif free:
+        more.section(job, place, synth.load(place / "schema.json"))
+        outlet.section(job, str(place / "model.json"))
     recent.table()
     frame.onward("release")
 
+    def leaves() -> None:
+        with claims.container():
+            card = export.claimed(job, place)
+            _summary(job, card)
+            export.counted(job, card)
+        tables.standing(place) if together else standing.section(place)
+        if free:
+            tables.downloads(job, place) if together else _downloads(job, place)
+            _pages(job, place)
 
-def _summary(job: jobs.Job, card: dict[str, Any]) -> None:
+    background.then(wanted, packed, leaves, about="The bundle is being checked and packed")
+
+
+def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> None:
+    """The guarantee. ``alone``: of the run itself; what its choice rests on is still being added up."""
     result = job.result()
     many = result["num_rows"]
     for line in runs.warnings(job):
@@ -60,16 +67,17 @@ def _summary(job: jobs.Job, card: dict[str, Any]) -> None:
              "As many as the real table has, up to noise, unless its number of rows is public. For several tables "
              "the sum: "
              + runs.rows(job)),
-            ("Epsilon", f"{card['epsilon']:g}", "The privacy loss of the run, and of what its choice rests on."),
+            ("Epsilon of the run" if alone else "Epsilon", f"{card['epsilon']:g}",
+             "The privacy loss of the run, and of what its choice rests on."),
             ("Delta", words.small(card["delta"]), "Probability that the promise of epsilon does not hold."),
             ("Time", f"{result['seconds_total']:.1f} s", "From start to end."),
         ):  # fmt: skip
             st.metric(label, value, border=True, width=155, help=explained)
     unit = f"; the unit is {card['unit_in_words']}" if "unit_in_words" in card else ""
     st.success(
-        f"**The guarantee:** {frame.escape(card['meaning'])}, however much else somebody knows. It covers "
-        f"{frame.escape(card['relation_in_words'] + unit)}. It holds for everything in the downloads, for any further "
-        "use of them, and for rows drawn later from the model.",
+        f"**The guarantee{' of the run itself' * alone}:** {frame.escape(card['meaning'])}, however much else "
+        f"somebody knows. It covers {frame.escape(card['relation_in_words'] + unit)}. It holds for "
+        "everything in the downloads, for any further use of them, and for rows drawn later from the model.",
         icon=":material/verified_user:",
     )
     line = card["ledger_entry"]
@@ -78,20 +86,25 @@ def _summary(job: jobs.Job, card: dict[str, Any]) -> None:
                f"seal {line['hash'][:12]}…, made {recent.when(job)}.{free}")  # fmt: skip
 
 
-def _preview(place: Path) -> None:
+def _preview(place: Path, together: bool) -> None:
     import pandas as pd
 
-    with st.expander("First rows of the synthetic table"):
-        rows = pd.read_csv(place / "synthetic.csv", dtype=str, keep_default_na=False, nrows=50)
-        st.dataframe(rows, hide_index=True)
+    if together:
+        tables.preview(place)
+        return
+    rows = pd.read_csv(place / "synthetic.csv", dtype=str, keep_default_na=False, nrows=50)
+    st.dataframe(rows, hide_index=True)
 
 
 def _pages(job: jobs.Job, place: Path) -> None:
     """The card and the publishable report as their readers will see them."""
-    with st.expander("The card: what it says of the guarantee"):
-        st.iframe(export.part(job, place, "card.html").decode(), height=PAGE, alt="The release card")
-    with st.expander("The publishable report: noisy answers against the synthetic table"):
-        st.iframe(export.part(job, place, "report.html").decode(), height=PAGE, alt="The publishable report")
+    for title, name in (("The card: what it says of the guarantee", "card"),
+                        ("The publishable report: noisy answers against the synthetic table", "report")):  # fmt: skip
+        frame.fold(title, f"see_{name}", partial(_read, job, place, f"{name}.html", title.partition(":")[0]))
+
+
+def _read(job: jobs.Job, place: Path, name: str, title: str) -> None:
+    st.iframe(export.part(job, place, name).decode(), height=PAGE, alt=title)
 
 
 def _csv(place: Path) -> tuple[str, str]:

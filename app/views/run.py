@@ -15,6 +15,8 @@ from app.session.state import dataset, lacks, ready, several, view, wizard
 from synth import jobs
 
 POLL = 1.0
+LAST = "write"  # a run's last stage: by then it has given back the memory of its fit
+AT_EASE = 1.0  # seconds in which the next page is drawn, before the bundle is packed
 
 
 def page() -> None:
@@ -172,6 +174,8 @@ def _progress(path: str) -> None:
         if status.final:
             st.rerun()
         _bar(job, status)
+        if status.stage == LAST:
+            runner.warm()  # it packs the bundle
     except Exception as error:
         frame.tell(error)
 
@@ -197,7 +201,7 @@ def _ended(job: jobs.Job) -> None:
     w, status = wizard(), job.status()
     if status.state == "done":
         st.success("The synthetic table is ready.", icon=":material/check_circle:")
-        export.begin(job)
+        background.soon(lambda: export.begun(job), seconds=AT_EASE)
         if st.button("Next: Review", type="primary", key="to_result", icon=":material/arrow_forward:"):
             st.switch_page(view("review"))
         st.divider()

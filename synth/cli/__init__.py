@@ -107,6 +107,7 @@ def sample(
     multiple: Annotated[
         int | None, typer.Option("--multiple", help="Tables to draw into --out, for intervals.")
     ] = None,
+    columns: Annotated[str | None, typer.Option("--columns", help="Of the analysis, with --multiple: COL,COL.")] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Draw more rows from a finished run; free."""
@@ -119,6 +120,8 @@ def sample(
         if not sign or name in wanted:
             raise UsageError(f"--where {part}: write COL=VALUE, once for each column")
         wanted[name] = value
+    if columns is not None and multiple is None:
+        raise UsageError("--columns is for --multiple: without it all columns are drawn alike")
     if related_folder.is_related(model):
         if source is not None or out_table is not None or (num_rows is not None and num_roots is not None):
             raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
@@ -131,8 +134,8 @@ def sample(
     if multiple is not None:
         if where or source is not None or out_table is not None or num_roots is not None:
             raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
-        told, text = multiple_tables(model, multiple, out=out, num_rows=num_rows, seed=seed, raw_text=raw_text,
-                                     dialect=dialect)  # fmt: skip
+        told, text = multiple_tables(model, multiple, out=out, num_rows=num_rows, seed=seed, columns=columns,
+                                     raw_text=raw_text, dialect=dialect)  # fmt: skip
         say(told) if as_json else print(text)
         return
     if num_roots is not None:

@@ -47,6 +47,7 @@ def sample_tables(
     )
     plain = {"num_rows": rows, "probability": share, "epsilon_spent": 0.0, "paths": paths}
     lines = [f"{many} rows of {table}: {paths[table]}" for table, many in rows.items()]
+    lines += [f"{table}, public: {path}" for table, path in paths.items() if table not in rows]
     told = f" (probability of the condition {share:.3g})" if where else ""
     return plain, "\n".join(lines) + told
 

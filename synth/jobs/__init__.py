@@ -7,6 +7,7 @@ from synth.jobs.process_identity import alive, identity
 from synth.jobs.queue import QUEUED, ahead
 from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
+from synth.jobs.stages import stage_in_words
 
 __all__ = [
     "AS_ASKED",
@@ -28,5 +29,6 @@ __all__ = [
     "identity",
     "listing",
     "looks",
+    "stage_in_words",
     "uninterrupted",
 ]

@@ -11,9 +11,11 @@ from typing import Any, Self
 
 from synth.jobs.job import Cancelled, Job, Status
 from synth.jobs.process_identity import identity
+from synth.jobs.stages import stage_in_words
 
 PAUSE = 0.2  # seconds between two writes
 POINTS = 200  # losses that a status holds
+BAR = 24  # characters: with a stage in words beside it, 80 are enough
 GROUND = 0.5  # seconds of work before the time left is worth an estimate
 
 
@@ -64,7 +66,7 @@ class Reporter:
         self._status = replace(self._status, stage=name)
         if self._lines:
             with contextlib.suppress(OSError):  # nobody listens any more: no reason to lose a paid run
-                print(name, file=sys.stderr, flush=True)
+                print(stage_in_words(name), file=sys.stderr, flush=True)
         self._advance(0.0)
         self._tell()
         self._stop_if_asked()
@@ -120,7 +122,9 @@ class Reporter:
                 self._job.write(self._status)
         if self._bar is not None:
             self._bar.start()
-            self._bar.update(self._bar.task_ids[0], completed=self.fraction, description=self._status.stage)
+            self._bar.update(
+                self._bar.task_ids[0], completed=self.fraction, description=stage_in_words(self._status.stage)
+            )
             self._bar.refresh()
 
     def _stop_if_asked(self) -> None:
@@ -138,7 +142,7 @@ def _bar() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    parts = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    parts = (TextColumn("{task.description}"), BarColumn(bar_width=BAR), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*parts, console=Console(stderr=True), auto_refresh=False)
     bar.add_task("", total=1.0)
     return bar

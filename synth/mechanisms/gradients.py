@@ -191,7 +191,7 @@ def on_lattice(gradients: torch.Tensor, plan: Descent | Pulls) -> np.ndarray:
     finite = torch.isfinite(norms)
     scale = torch.where(finite, (room / norms.clamp_min(1e-300)).clamp_max(1.0), 0.0) / plan.lattice
     scaled = gradients * scale.to(gradients.dtype)[:, None]
-    whole = (torch.trunc(scaled) if plan.truncated else torch.round(scaled)).double().numpy()
+    whole = (torch.round(scaled) if plan.rounding else torch.trunc(scaled)).double().numpy()
     whole[~finite.numpy()] = 0.0
     whole[np.einsum("ij,ij->i", whole, whole) > floor((plan.clip / plan.lattice) ** 2)] = 0.0
     return whole

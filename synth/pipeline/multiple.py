@@ -1,18 +1,22 @@
 """Several tables from one release, as far apart as the noise leaves it open: for intervals that count the noise."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.errors import InputError, UsageError, reading
+from synth.generators.product_mixture.model import Product
 from synth.pipeline.draw_rows import Drawn
+from synth.pipeline.inference.tilted_rows import Tilted
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.sample import MOST_ROWS
+from synth.questions import CountsRelease
 from synth.release import folder
 from synth.schema import codec
+from synth.schema.enforcement import Rules
 from synth.schema.lazy import Lazy
 from synth.schema.table import Schema
 
@@ -31,23 +35,24 @@ def multiple(
     count: int = 20,
     num_rows: int | None = None,
     seed: int | None = None,
+    columns: Sequence[str] | None = None,
     reporter: Reporter | None = None,
 ) -> Iterator["pd.DataFrame"]:
     """``count`` tables, one after the other, each from a model that the release's noisy counts bear as well; free.
 
     Numbers and dates are such, categories text. ``num_rows``: of each table; by default the source's number of rows,
     public or as released, which ``synth.combine`` takes for granted. The same ``seed`` gives the same tables.
-    ``reporter``: is told
-    of progress.
+    ``columns``: those of the analysis, whose counts the tables then follow; by default all, or of a wide table as far
+    as the model can. ``reporter``: is told of progress.
 
     **Guarantee**: that of the release (post-processing). Errors: UsageError for a release of another method than
-    ``mixture``, InputError for a damaged one.
+    ``mixture`` and for columns that were not counted or are too many, InputError for a damaged one.
 
     Privacy: released answers only.
     """
     import pandas as pd
 
-    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, reporter=reporter)
+    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, columns=columns, reporter=reporter)
     for one in tables:
         yield pd.DataFrame({n: a.to_pandas() for n, a in codec.typed(one, schema).items()})
 
@@ -59,6 +64,7 @@ def multiple_to(
     count: int = 20,
     num_rows: int | None = None,
     seed: int | None = None,
+    columns: Sequence[str] | None = None,
     raw_text: bool = False,
     dialect: str = "same",
     reporter: Reporter | None = None,
@@ -71,7 +77,7 @@ def multiple_to(
     """
     place = Path(out)
     folder.check_out(place)
-    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, reporter=reporter)
+    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, columns=columns, reporter=reporter)
     place.mkdir(parents=True, exist_ok=True)
     paths = []
     for i, one in enumerate(tables):
@@ -81,7 +87,13 @@ def multiple_to(
 
 
 def texts(
-    release: str | Path, *, count: int, num_rows: int | None, seed: int | None, reporter: Reporter | None
+    release: str | Path,
+    *,
+    count: int,
+    num_rows: int | None,
+    seed: int | None,
+    columns: Sequence[str] | None,
+    reporter: Reporter | None,
 ) -> tuple[Schema, Iterator[dict[str, "pa.Array"]]]:
     """The schema, and the tables as text. All that can be refused is refused here."""
     if not 2 <= count <= MOST:
@@ -91,24 +103,43 @@ def texts(
     stored = folder.load_release(release)
     if stored.method != "mixture":
         raise UsageError(f"--multiple: is for releases of mixture, and this one is of {stored.method}")
-    return stored.setting.schema, _tables(release, stored, count, num_rows, seed, reporter or Quiet())
-
-
-def _tables(
-    release: str | Path, stored: folder.StoredRelease, count: int, num_rows: int | None, seed: int | None,
-    reporter: Reporter,
-) -> Iterator[dict[str, "pa.Array"]]:  # fmt: skip
-    from synth.generators.marginals.redraw import Redraws
-    from synth.generators.product_mixture.model import Product
-
-    rng = np.random.default_rng(seed)
-    with reading(release, "release"), networks.one_thread():
+    schema, told = stored.setting.schema, counted(stored.releases, stored.setting.schema)
+    for name in set(columns or ()) - set(told):
+        raise UsageError(f"--columns {name}: no counts of it were released")
+    reporter = reporter or Quiet()
+    reporter.stage("fit")
+    with reading(release, "release"):
         model = folder.load_model(release).model
         if not isinstance(model, Product):
             raise InputError(f"{release}: its model is none of mixture; use another copy")
-        reporter.stage("fit")
-        redraws = Redraws.of(model, stored.releases, stored.setting)
+        repair = Rules(schema).repair if schema.constraints else None
+        tilted = Tilted.of(model, stored.releases, schema, tuple(columns or told), repair)
+    if tilted is None and columns:
+        raise UsageError(f"--columns {','.join(columns)}: too many to be followed together; name those of one analysis")
     size = num_rows or stored.setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
+    rng = np.random.default_rng(seed)
+    if tilted is None:
+        return schema, _refitted(release, stored, model, size, count, rng, reporter)
+    return schema, _tilted(tilted, schema, size, count, rng, reporter)
+
+
+def _tilted(
+    tilted: Tilted, schema: Schema, size: int, count: int, rng: np.random.Generator, reporter: Reporter
+) -> Iterator[dict[str, "pa.Array"]]:
+    for i, rows in zip(range(count), tilted.tables(size, rng=rng), strict=False):
+        reporter.progress((i + 1) / count)
+        yield codec.decode(rows, schema, num_rows=size)
+
+
+def _refitted(
+    release: str | Path, stored: folder.StoredRelease, model: Product, size: int, count: int,
+    rng: np.random.Generator, reporter: Reporter,
+) -> Iterator[dict[str, "pa.Array"]]:  # fmt: skip
+    """Of a wide table: the model fitted again to counts under noise of their own."""
+    from synth.generators.marginals.redraw import Redraws
+
+    with reading(release, "release"), networks.one_thread():
+        redraws = Redraws.of(model, stored.releases, stored.setting)
     models = redraws.models(count, rng=rng, progress=reporter.progress)
     while True:
         with reading(release, "release"), networks.one_thread():
@@ -116,3 +147,9 @@ def _tables(
         if drawn is None:
             return
         yield Drawn(drawn, stored.setting.schema, size, rng=rng).whole()
+
+
+def counted(releases: Sequence[Any], schema: Schema) -> tuple[str, ...]:
+    """The columns of which counts were released."""
+    known = {b.column for r in releases if isinstance(r, CountsRelease) for m in r.question.marginals for b in m.bins}
+    return tuple(n for n in schema.measured() if n in known)

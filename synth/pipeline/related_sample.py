@@ -1,5 +1,6 @@
 """Related rows from a stored model: free, since the model was paid for."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def sample_to(
     seed: int | None = None,
     raw_text: bool = False,
 ) -> tuple[dict[str, int], float, dict[str, str]]:
-    """Related rows from a stored model: free. A CSV file a table in the folder ``out``.
+    """Related rows from a stored model: free. A CSV file a table in the folder ``out``, public ones of the release too.
 
     ``num_roots``: rows of the root, by default the model's own number; ``seed``, ``raw_text``: as of ``run``.
 
@@ -43,9 +44,10 @@ def sample_to(
     with reading(model, "model"):
         check_num_rows(num_roots)
         check_seed(seed)
-        found = related_folder.load_model(model).model
-        schema = found.schema
+        stored = related_folder.load_model(model)
+        found, schema = stored.model, stored.model.schema
         related_folder.check_out(Path(out), schema)
+        public = related_folder.public_beside(model, stored)
         allowed = {t: {n: _places(schema.tables[t], n, wanted) for n, wanted in columns.items()}
                    for t, columns in split(schema, where or {}).items()}  # fmt: skip
         rng = np.random.default_rng(seed)
@@ -55,6 +57,10 @@ def sample_to(
         drawn = DrawnTables(found, num_roots or roots_of(found, share), rng=rng, where=allowed)
     blocks = {n: drawn.blocks(n) for n in schema.tables}
     paths = related_folder.write_tables(Path(out), blocks, schema, raw_text=raw_text)
+    for name, file in public.items():
+        paths[name] = str(Path(out) / file.name)
+        if Path(paths[name]).resolve() != file.resolve():
+            shutil.copyfile(file, paths[name])
     return drawn.num_rows, share, paths
 
 

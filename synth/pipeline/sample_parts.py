@@ -105,6 +105,8 @@ def write(
         _draw(stored, parts, out, left, allowed)
     else:
         _draw_side_by_side(Path(model), out, [left[i::many] for i in range(many)])
+    for begun in out.glob(".part-*.part"):  # by a call that was killed
+        begun.unlink(missing_ok=True)
 
 
 def _seed(seed: int | None, before: Parts | None) -> int:

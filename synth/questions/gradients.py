@@ -40,6 +40,20 @@ def count(sizes: Sequence[int], *, kind: str, hidden: int, latent: int = 0, dept
     return sum((a + 1) * b for part in parts[kind] for a, b in pairwise(part))
 
 
+def lengthening(lattice: float, numbers: int, *, clip: float) -> float:
+    """By how much rounding so many numbers to multiples of ``lattice`` can lengthen them together, in L2.
+
+    0 where that is more than a part of the clip: then they are truncated towards zero, which lengthens none.
+
+    Privacy: public only.
+
+    >>> lengthening(0.01, 10_000, clip=1.0), lengthening(0.1, 10_000, clip=1.0)
+    (0.5, 0.0)
+    """
+    most = 0.5 * lattice * numbers**0.5
+    return most if most <= LEFT * clip else 0.0
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Descent:
     """What all steps of one training share, and what they cost together.
@@ -106,14 +120,9 @@ class Descent:
         return self.sigma / FINE
 
     @property
-    def truncated(self) -> bool:
-        """Whether gradients are truncated towards zero on the lattice, which lengthens none, rather than rounded."""
-        return 0.5 * self.lattice * self.weights**0.5 > LEFT * self.clip
-
-    @property
     def rounding(self) -> float:
         """By how much bringing a gradient to the lattice can lengthen it; the clip makes room for it."""
-        return 0.0 if self.truncated else 0.5 * self.lattice * self.weights**0.5
+        return lengthening(self.lattice, self.weights, clip=self.clip)
 
 
 def whole_rate(rate: float) -> float:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from synth.questions.gradients import FINE, LEFT
+from synth.questions.gradients import FINE, lengthening
 from synth.questions.votes import Votes
 
 CLIPPED, SIGNS, BALLOTS = "clipped", "signs", "ballots"
@@ -81,14 +81,9 @@ class Pulls(Votes):
         return self.sigma / FINE if self.form == CLIPPED else 1.0
 
     @property
-    def truncated(self) -> bool:
-        """Whether gradients are truncated towards zero on the lattice, rather than rounded."""
-        return 0.5 * self.lattice * self.groups**0.5 > LEFT * self.clip
-
-    @property
     def rounding(self) -> float:
-        """By how much bringing a gradient to the lattice can lengthen it."""
-        return 0.0 if self.truncated else 0.5 * self.lattice * self.groups**0.5
+        """By how much bringing a gradient to the lattice can lengthen it; the clip makes room for it."""
+        return lengthening(self.lattice, self.groups, clip=self.clip)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -99,6 +99,22 @@ def _copied(out: Path, name: str, table: Table, *, raw_text: bool) -> str:
     return str(path)
 
 
+def public_beside(path: str | Path, stored: StoredModel) -> dict[str, Path]:
+    """By name the public tables that lie beside a stored model as they were released; one that is gone is left out.
+
+    Errors: InputError for a file that was changed since. Privacy: public only.
+    """
+    place, found = Path(path), {}
+    hashes = stored.card.get("tables_sha256", {})
+    for name in stored.model.schema.public or {}:
+        file = (place if place.is_dir() else place.parent) / f"{name}.csv"
+        if name in hashes and file.is_file():
+            if _digest(file) != hashes[name]:
+                raise InputError(f"{file}: not the public table as it was released; put that back, or take it away")
+            found[name] = file
+    return found
+
+
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -18,18 +18,23 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+def read(path: Path, *, kind: str, variable: str, page: str) -> dict[str, Any]:
+    """What the file holds; ``page`` tells its form. Errors: InputError naming file and remedy. Privacy: public only."""
+    try:
+        return tomllib.loads(regular_files.text(path))
+    except OSError as error:
+        raise InputError(f"{kind} {path}: {error.strerror or 'cannot be read'}; correct {variable}") from None
+    except (ValueError, RecursionError):  # also of a number of thousands of digits
+        raise InputError(f"{kind} {path}: not a TOML file; see {page} for its form") from None
+
+
 def load(path: Path, form: type[Model], *, kind: str, variable: str) -> Model:
     """The file as ``form`` says.
 
     Errors: InputError naming file, key, rule and remedy; never a value, which may be secret.
     Privacy: public only.
     """
-    try:
-        plain = tomllib.loads(regular_files.text(path))
-    except OSError as error:
-        raise InputError(f"{kind} {path}: {error.strerror or 'cannot be read'}; correct {variable}") from None
-    except (ValueError, RecursionError):  # also of a number of thousands of digits
-        raise InputError(f"{kind} {path}: not a TOML file; see docs/app.md for its form") from None
+    plain = read(path, kind=kind, variable=variable, page="docs/app.md")
     try:
         return form.model_validate(plain)
     except ValidationError as error:

@@ -11,7 +11,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app.run import forecast
-from app.session import aside
+from app.session import aside, frame
 from app.table import intake
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -36,6 +36,13 @@ def uploads_of_now(monkeypatch):
     """An upload is looked for among what is new, and not among all libraries and tests of the suite; that it is found
     among those too is a test of ``test_intake``."""
     monkeypatch.setattr(intake, "garbage", SimpleNamespace(everything=gc.get_objects, freeze=lambda: None))
+
+
+@pytest.fixture(autouse=True)
+def unfolded(monkeypatch):
+    """Panels stand open, so that tests reach what is in them; ``test_release`` has that a closed one holds nothing."""
+    fold, costly = frame.fold, "encoded_open"
+    monkeypatch.setattr(frame, "fold", lambda label, key, draw, **_: fold(label, key, draw, expanded=key != costly))
 
 
 @pytest.fixture

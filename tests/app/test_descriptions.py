@@ -81,6 +81,28 @@ def test_values_of_a_category_are_edited_as_lines(start, people):
     assert at.session_state["wizard"].plain["columns"]["city"]["categories"] == ["Bern", "Oslo", "Rome", "Paris"]
 
 
+CODED = b"code,other,x\n" + b"".join(b"%d,%d,%d.5\n" % (i % 4, i % 3, i) for i in range(60))
+
+
+def test_columns_that_may_be_codes_are_vouched_for_once_it_is_said_what_they_are(start):
+    at = row_each(upload(start(), CODED))
+    assert at.checkbox(key=f"mine_{at.session_state['wizard'].edition}").disabled
+    assert at.button(key="confirm_all").disabled
+    assert "First answer “Numbers, or codes?” above" in said(at)
+    assert "First say which columns hold numbers, and which codes" in said(at)
+    at.selectbox(key="editing").set_value("other").run()
+    at.button(key="confirm_one").click().run()  # by itself and as a number: that is an answer
+    assert at.multiselect(key=f"codes_{at.session_state['wizard'].edition}").options == ["code"]
+    at.button(key="are_codes").click().run()
+    at.checkbox(key=f"mine_{at.session_state['wizard'].edition}").check().run()
+    at.button(key="confirm_all").click().run()
+    columns = at.session_state["wizard"].plain["columns"]
+    assert {n: (c["type"], c["source"]) for n, c in columns.items()} == {
+        "code": ("categorical", "declared"), "other": ("integer", "declared"), "x": ("float", "declared")
+    }  # fmt: skip
+    assert "First say which columns hold numbers" not in said(at)
+
+
 def test_hints_change_the_draft(start):
     content = b"code,x\n" + b"".join(f"{i % 4},{'?' if i % 9 == 0 else i}\n".encode() for i in range(60))
     at = upload(start(), content)

@@ -4,7 +4,7 @@ import pytest
 
 import synth
 from app.run import runs
-from app.session import glossary
+from app.session import ahead, glossary
 from app.session.state import STEPS, view
 from synth import jobs
 from tests.app.elements import SCHEMA, all_helped, keys, said, sample, upload
@@ -181,3 +181,9 @@ def test_a_cap_below_the_run_is_told_before_it_is_set(start):
     at.number_input(key="cap_value").set_value(0.5).run()
     assert "would not allow this run" in said(at)
     assert "onward" not in keys(at)
+
+
+def test_every_part_that_is_loaded_ahead_is_a_file_of_the_framework():
+    """An upgrade that renames one would slow the first visit of a page down, and nobody would see why."""
+    assert len(ahead.found()) == len(ahead.PARTS)
+    assert all(name in ahead.script() for name in ahead.found())

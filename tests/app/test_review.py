@@ -98,6 +98,7 @@ def test_the_full_report_is_made_in_the_background_and_can_be_cancelled(done):
     at.button(key="cancel_beside").click().run()
     assert _report().wait(60).state == "cancelled"
     assert "make_report" in keys(at.run())
+    assert "The last one was cancelled" in said(at)
     at.button(key="make_report").click().run()
     assert _report().wait(120).state == "done"
     assert "Download the full report (steward only)" in downloads(at.run())

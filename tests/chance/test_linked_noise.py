@@ -1,4 +1,8 @@
-"""Noise of weighted tables of related rows has the deviation that the question states: no less, and no more."""
+"""Noise of weighted tables of related rows has the deviation that the question states: no less, and no more.
+
+By the sum of squares of 20,000 draws: a false alarm twice in 10^8; noise a tenth too small or too large is overlooked
+less than once in 10^12.
+"""
 
 import numpy as np
 import pytest

@@ -115,7 +115,8 @@ SMALL = Encoding(blocks=(Block.one_hot(Bins.each("x", 6), weight=1.0),))
 
 @pytest.mark.parametrize("directions", ["gaussian", "rotation"])
 def test_directions_have_the_law_that_is_accounted_for(directions):
-    """Shifts of one row, ||zU||, over many calls: Kolmogorov-Smirnov against the law; the other law fails."""
+    """Shifts of one row, ||zU||, over many calls: Kolmogorov-Smirnov against the law; the other law, 0.136 away, fails
+    (limit 0.069, six errors below)."""
     asked = Slices(purpose="t", encoding=SMALL, sigma=1.0, groups=1, directions=directions, num_slices=3)
     noise = SystemNoise()
     z = np.array([0.6, 0, 0, 0.8, 0, 0])

@@ -1,4 +1,9 @@
-"""A text of one unit alone passes its threshold as rarely as was paid for; evil twins pass too often."""
+"""A text of one unit alone passes its threshold as rarely as was paid for; evil twins pass too often.
+
+False alarms are below 10^-6. Of 40,000 lonely texts 400 may pass: with a tenth more noise 690 do, seven errors beyond
+the limit. Noise that is a tenth too small is caught by the sum of squares of told counts, of which 5,000 draws overlook
+a tenth too little or too much less than once in 10^6.
+"""
 
 from math import log
 

@@ -68,7 +68,7 @@ def test_however_coarse_the_lattice_a_row_moves_by_at_most_the_clip(sigma):
     weights = weights_of(plan, 30.0)
     moves = [np.linalg.norm(told(plan, weights, [row])) for row in EVERY]
     assert max(moves) <= 0.5
-    assert plan.truncated == (sigma > 100)
+    assert (plan.rounding == 0) == (sigma > 100)
     assert (max(moves) > 0.2) == (sigma <= 400)
 
 

@@ -9,7 +9,10 @@ import sys
 
 import pytest
 
-from synth.jobs import Reporter
+from synth.evaluate import examination
+from synth.jobs import Reporter, stage_in_words
+from synth.jobs.reporter import BAR
+from synth.pipeline import reporting
 
 
 def test_without_a_terminal_a_stage_is_one_plain_line_and_without_a_bar_nothing(capsys):
@@ -19,6 +22,17 @@ def test_without_a_terminal_a_stage_is_one_plain_line_and_without_a_bar_nothing(
             report.stage("train")
             report.progress(0.5)
         assert capsys.readouterr() == ("", said)
+
+
+def test_every_stage_of_a_run_and_of_a_report_is_told_in_words_that_a_terminal_has_room_for(capsys):
+    stages = {**reporting.STAGES, **examination.STAGES, "shadow": 1.0}
+    said = {name: stage_in_words(name) for name in stages}
+    assert not [name for name, words in said.items() if " " not in words]
+    assert max(map(len, said.values())) + len(" 100% 0:00:00 ") + BAR <= 80
+    with Reporter(None, stages=stages, bar=True) as report:
+        for name in stages:
+            report.stage(name)
+    assert capsys.readouterr().err.splitlines() == list(said.values())
 
 
 def test_a_note_is_told_with_and_without_a_bar(capsys):

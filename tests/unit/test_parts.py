@@ -2,6 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +93,27 @@ def test_two_processes_draw_what_one_draws(model, tmp_path, monkeypatch):
     (tmp_path / "two" / "_parts.json").write_text("{")
     with pytest.raises(InputError, match="not readable"):
         sample_to(model, tmp_path / "two", num_rows=rows, seed=5)
+
+
+@pytest.mark.slow
+def test_a_call_that_is_killed_is_gone_on_with(model, tmp_path, monkeypatch):
+    """SIGKILL to the command and its helpers, after the first part and within others: only the rest is drawn."""
+    rows, turn = 6 << 20, tmp_path / "rows"
+    command = [sys.executable, "-m", "synth", "sample", model, "--num-rows", str(rows), "--seed", "5", "--out", turn]
+    with subprocess.Popen([str(c) for c in command], start_new_session=True) as running:
+        while not list(turn.glob("part-*")) or not list(turn.glob(".part-*")):
+            assert running.poll() is None
+            time.sleep(0.01)
+        os.killpg(running.pid, signal.SIGKILL)
+    before = {p.name: p.stat().st_mtime_ns for p in turn.glob("part-*")}
+    assert 0 < len(before) < 6
+    monkeypatch.setattr(draw_rows, "ROWS_AT_A_TIME", 1 << 20)
+    for out in (turn, tmp_path / "whole"):
+        sample_to(model, out, num_rows=rows, seed=5)
+    after = {p.name: p.stat().st_mtime_ns for p in turn.glob("part-*")}
+    assert {n: after[n] for n in before} == before
+    found, whole = ({p.name: p.read_bytes() for p in at.iterdir()} for at in (turn, tmp_path / "whole"))
+    assert found == whole  # with nothing left of the parts that the killed call had begun
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,25 @@ def test_an_answered_draft_runs_and_the_public_table_goes_with_it(command, folde
     assert patients.clinic_id.dropna().isin(clinics.clinic_id).all()
     assert list(json.loads((release / "card.json").read_text())["public_tables"]) == ["clinics"]
     assert command("card", "check", release)[0] == 0
+    _goes_with_rows_that_are_drawn_later(command, release, tmp_path / "more")
     pd.DataFrame({"clinic_id": ["n"], "town": ["Ur"]}).to_csv(folder / "clinics.csv", index=False)
     code, _, told = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
     assert (code, "clinics: its clinic_id has no 's', a category of patients.clinic_id" in told) == (2, True), told
+
+
+def _goes_with_rows_that_are_drawn_later(command, release, more):
+    clinics, asked = release / "clinics.csv", ["sample", release, "--num-roots", "5", "--out", more]
+    released = clinics.read_bytes()
+    code, said, told = command(*asked)
+    assert (code, f"clinics, public: {more / 'clinics.csv'}" in said) == (0, True), told
+    assert (more / "clinics.csv").read_bytes() == released
+    clinics.write_bytes(released + b"x,Babylon\n")
+    code, _, told = command(*asked)
+    assert (code, "clinics.csv: not the public table as it was released" in told) == (2, True), told
+    clinics.unlink()
+    code, said, told = command(*asked)
+    assert (code, "public" in said) == (0, False), told
+    clinics.write_bytes(released)
 
 
 def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):

@@ -20,8 +20,8 @@ import pandas as pd
 
 from synth import jobs
 from synth.errors import InputError, SynthError
-from synth.generators.nested_mixture.fit import Options
 from synth.generators.nested_mixture.generator import Nested
+from synth.generators.nested_mixture.options import Options
 from synth.pipeline import related_run
 from synth.pipeline import run as pipeline
 from synth.pipeline.request import RunRequest

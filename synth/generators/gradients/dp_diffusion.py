@@ -13,7 +13,7 @@ from synth.generators.gradients import common
 from synth.generators.gradients.trained import Fitted
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
-from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
+from synth.questions import CountsRelease, DescentRelease, TaughtRelease
 from synth.questions.gradients import DENOISER
 from synth.schema.lazy import Lazy
 
@@ -66,13 +66,6 @@ class DPDiffusion(Fitted):
     def shape(self, ground: common.Ground) -> dict[str, Any]:
         """Each copy of a row draws a time and a number for each column."""
         return {"hidden": self.hidden, "depth": self.copies, "latent": self.copies * (len(ground.bins) + 1)}
-
-    def begun(self, plan: Descent, ground: common.Ground) -> torch.nn.Module:
-        """A network that fills in the one-ways, whatever it sees."""
-        made = networks.of(plan)
-        networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
-        networks.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
-        return made
 
     def mixture(
         self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator

@@ -12,7 +12,7 @@ from synth.generators.gradients import common
 from synth.generators.gradients.trained import Fitted
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
-from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
+from synth.questions import CountsRelease, DescentRelease, TaughtRelease
 from synth.questions.gradients import AUTOENCODER
 from synth.schema.lazy import Lazy
 
@@ -58,13 +58,6 @@ class DPVae(Fitted):
 
     network = AUTOENCODER
     purpose = PURPOSE
-
-    def begun(self, plan: Descent, ground: common.Ground) -> torch.nn.Module:
-        """Both halves; the decoder starts at the one-ways."""
-        made = networks.of(plan)
-        networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
-        networks.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
-        return made
 
     def mixture(
         self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator

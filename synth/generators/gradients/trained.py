@@ -144,9 +144,12 @@ class Fitted(Descending):
     learning_rate: float
     kept_of_mean: ClassVar[float] = 0.98  # of the running mean of the weights
 
-    @abstractmethod
     def begun(self, plan: Descent, ground: common.Ground) -> torch.nn.Module:
-        """The network with its first weights, from public randomness and the one-ways."""
+        """The network with its first weights, from public randomness; what it tells starts at the one-ways."""
+        made = networks.of(plan)
+        networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
+        networks.load_one(list(made.parameters())[-1], np.log(np.maximum(ground.shares, 1e-6)))
+        return made
 
     def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
         """Weights of the whole network, averaged over the last steps."""

@@ -15,6 +15,7 @@ from synth.generators.nested_mixture.closed_form import Below, Columns, Level, L
 from synth.generators.nested_mixture.counted import ByNumber
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
+from synth.generators.nested_mixture.options import Options
 from synth.generators.nested_mixture.root_last import root_last
 from synth.generators.nested_mixture.simplicity import dependence
 from synth.questions import LinkedRelease, Marginal
@@ -31,38 +32,6 @@ BY_NUMBER = ("steps by number", "next by number")  # views: rows with a next one
 CHECK = 20  # steps between words of progress
 FEWEST = 16  # components, however few roots there are
 FEW_STEPS = 300  # in which these are found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """``fits``: mixtures from as many starts, which share the model. ``roots``: components of the root; ``children``:
-    of each table below it; ``ranks``: of events, told apart. Of few roots there are fewer components: one for so many
-    as ``each`` times a table's noise.
-
-    Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
-    times ``simplicity.dependence`` (its ``half``). While the former is below the part ``stop`` of the cells, where a
-    fit begins to follow the noise, only the latter is followed. ``spread``: deviation of the starting logits around the
-    one-ways; ``mixing``: of those of a child's components given its parent's. ``root``: how many times over the few
-    tables of the root alone count, on which all others rest, until they are met. ``chance``: of the variance that the
-    rows themselves have, as draws from a law, how much is added to the noise's: else a few large cells, known to a
-    fraction of their own chance, would have all the classes. The root's own tables are then met by a step of their own.
-    """
-
-    fits: int = 6
-    roots: int = 128
-    children: int = 128
-    each: float = 4.0
-    ranks: int = 4
-    steps: int = 600
-    rate: float = 0.3
-    last_rate: float = 0.03
-    spread: float = 1.0
-    mixing: float = 3.0
-    stop: float = 0.7
-    pull: float = 0.04
-    half: float = 1.0
-    root: float = 4.0
-    chance: float = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,12 +220,13 @@ def _of_model(
 
 
 def _fitting(options: Options, measured: Sequence[Block], total: float) -> Options:
-    """The options with no more components than the answers bear out; fewer of these are found in fewer steps."""
+    """The options with no more components than the answers bear out; fewer are found in fewer steps, pulled harder."""
     noise = [float((total / b.precision[b.precision > 0].sqrt()).median()) for b in measured if b.view == "rows"]
     most = max(int(total / (options.each * max(float(np.mean(noise)), 1e-9))), FEWEST) if noise else FEWEST
-    steps = max(int(options.steps * min(1.0, most / options.roots)), FEW_STEPS)
+    part = min(1.0, most / options.roots)
+    steps = max(int(options.steps * min(1.0, 2 * part)), FEW_STEPS)
     return replace(options, roots=min(options.roots, most), children=min(options.children, most),
-                   steps=min(options.steps, steps))  # fmt: skip
+                   steps=min(options.steps, steps), pull=options.pull / max(part, 0.5))  # fmt: skip
 
 
 def fit(

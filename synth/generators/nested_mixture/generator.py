@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting, part
+from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.mixture import axis, rake
 from synth.generators.nested_mixture import fit as fitting
@@ -17,6 +17,8 @@ from synth.generators.nested_mixture.closed_form import Below, Columns, Level, L
 from synth.generators.nested_mixture.joined import joined
 from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.nested_mixture.options import Options
+from synth.generators.nested_mixture.side_by_side import side_by_side
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease, LinkedRelease
 from synth.questions.linked import placed
@@ -38,7 +40,7 @@ class Nested:
 
     name: str = "mixture"
     plan: asking.Plan = field(default_factory=asking.Plan)
-    options: fitting.Options = field(default_factory=fitting.Options)
+    options: Options = field(default_factory=Options)
 
     def measure(self, ask: Ask, schema: Related, setting: Setting, *, progress: Progress) -> list[LinkedRelease]:
         """All questions of a run; see ``measure.measure``."""
@@ -61,12 +63,17 @@ class Nested:
         found = _as_measured(releases, schema, setting, self.plan)
         columns = {t: Columns.of(k) for t, k in found.items()}
         measured = fitting.blocks(releases, schema, found, columns, device)
-        models, many = [], self.options.fits
-        for i, own in enumerate(rng.spawn(many)):
-            logits = fitting.fit(schema, found, columns, measured, self.options, rng=own, device=device,
-                                 progress=part(progress, i / many, (i + 1) / many))  # fmt: skip
-            _rake(schema, found, columns, logits)
-            models.append(_model(schema, found, columns, levels(schema, columns, logits)))
+
+        def fitted(rng: np.random.Generator) -> Callable[[Progress], NestedMixture]:
+            def told(progress: Progress) -> NestedMixture:
+                logits = fitting.fit(schema, found, columns, measured, self.options, rng=rng, device=device,
+                                     progress=progress)  # fmt: skip
+                _rake(schema, found, columns, logits)
+                return _model(schema, found, columns, levels(schema, columns, logits))
+
+            return told
+
+        models = side_by_side([fitted(own) for own in rng.spawn(self.options.fits)], progress)
         progress(1.0)
         return joined(models)
 

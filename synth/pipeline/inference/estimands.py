@@ -83,7 +83,8 @@ def _solved(x: np.ndarray, y: np.ndarray, rows: WeightedRows, link: Link) -> tup
 
     def fitted(beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = link.mean(np.clip(x @ beta, -link.far, link.far))
-        return x * (y - mean)[:, None], (x * (rows.start * link.slope(mean))[:, None]).T @ x
+        bend = (x * (rows.start * rows.survey * link.slope(mean))[:, None]).T @ x
+        return x * (rows.survey * (y - mean))[:, None], bend
 
     beta = np.zeros(x.shape[1])
     for step in range(STEPS + CORRECTIONS):

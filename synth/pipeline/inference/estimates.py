@@ -1,6 +1,6 @@
 """Answers about a population from one release, each with an interval that counts the noise; free."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,13 @@ from synth.pipeline.inference.asked import Question, Term
 from synth.pipeline.inference.estimands import regression
 from synth.pipeline.inference.intervals import Interval
 from synth.pipeline.inference.quantiles import quantile
-from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
+from synth.pipeline.inference.weighted_rows import RELATED, ROWS, WeightedRows
 from synth.release import folder
 from synth.schema.lazy import Lazy
 from synth.schema.table import Schema
 
 special = Lazy("scipy.special")
 
-RELATED = 0.1  # correlation that what no table told is allowed to have with a question's score
 MODEL = "rests for the larger part on what no table counted: the interval assumes that it is hardly related"
 EMPTY = "too few rows stand out of the noise, so that hardly anything is told of it"
 LOOSE = ("not identified: the noise, or columns that determine each other, leave it open; ask of fewer columns, or "
@@ -40,7 +39,8 @@ def estimates(
     privacy noise, the chance by which people came into the table, and the model's error in what no released table
     determines (``related`` is the correlation that it is allowed to have with the question). Estimates and intervals
     lie within what is possible; where the release tells nothing the interval is all of that, with a warning. The
-    estimate of a coefficient that is not identified is NaN, its interval minus to plus infinity.
+    estimate of a coefficient that is not identified is NaN, its interval minus to plus infinity. Where the schema names
+    a survey weight, rows count by it, except in questions about the weight itself.
 
     **Guarantee**: that of the release (post-processing). Errors: UsageError for questions that the schema or the
     release cannot answer, InputError for a damaged release.
@@ -62,11 +62,23 @@ def estimates(
     told, known = [], {}
     for one in asked:
         if one.columns not in known:
-            known[one.columns] = WeightedRows.of(stored.releases, drawn, model.total, one.columns)
+            known[one.columns] = _rows(one.columns, stored, drawn, model.total)
         z = float(special.ndtri((1 + level) / 2))
         found = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
         told += [{"ask": one.words, **_plain(i)} for i in found]
     return told
+
+
+def _rows(
+    columns: tuple[str, ...], stored: folder.StoredRelease, drawn: Mapping[str, np.ndarray], total: float
+) -> WeightedRows:
+    """With the schema's survey weights, unless these are what is asked of."""
+    schema = stored.setting.schema
+    weight = schema.weight
+    if weight is None or weight in columns:
+        return WeightedRows.of(stored.releases, drawn, total, columns)
+    rows = WeightedRows.of(stored.releases, drawn, total, (*columns, weight))
+    return rows.surveyed(Term(column=weight).numbers(rows.positions, schema))
 
 
 def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, related: float) -> list[Interval]:

@@ -79,7 +79,7 @@ def means(rows: WeightedRows, terms: Mapping[str, Term], schema: Schema, *, z: f
     for name, term in terms.items():
         numbers = term.numbers(rows.positions, schema)
         there = np.isfinite(numbers)
-        scores = np.stack([np.where(there, numbers, 0.0), there.astype(float)], axis=1)
+        scores = np.stack([np.where(there, numbers, 0.0), there], axis=1) * rows.survey[:, None]
         errors = Errors.of(rows, scores, related=related)
         ends = term.ends(schema)
         found = _ratio(rows, scores, errors.all, ends, z=z)
@@ -91,8 +91,8 @@ def means(rows: WeightedRows, terms: Mapping[str, Term], schema: Schema, *, z: f
 
 def told(rows: WeightedRows, there: np.ndarray, *, z: float, related: float) -> bool:
     """Whether the number of these rows can be told from none."""
-    scores = there[:, None].astype(float)
-    return float(rows.weights @ there) > z * float(Errors.of(rows, scores, related=related).all[0, 0]) ** 0.5
+    scores = (there * rows.survey)[:, None]
+    return float((rows.weights @ scores)[0]) > z * float(Errors.of(rows, scores, related=related).all[0, 0]) ** 0.5
 
 
 def differences(
@@ -109,7 +109,7 @@ def differences(
     there = np.isfinite(numbers)
     values = schema.columns[group].categories or ()
     inside = [there & (Term(column=group, value=v).numbers(rows.positions, schema) == 1) for v in values]
-    scores = np.stack([x for i in inside for x in (np.where(i, numbers, 0.0), i.astype(float))], axis=1)
+    scores = np.stack([x for i in inside for x in (np.where(i, numbers, 0.0), i)], axis=1) * rows.survey[:, None]
     errors, ends = Errors.of(rows, scores, related=related), term.ends(schema)
     ratios = [_ratio(rows, scores[:, i : i + 2], errors.all[i : i + 2, i : i + 2], ends, z=z)
               for i in range(0, 2 * len(values), 2)]  # fmt: skip

@@ -18,8 +18,8 @@ def quantile(rows: WeightedRows, column: str, level: float, schema: Schema, *, z
     edges = _edges(places, known.size)
     there = places < known.size
     clear = told(rows, there, z=z, related=related)
-    scores = np.where(there[:, None], (places[:, None] < edges) - level, 0.0)
-    size = max(float((rows.weights if clear else rows.start) @ there), 1.0)
+    scores = np.where(there[:, None], (places[:, None] < edges) - level, 0.0) * rows.survey[:, None]
+    size = max(float((rows.weights if clear else rows.start) @ (there * rows.survey)), 1.0)
     share = level + (rows.weights if clear else rows.start) @ scores / size
     errors = Errors.of(rows, scores / size, related=related)
     half = z * np.sqrt(np.maximum(np.diag(errors.all), 0.0))

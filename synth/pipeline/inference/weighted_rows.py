@@ -4,7 +4,7 @@ The argument stands in docs/inference.md.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ sparse = Lazy("scipy.sparse")
 linalg = Lazy("scipy.linalg")
 
 ROWS, SUPPORT = 12_000, 1_000  # drawn from the model; from its single columns, and evenly over each column's bins
+RELATED = 0.1  # correlation that what no table told is allowed to have with a question's score
 RARE = 0.1  # of a row's freedom to move has one of those that were drawn evenly
 LOOSE = 1e5  # variance of a weight before anything was counted: far above the noise's, so that counts decide
 MOST_CELLS = 5000  # of all tables together; the largest are left out first
@@ -62,7 +63,8 @@ def _averaged(same: Sequence[Table]) -> Table:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightedRows:
     """``positions`` by column (N,). ``start``: weights (N,) by the model alone, which sum to the number of rows;
-    ``weights``: those that have the counts, some of them negative.
+    ``weights``: those that have the counts, some of them negative. ``survey``: by how much each counts in a question,
+    1 without survey weights.
 
     Privacy: released answers only.
     """
@@ -70,6 +72,7 @@ class WeightedRows:
     positions: Mapping[str, np.ndarray]
     start: np.ndarray
     weights: np.ndarray
+    survey: np.ndarray
     _told: Any  # (N, cells), which cell a row counts in, over its noise
     _free: np.ndarray
     _solve: Any
@@ -102,7 +105,14 @@ class WeightedRows:
 
         gap = np.concatenate([t.counts for t in counted]) / noise - told.T @ start
         weights = start + free * (told @ solve(gap))
-        return cls(positions=positions, start=start, weights=weights, _told=told, _free=free, _solve=solve)
+        return cls(positions=positions, start=start, weights=weights, survey=np.ones(size), _told=told, _free=free,
+                   _solve=solve)  # fmt: skip
+
+    def surveyed(self, survey: np.ndarray) -> "WeightedRows":
+        """The same where rows count by survey weights (N,), missing ones not at all; their unit does not matter."""
+        found = np.where(np.isfinite(survey), survey, 0.0)
+        mean = float(self.start @ found) / max(float(self.start.sum()), 1.0)
+        return replace(self, survey=found / mean if mean > 0 else found)
 
     def by_counts(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How much each standardised noise moves the weighted sums of ``scores`` (N, k): (cells, k); and what of the

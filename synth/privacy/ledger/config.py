@@ -11,11 +11,10 @@ No cap comes by itself: somebody chooses the figure.
 
 import os
 import shlex
-import tomllib
 from pathlib import Path
 
 from synth.errors import InputError
-from synth.schema import regular_files
+from synth.schema import toml_files
 
 SWITCH, FILE = "SYNTH_REQUIRE_CAP", "SYNTH_CONFIG"
 WORDS = {"": False, "no": False, "0": False, "false": False, "yes": True, "1": True, "true": True}
@@ -38,12 +37,7 @@ def _in_file() -> bool:
             return False
     except PermissionError:  # the folder of another user, whose configuration it then is
         return False
-    try:
-        plain = tomllib.loads(regular_files.text(path))
-    except OSError as error:
-        raise InputError(f"configuration {path}: {error.strerror or 'cannot be read'}; correct {FILE}") from None
-    except (ValueError, RecursionError):  # also of a number of thousands of digits
-        raise InputError(f"configuration {path}: not a TOML file; see docs/ledger.md for its form") from None
+    plain = toml_files.read(path, kind="configuration", variable=FILE, page="docs/ledger.md")
     budget = plain.get("budget", {})
     known = set(plain) <= {"budget"} and isinstance(budget, dict) and set(budget) <= {"require_cap"}
     if not known or not isinstance(budget.get("require_cap", False), bool):  # a misspelt rule would be no rule

@@ -146,16 +146,20 @@ class Facts:
         return [(what, share(sure), accident) for what, sure, accident in guesses(self.card)]
 
     @property
+    def counted(self) -> list[Any]:
+        """The releases that hold tables of counts."""
+        return [r for r in self.releases if isinstance(r, CountsRelease | LinkedRelease)]
+
+    @property
     def most_columns(self) -> int:
         """Of a table of counts that was released; 0 where no counts were."""
-        counts = [r for r in self.releases if isinstance(r, CountsRelease)]
-        return max((len(m.bins) for r in counts for m in r.question.marginals), default=0)
+        return max((len(m.bins) for r in self.counted for m in r.question.marginals), default=0)
 
     @property
     def measured(self) -> str:
         """What was asked of the private rows, in words."""
         sizes: dict[int, set[frozenset[str]]] = {}
-        for r in (r for r in self.releases if isinstance(r, CountsRelease)):
+        for r in self.counted:
             for m in r.question.marginals:
                 sizes.setdefault(len(m.bins), set()).add(frozenset(m.columns))
         words = [f"{len(tables)} tables of {many} columns" if many > 1 else f"counts of {len(tables)} single columns"
@@ -244,16 +248,10 @@ class RelatedFacts(Facts):
         return "; ".join([super().invariants, *keys])
 
     @property
-    def most_columns(self) -> int:
-        """Of a table of counts that was released."""
-        linked = [r for r in self.releases if isinstance(r, LinkedRelease)]
-        return max((len(m.bins) for r in linked for m in r.question.marginals), default=0)
-
-    @property
     def measured(self) -> str:
         """What was asked of the private rows, in words."""
         found: dict[str, set[frozenset[str]]] = {}
-        for r in (r for r in self.releases if isinstance(r, LinkedRelease)):
+        for r in self.counted:
             for m in r.question.marginals:
                 found.setdefault(_asked(r.question, m.columns), set()).add(frozenset(m.columns))
         return ", ".join(f"{what.format(len(tables))}" for what, tables in found.items())

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
 from synth.sources.engines import duckdb_closed
-from synth.sources.engines.duckdb import parquet_files
+from synth.sources.engines.duckdb import MEMORY, parquet_files
 from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql_dialects import DIALECTS, Dialect
 
@@ -110,7 +110,8 @@ class Engine:
         path = unquote(self._parts.path)
         if path and not os.path.exists(path):
             raise InputError(f"source {self.shown}: no such file; check the name")
-        con = duckdb_closed.connected()
+        # what a load holds until it is committed goes to the disk beyond this
+        con = duckdb_closed.connected(**({"memory_limit": MEMORY} if self.writing else {}))
         if path:
             duckdb_closed.attach(con, Path(path), writing=self.writing)
         found = ibis.duckdb.from_connection(con)  # it sets the time zone: before settings are locked
@@ -200,7 +201,9 @@ class Engine:
         return ".".join(self.dialect.identifier(part) for part in (schema, table) if part)
 
     def store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
-        """A new table with the parts' rows, each part sent as it comes. Errors: InputError, also where there is one.
+        """A new table with the parts' rows, each part sent as it comes: all of them, or no table (Spark: or some rows).
+
+        Errors: InputError, also where there is such a table.
 
         ``name``: as it is for a run, ``people`` or ``public.people``. The connection that reads is closed before, since
         DuckDB opens a file for writing once.
@@ -218,7 +221,7 @@ class Engine:
             backend.con.close()
 
     def _store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
-        with self.answering():
+        with self.answering(), self._transaction():
             schema, table = self.split(name)
             there = {"database": schema} if schema else {}
             if table in self.tables(schema):
@@ -227,19 +230,36 @@ class Engine:
                 rows = pa.table(dict(columns))
                 if number == 0:
                     self.backend.create_table(table, schema=_ibis_schema(rows.schema), **there)
-                if self.dialect.name == "postgres":
-                    self._copy(self.qualified(schema, table), rows)
-                else:
+                if self.dialect.name == "spark":
                     self.backend.insert(table, rows, **there)
+                else:
+                    load = self._copy if self.dialect.name == "postgres" else self._insert
+                    load(self.qualified(schema, table), rows)
 
     def _copy(self, relation: str, table: pa.Table) -> None:
-        """PostgreSQL's bulk load, in one transaction for each part."""
+        """PostgreSQL's bulk load, not committed."""
         quoted = ", ".join(self.dialect.identifier(n) for n in table.column_names)
         load = f"COPY {relation} ({quoted}) FROM STDIN (FORMAT csv)"
         with self.backend.con.cursor() as cursor, cursor.copy(load) as copy:
             for batch in table.to_batches(FETCH):
                 copy.write(_as_csv(batch))
-        self.backend.con.commit()
+
+    def _insert(self, relation: str, table: pa.Table) -> None:
+        """An Arrow table into DuckDB, which forgets it (Ibis would keep every part in memory)."""
+        self.backend.con.from_arrow(table).insert_into(relation)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Whatever is written is there at the end, and nothing of it if there is no end; Spark has no such thing."""
+        if self.dialect.name == "spark":
+            yield
+        elif self.dialect.name == "postgres":
+            with self.backend.con.transaction():
+                yield
+        else:
+            self.backend.con.begin()
+            yield
+            self.backend.con.commit()
 
     @contextmanager
     def answering(self) -> Iterator[None]:

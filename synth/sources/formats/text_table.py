@@ -166,8 +166,18 @@ def check_names(names: list[str], *, thing: str) -> None:
         if not name.strip():
             raise InputError(f"{thing}: column {i} has no name; name it, or leave it out (a saved row index?)")
         if name in seen:
-            raise InputError(f"{thing}: two columns are named {name!r}; rename or drop one")
+            raise InputError(f"{thing}: two columns are named {name!r}; rename or drop one{_first_line(name)}")
         seen.add(name)
+
+
+def _first_line(name: str) -> str:
+    """What else may be wrong where a name looks like a value.
+
+    >>> _first_line("1"), _first_line("sex")
+    (', or put the line of names before the rows if the file has none', '')
+    """
+    number = name.strip().lstrip("-").replace(".", "", 1).replace(",", "", 1).isdigit()
+    return ", or put the line of names before the rows if the file has none" if number else ""
 
 
 def canonical_texts(values: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -154,6 +155,27 @@ def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
         sample_to(model, None, num_rows=5, source=cluster.address, out_table="made")
 
 
+@pytest.mark.parametrize("kind", ["postgres", "duckdb"])
+def test_a_load_that_is_broken_off_leaves_no_table(request, tmp_path, kind):
+    """The first parts were sent; called again, the same rows go in."""
+    pytest.importorskip("ibis", reason="the extra `databases` is not installed")
+    duckdb.connect(str(tmp_path / "made.duckdb")).close()
+    at = request.getfixturevalue("cluster").address if kind == "postgres" else f"duckdb://{tmp_path / 'made.duckdb'}"
+
+    def parts(end):
+        yield {"n": pa.array(range(1000))}
+        yield {"n": pa.array(range(1000))}
+        if end:
+            raise end
+
+    for end in (KeyboardInterrupt(), OSError("full")):
+        with pytest.raises((KeyboardInterrupt, InputError)):
+            Engine(at, writing=True).store("broken", parts(end))
+        assert "broken" not in Engine(at).tables()
+    Engine(at, writing=True).store("broken", parts(None))
+    assert next(iter(Engine(at).rows("SELECT count(*), sum(n) FROM broken"))) == [(2000, 999_000)]
+
+
 def test_texts_that_look_like_the_copys_own_signs_arrive_as_they_are(cluster):
     texts = ["", None, '"', ",", "a,b", "\\.", "\\N", "two\nlines", "NULL", " é ", "\t", '""']
     parts = {"t": pa.array(texts), "n": pa.array([None, 3, *range(10)]), "f": pa.array([0.1, None, *([2.5] * 10)]),
@@ -189,7 +211,6 @@ def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
 
 
 def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
-    duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("ibis", reason="the extra `databases` is not installed")
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as con:

@@ -1,0 +1,78 @@
+"""The page Release opens at once: what needs the bundle comes when that is packed."""
+
+from concurrent.futures import Future
+
+import pytest
+import streamlit as st
+
+import synth
+from app.result import export
+from app.run import background
+from app.session import frame
+from app.session.state import view
+from tests.app.elements import SCHEMA, downloads, ended, keys, said, to_run, upload
+
+pytestmark = pytest.mark.xdist_group("app")
+FOLD = frame.fold  # as it is; the tests' panels stand open
+SAYS = "The bundle is being checked and packed"
+
+
+@pytest.fixture
+def done(start, people):
+    """The page Run of a session whose run has just ended."""
+    at = to_run(upload(start(), people, SCHEMA))
+    at.button(key="spend").click().run()
+    return ended(at)
+
+
+def test_the_page_stands_before_the_bundle_is_packed_and_offers_it_afterwards(done, monkeypatch):
+    """Also to a script, which is there before the packing has begun."""
+    at, never = done, Future()
+    looked, waited = background.over, []
+
+    def stops(wanted, *, patience):
+        if patience:  # the waiting, at the end of the page: as it stands then
+            st.stop()
+        return looked(wanted, patience=patience)
+
+    def ends(wanted, *, patience):
+        if patience and not never.done():
+            waited.append(never.set_result(None))
+            return False
+        return looked(wanted, patience=patience)
+
+    monkeypatch.setattr(export, "begun", lambda _: [never])
+    monkeypatch.setattr(background, "over", stops)
+    at.switch_page(view("release")).run()
+    assert not at.exception
+    assert at.title[0].value == "Release"
+    assert "The guarantee of the run itself" in said(at)
+    assert "73:27" in said(at)
+    assert "back" in keys(at), "the page stands to its end"
+    assert not downloads(at) & {"Everything (.zip)", "Card"}, "not before it is packed"
+    monkeypatch.setattr(background, "over", ends)
+    at.run()
+    assert waited
+    assert "**The guarantee:**" in said(at)
+    assert SAYS not in said(at), "what was waited for stands in its place"
+    assert {"Everything (.zip)", "Card", "Report"} <= downloads(at)
+
+
+def test_a_bundle_that_cannot_be_packed_is_said_on_a_page_that_stands(done, monkeypatch):
+    def full(*_):
+        raise synth.InputError("the disk is full; free some space")
+
+    monkeypatch.setattr(export, "_packed_once", full)
+    done.switch_page(view("release")).run()
+    assert not done.exception
+    assert "The disk is full" in said(done)
+    assert "back" in keys(done)
+    assert not downloads(done) & {"Everything (.zip)"}
+
+
+def test_a_closed_panel_holds_nothing_until_it_is_opened(done, monkeypatch):
+    monkeypatch.setattr(frame, "fold", FOLD)
+    done.switch_page(view("release")).run()
+    assert "draw" not in keys(done)
+    done.session_state["more_open"] = True
+    assert "draw" in keys(done.run())

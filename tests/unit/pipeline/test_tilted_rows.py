@@ -1,0 +1,84 @@
+"""Tables of a tilted model: their moments are the noisy counts', and differ from table to table as the noise does."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import synth
+from synth.pipeline.inference import tilted_rows
+from synth.pipeline.inference.estimates import estimates
+from synth.pipeline.inference.tilted_rows import Tilted, tilt, weights
+from tests.conftest import SMALL, small_frame
+from tests.people import SCHEMA, counted, even_model, people
+
+COLUMNS = ("age", "sex", "ill")
+
+
+def test_weights_have_the_moments_asked_for_and_move_no_further_than_they_must():
+    rng = np.random.default_rng(0)
+    x, d = rng.normal(size=(4000, 3)), np.full(4000, 1 / 4000)
+    goal = np.array([0.5, -0.3, 0.1])
+    b = tilt(x, d, goal, np.zeros((3, 3)), np.zeros(3))
+    assert np.allclose(weights(x, d, b) @ x, goal, atol=1e-6)
+    assert np.allclose(b, goal, atol=0.1)  # of a Gaussian: the shift of its mean
+    far = tilt(x, d, np.array([99.0, 0, 0]), 0.1 * np.eye(3), np.zeros(3))  # no row has that
+    assert np.isfinite(far).all()
+
+
+def test_tables_follow_the_counts_though_the_model_is_wrong():
+    """Hardly any noise: means and products of every two columns are the rows', within .02 for 4,000 rows drawn."""
+    rng = np.random.default_rng(1)
+    rows = people(4000, rng)
+    tilted = Tilted.of(even_model(4000.0), counted(rows, 0.5, rng), SCHEMA, COLUMNS)
+    table = next(tilted.tables(4000, rng=rng))
+
+    def told(r):
+        age, sex, yes = r["age"] / 9, r["sex"], r["ill"] == 1
+        return np.array(
+            [age.mean(), sex.mean(), yes.mean(), (age * yes).mean(), (age * sex).mean(), (sex * yes).mean()]
+        )
+
+    assert np.abs(told(table) - told(rows)).max() < 0.02
+    own = even_model(4000.0).sample(4000, rng=rng)
+    assert np.abs(told(own) - told(rows)).max() > 0.05  # the model as it was: the evil twin
+
+
+@pytest.mark.long
+def test_tables_differ_as_the_noise_and_what_no_table_told():
+    """200 tables of 4,000 rows: the mean's variance is that of its noise, and of drawing rows at most: within 4.9
+    deviations of a chi-square's part."""
+    rng = np.random.default_rng(2)
+    rows = people(4000, rng)
+    tilted = Tilted.of(even_model(4000.0), counted(rows, 30.0, rng), SCHEMA, ("age", "sex"))
+    ages = np.array([t["age"].mean() for t in islice(tilted.tables(4000, rng=rng), 200)])
+    noise = float((tilted.root[0] ** 2).sum()) * tilted.features[0].spread ** 2  # the first moment is the age itself
+    drawn = rows["age"].var() / 4000
+    slack = 4.9 * np.sqrt(2 / 200)
+    assert (1 - slack) * noise < ages.var(ddof=1) < (1 + slack) * (noise + drawn)
+
+
+def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, monkeypatch, command):
+    synth.run(small_frame(300), schema=synth.parse(SMALL), epsilon=2.0, delta=1e-5, out=tmp_path / "out",
+              ledger=tmp_path / "l.sqlite", dataset="d")  # fmt: skip
+    named = list(synth.multiple(tmp_path / "out", count=2, seed=1, columns=["age", "sex"]))
+    assert list(named[0]) == list(small_frame(2))  # the others are drawn beside them
+    monkeypatch.setattr(tilted_rows, "MOST_MOMENTS", 3)
+    code, _, told = command(
+        "sample", tmp_path / "out", "--multiple", 2, "--columns", "age,sex", "--out", tmp_path / "t"
+    )
+    assert code == 2
+    assert "too many" in told
+    assert len(list(synth.multiple(tmp_path / "out", count=2, num_rows=20))) == 2  # all columns: the model fitted again
+    for wrong in (["--multiple", 2, "--columns", "nothing"], ["--columns", "age"]):
+        assert command("sample", tmp_path / "out", *wrong, "--out", tmp_path / "u")[0] == 2
+
+
+@pytest.mark.long
+def test_combined_intervals_are_centred_where_those_of_the_counts_are(tmp_path):
+    """One release: 20 tables' mean against the estimate from the counts, within 4.9 deviations of a mean of 20."""
+    synth.run(small_frame(2000), schema=synth.parse(SMALL), epsilon=2.0, delta=1e-5, out=tmp_path / "out",
+              ledger=tmp_path / "l.sqlite", dataset="d")  # fmt: skip
+    (straight,) = estimates(tmp_path / "out", ["mean:age"])
+    told = [t["age"].mean() for t in synth.multiple(tmp_path / "out", count=20, seed=3)]
+    assert abs(np.mean(told) - straight["estimate"]) < 4.9 * np.std(told, ddof=1) / np.sqrt(20) + 0.05
