@@ -67,7 +67,7 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
              "As many as the real table has, up to noise, unless its number of rows is public. For several tables "
              "the sum: "
              + runs.rows(job)),
-            ("Epsilon of the run" if alone else "Epsilon", f"{card['epsilon']:g}",
+            ("Run's epsilon" if alone else "Epsilon", f"{card['epsilon']:g}",
              "The privacy loss of the run, and of what its choice rests on."),
             ("Delta", words.small(card["delta"]), "Probability that the promise of epsilon does not hold."),
             ("Time", f"{result['seconds_total']:.1f} s", "From start to end."),
