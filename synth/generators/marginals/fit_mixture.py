@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import cos, gcd, inf, pi
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,8 @@ class Problem:
     deviations of the noise by which the tables were drawn in before the fit (``calm.py``); ``eased``: by how much less
     the truth itself is off the tables since then.
     A view is a bin of one column: group ``member[0, i]`` is part of view ``member[1, i]``. After these come
-    joint views, the product of views ``joint[0, i]`` and ``joint[1, i]`` of two different columns.
+    joint views, the product of views ``joint[0, i]`` and ``joint[1, i]`` of two different columns. ``neighbours``
+    (3, K): groups that follow each other in a column of numbers (``smoothness.py``).
     """
 
     column: np.ndarray
@@ -68,6 +69,7 @@ class Problem:
     total: float = 0.0
     moved: float = 0.0
     eased: float = 0.0
+    neighbours: np.ndarray = field(default_factory=lambda: np.zeros((3, 0), dtype=np.int64))
 
     @property
     def cells(self) -> int:
@@ -105,7 +107,8 @@ class Options:
     one-ways. ``stop``: the fit ends when its loss falls to this goal (``Problem.goal``), where it begins to follow the
     noise. ``second_rate``, ``second_stop``: rate and end of the second part, in which joined mixtures go on where
     theirs was too few. ``pull``: of a row's information on its component what counts against a deviation of the
-    tables' noise, where it tells little of a column; half of that where it tells ``half`` nats.
+    tables' noise, where it tells little of a column; half of that where it tells ``half`` nats. ``smooth``: of the
+    unevenness of a component over neighbouring bins of a number (``smoothness.Bends``) what counts likewise.
     """
 
     components: int = 64
@@ -118,8 +121,9 @@ class Options:
     stop: float = 0.8
     second_rate: float = 0.05
     second_stop: float = 0.9
-    pull: float = 0.02
+    pull: float = 0.01
     half: float = 1.0
+    smooth: float = 0.1
 
 
 @enough("the fit of a mixture to its tables", fewer="columns or categories")
@@ -131,17 +135,19 @@ def fit(
     Minimises half the sum of squared residuals of the measured tables, each divided by its noise variance, and ``pull``
     times the rows times the sum over columns of h log(1 + I/h), I being the mutual information of a component and the
     column (against the estimated one-way) and h ``half``: among models that explain the tables the one in which columns
-    depend least, for noise looks like weak dependence everywhere. In the second part this term falls to nothing: where
-    dependence is strong and noise little, nothing keeps the model from it. Rows are themselves draws from a law: where
-    noise is less than their chance, cells are weighed by both at first, else the tables are followed to their last
-    digit while those that nobody counted keep what the start drew. Where the mixtures are too poor for the tables, as
-    the misfit left tells, they are joined to fewer and richer ones: four mixtures of 64 components are one of 256, at
-    the same cost a step, that is a good start for a further descent.
+    depend least, for noise looks like weak dependence everywhere. To these come ``smooth`` times the rows times the
+    bends of the components over neighbouring bins of numbers (``Bends``), for noise is each bin's own. In the second
+    part both fall to nothing: where dependence is strong and noise little, nothing keeps the model from it. Rows are
+    themselves draws from a law: where noise is less than their chance, cells are weighed by both at first, else the
+    tables are followed to their last digit while those that nobody counted keep what the start drew. Where the mixtures
+    are too poor for the tables, as the misfit left tells, they are joined to fewer and richer ones: four mixtures of 64
+    components are one of 256, at the same cost a step, that is a good start for a further descent.
     Errors: UsageError where the device's memory does not hold a single mixture's step.
     **Source**: discrepancy principle (Morozov 1966) for the end of the fit; maximum entropy under noise (Dudik,
     Phillips and Schapire 2007) and concave penalties, which leave strong effects alone (Fan and Li 2001).
     """
-    surface = Surface(problem, device, pull=options.pull * problem.total, half=options.half)
+    surface = Surface(problem, device, pull=options.pull * problem.total, half=options.half,
+                      smooth=options.smooth * problem.total)  # fmt: skip
     components = options.components * (2 if problem.cells > options.cells else 1)
     shape = (options.ensembles, len(problem.column), components)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
@@ -172,8 +178,8 @@ class _Descent:
     """Adam for at most ``steps``, ``rate`` falling along a cosine to a last one, until the loss is below ``goal``.
 
     ``chance``: how much of the rows' own chance is taken for noise on the way (``Surface.soften``); the goal is one of
-    the noise alone. ``falling``: that and the pull to independence fall to nothing with the rate, so that what they
-    hide is found in the end.
+    the noise alone. ``falling``: that, the pull to independence and that to smooth components fall to nothing with the
+    rate, so that what they hide is found in the end.
     """
 
     rate: float
@@ -187,11 +193,11 @@ class _Descent:
     ) -> float:
         """Moves both in place; the loss in the end, of noise alone."""
         adam = [Adam(logits), Adam(weights)]
-        whole = surface.pull
+        whole, smooth = surface.pull, surface.bends.strength
         for step in range(self.steps):
             fall = 0.5 * (1 + cos(pi * step / self.steps))
             if self.falling:
-                surface.pull = whole * fall
+                surface.pull, surface.bends.strength = whole * fall, smooth * fall
             rate = last_rate + (self.rate - last_rate) * fall
 
             def move(part: slice, gradients: Sequence[torch.Tensor], at: int = step, rate: float = rate) -> None:

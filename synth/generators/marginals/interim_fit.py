@@ -15,7 +15,7 @@ from synth.schema.lazy import Lazy
 
 networks = Lazy("synth.questions.numeric.networks")
 
-OPTIONS = fitting.Options(ensembles=4, steps=150, pull=0.0)  # what it misses must be the tables' own
+OPTIONS = fitting.Options(ensembles=4, steps=150, pull=0.0, smooth=0.0)  # what it misses must be the tables' own
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,6 +15,7 @@ from synth.generators.marginals import (
     oneway_queries,
     pair_queries,
     second_round,
+    smoothness,
     wide_queries,
 )
 from synth.generators.marginals import fit_mixture as fitting
@@ -137,7 +138,9 @@ class Mixture(Method):
         few = sum(m.cells for r in tables for m in r.question.marginals) <= RICHER
         calmer, moved, eased = (tables, 0.0, 0.0) if many or few or found_more else calmed(tables, found, total)
         problem, spans = layout.problem(found, groups, calmer, total)
-        problem = replace(problem, moved=moved, eased=eased)
+        sizes = {n: c.size for n, c in setting.schema.measured().items() if setting.schema.columns[n].is_numeric}
+        three = smoothness.neighbours(found, groups, spans, sizes)
+        problem = replace(problem, moved=moved, eased=eased, neighbours=three)
         fewer = FEWER if many else PLAIN if found_more else self.options.ensembles
         options = replace(self.options, ensembles=min(fewer, self.options.ensembles))
         weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators import micro_batches
+from synth.generators.marginals.smoothness import Bends
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Surface:
     the rows themselves have, as draws from a law, how much is added to the noise's.
     """
 
-    def __init__(self, problem: Problem, device: str, *, pull: float = 0.0, half: float = 1.0):
+    def __init__(self, problem: Problem, device: str, *, pull: float = 0.0, half: float = 1.0, smooth: float = 0.0):
         self.pieces, self.pull, self.half = micro_batches.Pieces(), pull, half
 
         def index(x: np.ndarray) -> torch.Tensor:
@@ -62,6 +63,7 @@ class Surface:
         self.blocks = [(index(b.rows), index(b.cols), real(b.y), real(b.precision), b.mirrored) for b in problem.blocks]
         self.told = (self.precision, self.blocks)
         self.total, self.chance = problem.total, 0.0
+        self.bends = Bends(problem.neighbours, problem.mass, device, strength=smooth)
         self.pool: ThreadPoolExecutor | None = None
 
     def soften(self, chance: float) -> None:
@@ -149,6 +151,10 @@ class Surface:
         by_probs = off * w
         by_probs.index_add_(1, self.source, by_views.index_select(1, self.view))
         by_share += more
+        by_bends = None
+        if self.bends.strength > 0:
+            by_bends, more = self.bends.gradients(held - self.log_mass, share)
+            by_share += more
         if self.pull > 0:  # of a logarithm of probs over mass: held less its column's sum and the mass's
             apart = held.sub_(log_sums.index_select(1, self.column)).sub_(self.log_mass)
             told = self._column_sums(probs * apart)
@@ -157,6 +163,7 @@ class Surface:
             by_share += (force * told).sum(1)
         by_logits = by_probs.mul_(probs)
         by_logits = by_logits.sub_(probs.mul_(self._column_sums(by_logits).index_select(1, self.column)))
+        by_logits = by_logits if by_bends is None else by_logits.add_(by_bends)
         return loss, by_logits, share * (by_share - (share * by_share).sum(-1, keepdim=True))
 
     def _tables(self, views: torch.Tensor, share: torch.Tensor):

@@ -30,11 +30,12 @@ def problem(rng):
     return laid, truth
 
 
-@pytest.mark.parametrize("pull", [0.0, 7.0])
-def test_the_gradient_by_hand_is_that_of_automatic_differentiation(pull):
+@pytest.mark.parametrize(("pull", "smooth"), [(0.0, 0.0), (7.0, 0.0), (0.0, 5.0), (7.0, 5.0)])
+def test_the_gradient_by_hand_is_that_of_automatic_differentiation(pull, smooth):
     rng = np.random.default_rng(0)
     laid, _ = problem(rng)
-    surface = Surface(laid, "cpu", pull=pull, half=0.3)
+    three = np.array([[0, 1, 4], [1, 2, 5], [2, 3, 6]])
+    surface = Surface(replace(laid, neighbours=three), "cpu", pull=pull, half=0.3, smooth=smooth)
     logits = torch.tensor(rng.normal(size=(2, 9, 5)), dtype=torch.float32, requires_grad=True)
     weights = torch.tensor(rng.normal(size=(2, 5)), dtype=torch.float32, requires_grad=True)
     share, probs = surface.probabilities(logits, weights)
@@ -46,6 +47,10 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(pull):
     apart = probs * (probs / surface.mass).log()
     told = torch.stack([(apart[:, at].sum(1) * share).sum(-1) for at in np.split(np.arange(9), [4, 7])])
     loss = loss + pull * 0.3 * torch.log1p(told / 0.3).sum()
+    ratio = (probs / surface.mass).log()
+    bend = ratio[:, three[0]] - 2 * ratio[:, three[1]] + ratio[:, three[2]]
+    heavy = torch.as_tensor(laid.mass[three].prod(0) ** (1 / 3), dtype=torch.float32)[:, None]
+    loss = loss + smooth / 2 * (share[:, None] * heavy * bend**2).sum()
     loss.backward()
     with torch.no_grad():
         _, by_logits, by_weights = surface.gradient(logits, weights)
@@ -183,9 +188,11 @@ def apart(laid: Problem, truth: np.ndarray, pull: float) -> float:
 
 
 def test_noise_that_looks_like_weak_dependence_is_left_out():
-    """Of the noise's .17 the fit follows .022 without the pull to independence and less than .001 with it."""
+    """Of the noise's .17 the fit follows .022 without the pull to independence and less than .001 with twice the
+    default's, which follows .017: on real tables, where weak dependence is not noise alone, half is the better."""
     laid, truth = noisy_pair(np.random.default_rng(6), dependent=False)
-    assert apart(laid, truth, Options().pull) < 0.005 < 0.015 < apart(laid, truth, 0.0)
+    assert apart(laid, truth, 2 * Options().pull) < 0.005 < apart(laid, truth, Options().pull) < 0.02
+    assert apart(laid, truth, 0.0) > 0.02
 
 
 def test_strong_dependence_is_kept_all_the_same():
