@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
-JOIN, JOINED = 0.95, 4  # a misfit above this goal joins this many mixtures into one
+JOIN, JOINED = 1.0, 4  # a misfit above this part of what noise explains joins so many mixtures
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
 FEWEST = 100  # steps, however large
 CHECK = 10  # steps between looks at the stopping rule
@@ -121,7 +121,7 @@ class Options:
     stop: float = 0.8
     second_rate: float = 0.05
     second_stop: float = 0.9
-    pull: float = 0.01
+    pull: float = 0.005
     half: float = 1.0
     smooth: float = 0.1
 

@@ -16,7 +16,7 @@ else:
     torch = Lazy("torch")
 
 FEWEST = 6  # merged bins of a column from which on its bins are those of a scale: with fewer, values are codes
-HEAVY = 1.5 / 32  # share of the rows: a single value as heavy as that is a case of its own, such as a zero
+HIGHER = 3.0  # than the values around it: such a value is a case of its own
 
 
 def neighbours(
@@ -27,8 +27,8 @@ def neighbours(
 ) -> np.ndarray:
     """Every three groups, (3, K), that follow each other in a column of numbers.
 
-    ``sizes``: the positions of each such column's values; those after them stand for what is no value. Heavy single
-    values are passed over: what is left and right of a zero are neighbours, the zero is nobody's.
+    ``sizes``: the positions of each such column's values; those after them stand for what is no value. Single values
+    that stand out are passed over: what is left and right of a zero are neighbours, the zero is nobody's.
 
     >>> mass = np.append(np.ones(14), 9.0)
     >>> mass[5] = 30.0
@@ -49,13 +49,21 @@ def neighbours(
 def _in_order(found: Histogram, groups: np.ndarray, size: int) -> np.ndarray:
     """The groups of a column on a scale, lowest first; none of a column that is on none."""
     leaves = np.bincount(groups)
-    if (leaves > 1).sum() < FEWEST:
-        return np.zeros(0, dtype=np.int64)
-    share = np.bincount(groups, weights=found.mass) / max(found.mass.sum(), 1e-9)
     values = np.bincount(groups, weights=found.starts < size) > 0
     middle = np.bincount(groups, weights=np.arange(len(groups))) / leaves
-    kept = np.flatnonzero(values & ((leaves > 1) | (share < HEAVY)))
-    return kept[np.argsort(middle[kept], kind="stable")]
+    kept = np.flatnonzero(values & ~_alone(found, groups))
+    kept = kept[np.argsort(middle[kept], kind="stable")]
+    return kept if (leaves[kept] > 1).sum() >= FEWEST else kept[:0]
+
+
+def _alone(found: Histogram, groups: np.ndarray) -> np.ndarray:
+    """Which groups are mostly single values that stand out of those around them, such as a zero or a limit."""
+    density = found.mass / found.widths
+    padded = np.pad(density, 2, mode="reflect") if len(density) > 2 else np.full(len(density) + 4, np.inf)
+    around = (padded[:-4] + padded[1:-3] + padded[3:-1] + padded[4:]) / 4
+    stands = (found.widths == 1) & (density > HIGHER * around)
+    alone = np.bincount(groups, weights=np.where(stands, found.mass, 0.0))
+    return np.asarray(alone > np.bincount(groups, weights=found.mass) / 2)
 
 
 class Bends:

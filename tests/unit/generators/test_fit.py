@@ -188,11 +188,11 @@ def apart(laid: Problem, truth: np.ndarray, pull: float) -> float:
 
 
 def test_noise_that_looks_like_weak_dependence_is_left_out():
-    """Of the noise's .17 the fit follows .022 without the pull to independence and less than .001 with twice the
-    default's, which follows .017: on real tables, where weak dependence is not noise alone, half is the better."""
+    """Of the noise's .17 the fit follows .022 without the pull to independence and less than .001 with four times the
+    default's, with which it follows .020: on real tables, where weak dependence is not noise alone, less is better."""
     laid, truth = noisy_pair(np.random.default_rng(6), dependent=False)
-    assert apart(laid, truth, 2 * Options().pull) < 0.005 < apart(laid, truth, Options().pull) < 0.02
-    assert apart(laid, truth, 0.0) > 0.02
+    assert apart(laid, truth, 4 * Options().pull) < 0.005 < apart(laid, truth, Options().pull) < 0.021
+    assert apart(laid, truth, 0.0) > 0.021
 
 
 def test_strong_dependence_is_kept_all_the_same():
