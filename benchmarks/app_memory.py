@@ -91,6 +91,7 @@ def there(page: Page, heading: str) -> None:
 def through(page: Page) -> None:
     """From the page Describe to the end of a run."""
     there(page, "Describe")
+    page.get_by_role("button", name="All are numbers").click()
     page.get_by_text("I have checked them").click()
     page.get_by_role("button", name="Confirm all columns").click()
     page.get_by_role("button", name="Next: Budget").click()

@@ -226,4 +226,5 @@ def keep(page, name: str) -> None:
 def press(page, name: str, heading: str) -> None:
     page.get_by_role("button", name=name).first.click()
     there(page, heading)
-    page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop === 0")  # opens at its top
+    at_top = "document.querySelector('[data-testid=stMain]').scrollTop === 0"
+    page.wait_for_function(at_top, polling=100)
