@@ -6,6 +6,7 @@
 # Without BASE the Dockerfile's own is pulled; where no registry answers, a base is made of Debian's packages. What pip
 # is told on this machine (an index of one's own, a folder of wheels, a certificate) holds in the build and stays out of
 # the image. As root; within a container too, where it takes `BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs`.
+# Ends with 3 where there is no base to build on.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -23,11 +24,12 @@ if [ -z "${BASE:-}" ]; then
         BASE=$made
     fi
 fi
+# (debootstrap follows no virtual packages: python3-distutils, which the venv needs, is named)
 if [ "$BASE" = "$made" ] && ! buildah inspect --type image "$BASE" >/dev/null 2>&1; then
-    command -v debootstrap >/dev/null || { echo "image.sh: no registry answers, and debootstrap is not installed" >&2; exit 2; }
+    command -v debootstrap >/dev/null || { echo "image.sh: no registry answers, and debootstrap is not installed: apt-get install debootstrap" >&2; exit 3; }
     echo "image.sh: no registry answers; the base is made of Debian's packages"
-    debootstrap --variant=minbase --include=python3.11,python3.11-venv,ca-certificates bookworm "$work/base" \
-        "${DEBIAN:-http://deb.debian.org/debian}" >"$work/log" 2>&1 || { tail -5 "$work/log" >&2; exit 1; }
+    debootstrap --variant=minbase --include=python3.11,python3.11-venv,python3-distutils,ca-certificates bookworm "$work/base" \
+        "${DEBIAN:-http://deb.debian.org/debian}" >"$work/log" 2>&1 || { tail -5 "$work/log" >&2; exit 3; }
     (cd "$work/base" && rm -rf var/cache/apt/* var/lib/apt/lists/* usr/share/doc/* usr/share/man/* usr/share/locale/* \
         usr/share/info/* var/log/*)
     find "$work/base/usr" -name __pycache__ -prune -exec rm -rf {} +
