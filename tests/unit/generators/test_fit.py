@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from math import inf
 
 import numpy as np
 import pytest
@@ -158,6 +159,20 @@ def test_mixtures_too_poor_for_a_table_are_joined_and_meet_it(ensembles, richer)
     weights, probs = fit(identity(16), options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     table = np.einsum("k,ka,kb->ab", weights, probs[:, :16], probs[:, 16:])
     assert (0.5 * np.abs(table - np.eye(16) / 16).sum() < 0.3) == richer
+
+
+@pytest.mark.parametrize(("stop", "cells", "joined"),
+                         [(0.93, inf, False), (0.98, inf, True), (0.98, 0, False), (1.05, 0, True)])  # fmt: skip
+def test_mixtures_are_joined_above_a_part_of_the_noise_that_depends_on_the_number_of_cells(stop, cells, joined):
+    """The first part ends less than .03 below ``stop`` of the noise: few cells join above .95 of it, many above 1."""
+    laid, _ = noisy_pair(np.random.default_rng(6), dependent=True)
+    calls = []
+    options = Options(components=24 if cells else 12, ensembles=4, cells=cells, stop=stop, steps=500, rate=0.025,
+                      last_rate=0.025)  # fmt: skip
+    fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
+    below = [c.loss / laid.cells for c in calls if c < 0.5]
+    assert stop - 0.03 < below[-1] < stop
+    assert (max(calls) >= 0.5) == joined
 
 
 def test_progress_never_falls_and_ends_within_one():
