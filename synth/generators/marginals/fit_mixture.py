@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch")
 
-JOIN, JOINED = (0.95, 1.0), 4  # a misfit above this part of what noise explains, of few and of many cells, joins so many
+JOIN, JOINED = 1.0, 4  # a misfit above this part of what noise explains joins so many mixtures
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
 FEWEST = 100  # steps, however large
 CHECK = 10  # steps between looks at the stopping rule
@@ -148,8 +148,7 @@ def fit(
     """
     surface = Surface(problem, device, pull=options.pull * problem.total, half=options.half,
                       smooth=options.smooth * problem.total)  # fmt: skip
-    many_cells = problem.cells > options.cells
-    components = options.components * (2 if many_cells else 1)
+    components = options.components * (2 if problem.cells > options.cells else 1)
     shape = (options.ensembles, len(problem.column), components)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
     logits = torch.as_tensor(start, dtype=torch.float32, device=device)
@@ -161,7 +160,7 @@ def fit(
         first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=problem.chance)
         loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
         many = gcd(options.ensembles, JOINED)
-        poor = problem.goal(JOIN[many_cells], components=shape[2]) + problem.eased - problem.moved
+        poor = problem.goal(JOIN, components=shape[2]) + problem.eased - problem.moved
         if loss > poor and many > 1:
             logits, weights = _joined(logits, weights, many=many)
             goal = problem.goal(options.second_stop, components=shape[2])
