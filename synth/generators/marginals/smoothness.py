@@ -27,7 +27,7 @@ def neighbours(
 ) -> np.ndarray:
     """Every three groups, (3, K), that follow each other in a column of numbers.
 
-    ``found``: estimated counts by column. ``groups``: the group of each of its leaves, (L,). ``spans``: where a column's
+    ``found``: estimated counts by column. ``groups``: the group of each leaf, (L,). ``spans``: where a column's
     groups lie among all. ``sizes``: the number of positions that are values, of columns of numbers alone; those after
     them stand for what is no value. Single values that stand out are passed over: what is left and right of a zero are
     neighbours, the zero is nobody's.
