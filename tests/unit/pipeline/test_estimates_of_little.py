@@ -74,6 +74,7 @@ def test_columns_that_determine_each_other_are_not_identified():
     assert all(i.identified for i in alone)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "epsilon"), [(3, 0.1), (12, 1.0), (1, 20.0)])
 def test_real_runs_of_few_rows_answer_within_what_is_possible(tmp_path, command, rows, epsilon):
     synth.run(small_frame(rows), schema=synth.parse(SMALL), epsilon=epsilon, delta=1e-5, out=tmp_path / "out",
