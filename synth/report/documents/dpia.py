@@ -8,6 +8,15 @@ RELATIONS = {
     "replace_one": "eine Zeile durch eine andere ersetzt; die Zahl der Zeilen ist öffentlich",
     "zero_out": "eine Zeile durch eine leere ersetzt; die Zahl der Zeilen ist öffentlich",
 }
+WAHL = {
+    "unstated": "Nicht angegeben, wie die Freigabe unter Kandidaten gewählt wurde.",
+    "only": "Es gab keinen anderen Kandidaten.",
+    "before": "Der Lauf stand fest, bevor irgendetwas mit den privaten Zeilen verglichen wurde.",
+    "releases": "Gewählt allein nach freigegebenen Zahlen: Vorschau, Karte, veröffentlichter Bericht.",
+    "all": "Alle Kandidaten sind freigegeben.",
+    "private": "Gewählt durch eine bezahlte private Auswahl.",
+    "scores": "Gewählt nach dem Vergleich mit den privaten Zeilen; die Garantie deckt das nicht.",
+}
 
 
 def english(f: Facts) -> Document:
@@ -112,6 +121,9 @@ def german(f: Facts) -> Document:
                      "Karte der Freigabe führt jeden Mechanismus mit Empfindlichkeit und Rauschen."),
                 fact("Gegen schwachen Zufall", "Die Zufallszahlen des Rauschens stammen von einem Chiffriergenerator "
                      "mit einem Schlüssel des Betriebssystems."),
+                fact("Gegen Angriffe auf die Rechnung", "Summen sind exakt, in ganzen Vielfachen einer Schrittweite; "
+                     "das Rauschen ist auf dasselbe Raster gerundet."),
+                fact("Gegen Auswahl durch Hinsehen", WAHL[a["selection"]["how"]]),
                 ask("Organisation", "Angeben, wer den Lauf genehmigt hat, wer Zugang zur Quelle hat, wie lange sie "
                     "aufbewahrt wird."),
             )),
