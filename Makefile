@@ -26,15 +26,17 @@ run: .venv/ready-app  ## the application, with the sample table ready
 	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("copulas"))' || echo $(NAMED)
 	$(BIN)/synth app --port $(PORT)
 
+# One process more than two cores: where one waits for a browser, a server or a disk, the others work.
+SUITE := $(BIN)/python -m pytest -n 3 --dist loadgroup
 test: setup  ## the whole suite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(SUITE)
 
 QUICK := tests/test_architecture.py tests/laws tests/conformance/test_generators.py tests/unit/privacy tests/unit/pipeline
 test-quick: setup  ## the laws, every method on a tiny table, the door, the ledger; no browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow and not long' $(QUICK)
 
 test-slowest: setup  ## the suite, and the twenty tests that take longest
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
+	$(SUITE) --durations=20
 
 test-slow: setup  ## what `make test` leaves out: whole products of cases, heavy statistics, longer journeys
 	$(BIN)/python -m pytest -m slow
