@@ -27,8 +27,11 @@ def neighbours(
 ) -> np.ndarray:
     """Every three groups, (3, K), that follow each other in a column of numbers.
 
-    ``sizes``: the positions of each such column's values; those after them stand for what is no value. Single values
-    that stand out are passed over: what is left and right of a zero are neighbours, the zero is nobody's.
+    ``found``: estimated counts by column. ``groups``: the group of each leaf, (L,). ``spans``: where a column's
+    groups lie among all. ``sizes``: the number of positions that are values, of columns of numbers alone; those after
+    them stand for what is no value. Single values that stand out are passed over: what is left and right of a zero are
+    neighbours, the zero is nobody's.
+    Privacy: released answers only.
 
     >>> mass = np.append(np.ones(14), 9.0)
     >>> mass[5] = 30.0
@@ -71,6 +74,8 @@ class Bends:
 
     b is by how much the component's density over the column's own, as a logarithm, bends at the middle one; c the
     geometric mean of the three's shares of the rows. A component that is a normal distribution bends evenly.
+    ``three``: (3, K) groups (``neighbours``). ``mass``: (G,), the share of rows in each group.
+    Privacy: released answers only.
     """
 
     def __init__(self, three: np.ndarray, mass: np.ndarray, device: str, *, strength: float):

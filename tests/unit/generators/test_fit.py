@@ -160,6 +160,18 @@ def test_mixtures_too_poor_for_a_table_are_joined_and_meet_it(ensembles, richer)
     assert (0.5 * np.abs(table - np.eye(16) / 16).sum() < 0.3) == richer
 
 
+@pytest.mark.parametrize(("stop", "joined"), [(0.98, False), (1.05, True)])
+def test_mixtures_are_joined_above_the_noises_own_misfit_and_not_below(stop, joined):
+    """The first part ends less than .05 below ``stop`` of the noise. A bound lower or higher by .06 fails."""
+    laid, _ = noisy_pair(np.random.default_rng(6), dependent=True)
+    calls = []
+    options = Options(components=24, ensembles=4, stop=stop, steps=500, rate=0.025, last_rate=0.025)
+    fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
+    below = [c.loss / laid.cells for c in calls if c < 0.5][-1]
+    assert stop - 0.05 < below < stop
+    assert (max(calls) >= 0.5) == joined
+
+
 def test_progress_never_falls_and_ends_within_one():
     calls = []
     options = Options(components=6, ensembles=4, steps=50)
