@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-judges bench-sdnist
+.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-judges bench-sdnist bench-inference
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -26,15 +26,17 @@ run: .venv/ready-app  ## the application, with the sample table ready
 	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("copulas"))' || echo $(NAMED)
 	$(BIN)/synth app --port $(PORT)
 
+# One process more than two cores: where one waits for a browser, a server or a disk, the others work.
+SUITE := $(BIN)/python -m pytest -n 3 --dist loadgroup
 test: setup  ## the whole suite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(SUITE)
 
 QUICK := tests/test_architecture.py tests/laws tests/conformance/test_generators.py tests/unit/privacy tests/unit/pipeline
 test-quick: setup  ## the laws, every method on a tiny table, the door, the ledger; no browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow and not long' $(QUICK)
 
 test-slowest: setup  ## the suite, and the twenty tests that take longest
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
+	$(SUITE) --durations=20
 
 test-slow: setup  ## what `make test` leaves out: whole products of cases, heavy statistics, longer journeys
 	$(BIN)/python -m pytest -m slow
@@ -92,6 +94,9 @@ bench-risks: setup  ## docs/evidence.md: attacks on releases and leaks, beside a
 
 bench-judges: setup  ## docs/evidence.md: SynthEval's scores of our tables, in an environment of its own
 	$(BIN)/python benchmarks/outside_judges.py
+
+bench-inference: setup  ## docs/inference.md: whether intervals cover; goes on where it was stopped; hours
+	$(BIN)/python benchmarks/inference.py --multiple 100
 
 bench-sdnist: setup  ## docs/high-order.md: k-marginal scores by NIST's own package, in an environment of its own
 	$(BIN)/python benchmarks/k_marginal.py

@@ -10,7 +10,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from app.run import background, forecast, recent  # noqa: E402
-from app.session import access, ahead, frame, garbage  # noqa: E402
+from app.session import access, ahead, frame, garbage, unseen  # noqa: E402
 from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
 from app.table import owning, stored  # noqa: E402
@@ -29,7 +29,13 @@ ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", 
 
 
 def main() -> None:
-    """One run of the script: shows the page that was asked for, to somebody who may see it."""
+    """One run of the script: shows the page that was asked for, unless it is being left."""
+    with unseen.where(frame.leaving()):
+        _shown()
+
+
+def _shown() -> None:
+    """The page, to somebody who may see it."""
     st.set_page_config(page_title="Facsimile", page_icon=ICON, layout="wide")
     st.html(STYLE)
     st.logo(str(Path(__file__).with_name("logo.svg")), icon_image=ICON, size="large")
@@ -76,18 +82,16 @@ def _page(who: Visitor) -> None:
     page = st.navigation([*steps, *others])
     name = page.url_path or open_pages[0]
     w.left_at = name if name in RESUMED else w.left_at
-    if name != w.page:
+    opened = name != w.page
+    if opened:
         w.page = name
-        with st.sidebar:
-            # another text on each page: one that stood there before is not run again by the browser
-            st.html(f"{TO_THE_TOP.read_text(encoding='utf-8')}<!-- {w.edition} -->", unsafe_allow_javascript=True)
-            st.html(HELP_BY_KEY, unsafe_allow_javascript=True)
-            st.html(ahead.script(), unsafe_allow_javascript=True)
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         if steps:
             st.caption(f"Table: {frame.escape(w.label)}" if w.label else "No table yet")
         access.sidebar(who)
+        if opened:
+            _scripts(w.edition)
     if name in BEFORE_RUN and not (planner.there and runner.there):
         background.soon(_warm, seconds=AT_EASE)
     try:
@@ -95,6 +99,14 @@ def _page(who: Visitor) -> None:
         stored.remember(w)
     except Exception as error:
         frame.tell(error)
+
+
+def _scripts(edition: int) -> None:
+    """What the browser does on a page that was just opened; below all else, since each leaves an empty line."""
+    # another text on each page: one that stood there before is not run again by the browser
+    st.html(f"{TO_THE_TOP.read_text(encoding='utf-8')}<!-- {edition} -->", unsafe_allow_javascript=True)
+    st.html(HELP_BY_KEY, unsafe_allow_javascript=True)
+    st.html(ahead.script(), unsafe_allow_javascript=True)
 
 
 main()

@@ -224,6 +224,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "plan": lambda: forecast.markdown(kept("plan")),
     "report-time": lambda: report_time.markdown(kept("report_time")),
     "inference": intervals.inference,
+    "inference-combined": intervals.combined,
     "judges": lambda: outside_judges.markdown(kept("outside_judges")),
     "risks": lambda: risks.markdown(kept("risks")),
     "shadows": lambda: shadows.markdown(kept("shadows")),

@@ -1,7 +1,7 @@
 """The table and the picture of docs/inference.md, from what benchmarks/inference.py wrote."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,26 @@ RESULTS = Path(__file__).resolve().parent / "results" / "inference.json"
 
 def inference() -> str:
     """Coverage of nominal 95 % intervals by family: epsilon 0.2 and 1 of each table side by side."""
+    further = {"of those not warned of": "unwarned", "warned of": "warned", "the estimand least covered": "lowest",
+               "one table as if it were real": "naive"}  # fmt: skip
+    return _families("covered", further, "width", "releases")
+
+
+def combined() -> str:
+    """The same of `synth.combine`."""
+    return _families("combined", {}, "combined_width", "combined_releases")
+
+
+def _families(covered: str, further: Mapping[str, str], width: str, releases: str) -> str:
+    """A line a family, then those of all estimands."""
     rows = {(r["family"], r["table"], r["epsilon"]): r for r in json.loads(RESULTS.read_text())}
     sides = sorted({key[1:] for key in rows})
-    lines = [[family, *(_part(rows.get((family, *side)), "covered") for side in sides)]
+    lines = [[family, *(_part(rows.get((family, *side)), covered) for side in sides)]
              for family in dict.fromkeys(key[0] for key in rows)]  # fmt: skip
     whole = [rows["all", *side] for side in sides]
-    further = {"of those not warned of": "unwarned", "warned of": "warned", "the estimand least covered": "lowest",
-               "`synth.combine` of 20 tables": "combined", "one table as if it were real": "naive"}  # fmt: skip
     lines += [[text, *(_part(r, name) for r in whole)] for text, name in further.items()]
-    lines.append(["median width over that of paid statistics", *(f"{r['width']:.2f}" for r in whole)])
-    lines.append(["estimands, releases", *(f"{r['estimands']}, {r['releases']}" for r in whole)])
+    lines.append(["median width over that of paid statistics", *(f"{r[width]:.2f}" for r in whole)])
+    lines.append(["estimands, releases", *(f"{r['estimands']}, {r[releases]}" for r in whole)])
     return table(("family", *(f"{name}, {epsilon:g}" for name, epsilon in sides)), lines)
 
 

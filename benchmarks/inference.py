@@ -114,25 +114,32 @@ def summary(cells: list[dict]) -> list[dict]:
 
 def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> dict:
     """``unwarned``: covered where nothing was warned of; ``bias``: of the mean estimate, in deviations over releases,
-    in the middle; ``lowest``: covered, of the worst estimand; ``width``: half of it over that of paid statistics."""
+    in the middle; ``lowest``: covered, of the worst estimand; ``width``: half of it over that of paid statistics, of
+    ``synth.combine`` as ``combined_width``."""
     hit = {w: np.array([[c[w][n][1] <= truth[n] <= c[w][n][2] for n in names] for c in cells if w in c])
            for w in ("estimates", "naive", "combined")}  # fmt: skip
     warned = np.array([[c["estimates"][n][3] for n in names] for c in cells])
     middle = np.array([[c["estimates"][n][0] for n in names] for c in cells])
     off = np.abs(middle.mean(0) - [truth[n] for n in names]) / np.maximum(middle.std(0), 1e-12)
-    wide = [(c["estimates"][n][2] - c["estimates"][n][1]) / 2 / c["paid_half"][n]
-            for c in cells for n in names if n in c["paid_half"]]  # fmt: skip
+    wide = {w: [(c[w][n][2] - c[w][n][1]) / 2 / c["paid_half"][n] for c in cells for n in names
+                if w in c and n in c["paid_half"]] for w in ("estimates", "combined")}  # fmt: skip
     return {
         "covered": share(hit["estimates"]), "unwarned": share(hit["estimates"][~warned]), "warned": share(warned),
         "lowest": round(float(hit["estimates"].mean(0).min()), 4), "naive": share(hit["naive"]),
         "combined": share(hit["combined"]), "bias": round(float(np.median(off)), 3),
-        "width": round(float(np.median(wide)), 3) if wide else None,
+        "combined_releases": len(hit["combined"]), "width": middle_of(wide["estimates"]),
+        "combined_width": middle_of(wide["combined"]),
     }  # fmt: skip
 
 
 def share(hits: np.ndarray) -> float | None:
     """Part of all; None of nothing."""
     return round(float(hits.mean()), 4) if hits.size else None
+
+
+def middle_of(widths: list[float]) -> float | None:
+    """Median; None of nothing."""
+    return round(float(np.median(widths)), 3) if widths else None
 
 
 def main() -> None:

@@ -60,7 +60,7 @@ def _origin(here: Any, *, changed: bool) -> str:
         "columns and their values enter; your table is not read."
     )
     if here.beyond:
-        said += f" Your run lies outside them ({here.beyond}), so the range may be off."
+        said += f" Your run lies outside them: it has {here.beyond}. So the range may be off."
     if changed:
         said += " It is that of the usual options; you changed some."
     return said

@@ -12,6 +12,7 @@ MARK = "steward only, not for release"
 LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
 STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3,
                      symbolOpacity=1)  # fmt: skip
+DAY = 86_400  # seconds
 LABEL = 180  # widest label of an axis, pixels
 HEAD = 190  # pixels that title, mark, legend and the horizontal axis take of a chart's height
 CROWDED = 15  # columns of a map, above which names at a slant run into each other beside another map
@@ -66,7 +67,10 @@ def _bins(shown: Any, *, dates: bool) -> Any:
     })  # fmt: skip
     scale = "T" if dates else "Q"
     tips = [alt.Tooltip("label:N", title="values"), *(alt.Tooltip(f"{t}:Q", format=".2%") for t in (REAL, SYNTHETIC))]
-    x = alt.X(f"from:{scale}", title=None, scale=alt.Scale(zero=False, nice=False))
+    # each date with its year: a table's dates often span several
+    marks = alt.Axis(format="%Y-%m-%d" if shown.edges[-1] - shown.edges[0] < 90 * DAY else "%Y-%m", tickCount=6,
+                     labelOverlap=True) if dates else alt.Axis()  # fmt: skip
+    x = alt.X(f"from:{scale}", title=None, axis=marks, scale=alt.Scale(zero=False, nice=False))
     real = alt.Chart(bins).mark_bar(opacity=0.55, binSpacing=0).encode(
         x=x, x2="to", y=alt.Y(f"{REAL}:Q", title="share of rows", axis=alt.Axis(format="%")), y2=alt.datum(0),
         color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND), tooltip=tips,
@@ -212,8 +216,8 @@ def reach(found: list[Any], here: Any) -> Any:
     told = "; ".join(f"{label} {100 * r.likely:.2g} % ({r.in_words})" for key, label in kinds
                      for r in [getattr(here, key)])  # fmt: skip
     return alt.layer(band, line, rule, dots).properties(
-        height=330, title=alt.TitleParams("What Review will show", subtitle="likely, and where 9 of 10 runs lie",
-                                                      anchor="start"),
+        height=330, title=alt.TitleParams(["What Review will show:", "likely, and where 9 of 10 runs lie"],
+                                          anchor="start"),
         description=f"Rows in the wrong place, falling from epsilon {found[0].epsilon:g} to {found[-1].epsilon:g}. "
         f"At epsilon {here.epsilon:g}: {told}.",
     )  # fmt: skip

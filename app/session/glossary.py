@@ -69,9 +69,12 @@ def help_here(name: str) -> None:
     with st.container(horizontal=True, gap="small"):
         if name in WHY:
             with st.popover("Why?", icon=":material/help:", type="tertiary", help="What it means for the people."):
-                for what, said in WHY[name].items():
-                    st.markdown(f"**{what}.** {said}")
+                st.markdown(_told(WHY[name]))
         with st.popover("Ten words", icon=":material/menu_book:", type="tertiary", help="What the words mean."):
-            for word, said in WORDS.items():
-                st.markdown(f"**{word}.** {said}")
+            st.markdown(_told(WORDS))
             st.caption("F1 in a field shows its help.")
+
+
+def _told(words: dict[str, str]) -> str:
+    """A paragraph for each; one text, since every element is a message of its own on every page."""
+    return "\n\n".join(f"**{word}.** {said}" for word, said in words.items())

@@ -36,7 +36,7 @@ def draft_again() -> None:
     w = wizard()
     asked = (*words.ASKED_ABOVE, *([codes.FEW] if codes.doubted(w) else []))
     for line in w.suggestions:
-        if not line.startswith(READ) and not any(p in line for p in asked):
+        if READ not in line and not any(p in line for p in asked):
             st.info(frame.escape(frame.sentence(words.plain(line))), icon=":material/lightbulb:")
     frame.fold("Draft again from the table, with hints", "hints", _hints)
 

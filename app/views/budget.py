@@ -12,6 +12,7 @@ from app.session.state import dataset, related, several, wizard
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
+SAFE = 0.1  # of a row: what may be published whole, on average, under a delta that is proposed
 
 
 def _grid() -> list[float]:
@@ -111,12 +112,26 @@ def _details() -> None:
         f" “Row” means {frame.escape(tables.unit_in_words)}." if tables is not None else ""))  # fmt: skip
     with right:
         size.ask(w)
-    w.delta = right.selectbox("Allowance (delta)", DELTAS, index=DELTAS.index(w.delta), key="delta",
-                              format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
+    with right:
+        _delta()
+
+
+def _delta() -> None:
+    """The allowance, with a smaller one a click away where it is too large for that many rows."""
+    w = wizard()
+    st.session_state.setdefault("delta", w.delta)
+    w.delta = st.selectbox("Allowance (delta)", DELTAS, key="delta", format_func=words.small, help=words.DELTA_HELP)
     if note := delta_note(w):
-        right.warning(note, icon=":material/warning:")
+        st.warning(note, icon=":material/warning:")
+        enough = next((d for d in DELTAS if d * w.rows <= SAFE), DELTAS[-1])
+        st.button(f"Use {words.small(enough)}", key="smaller_delta", on_click=_use, args=(enough,))
     elif w.rows:
-        right.caption(f"About {words.one_in(w.delta)}; well below 1 in {w.rows:,}, the number of rows.")
+        well = "well " * (w.delta * w.rows <= SAFE)
+        st.caption(f"About {words.one_in(w.delta)}; {well}below 1 in {w.rows:,}, the number of rows.")
+
+
+def _use(delta: float) -> None:
+    wizard().delta = st.session_state["delta"] = delta
 
 
 def _left() -> str:

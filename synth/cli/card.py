@@ -91,7 +91,8 @@ def card_export(
     elif out is None:
         print(text, end="")
     else:
-        print(f"{out}: {len(waiting)} answers are for the steward" if waiting else str(out))
+        many = "1 answer is" if len(waiting) == 1 else f"{len(waiting)} answers are"
+        print(f"{out}: {many} for the steward" if waiting else str(out))
 
 
 @card_app.command("selection")

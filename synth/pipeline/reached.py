@@ -115,7 +115,8 @@ def _beyond(rows: int, columns: int, epsilon: float) -> str:
     for what, value in (("rows", rows), ("columns", columns), ("epsilon", epsilon)):
         low, high = spans[what]
         if not low <= value <= high:
-            return f"{what} outside {low:g} to {high:,g}, where it was measured"
+            named = f"an epsilon of {value:g}" if what == "epsilon" else f"{value:,} {what}"
+            return f"{named}, where {low:g} to {high:,g} were measured"
     return ""
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.nested_mixture.model import NestedMixture, Rows
+from synth.generators.nested_mixture.draw import Rows
+from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema.related import Related
 

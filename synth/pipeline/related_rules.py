@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.generators.nested_mixture.model import Rows
+from synth.generators.nested_mixture.draw import Rows
 from synth.schema.column import Column
 from synth.schema.related import Related
 from synth.schema.related_constraints import Count, Equal, Order, Total, ends, placed, rule_writes

@@ -121,6 +121,11 @@ def test_the_number_of_rows_is_asked_and_is_the_tables_own_only_where_it_is_publ
     at.button(key="rows_of_file").click().run()
     assert at.number_input(key="rows").value == 240
     assert "well below 1 in 240" in said(at)
+    at.number_input(key="rows").set_value(200_000).run()
+    assert ("onward" in keys(at), at.session_state["wizard"].delta) == (False, 1e-5)
+    at.button(key="smaller_delta").click().run()
+    assert ("onward" in keys(at), at.selectbox(key="delta").value) == (True, 1e-7)
+    assert at.session_state["wizard"].delta == 1e-7
     at.number_input(key="rows").set_value(300).run()
     at.button(key="onward").click().run()
     assert (at.title[0].value, at.session_state["wizard"].rows) == ("Method", 300)

@@ -75,13 +75,14 @@ def raised(node: Node) -> set[str]:
     return {t for t in told if t.endswith("Error")} - {"AttributeError", "NotImplementedError"}
 
 
-@pytest.mark.parametrize(("name", "node"), PUBLIC, ids=lambda v: v if isinstance(v, str) else "")
-def test_a_public_name_says_what_is_private_and_what_is_raised(name, node):
-    text = ast.get_docstring(node) or ""
-    assert PRIVACY.search(text), f"{name}: Privacy: {' | '.join(WORDS)}"
-    methods = " ".join(ast.get_docstring(m) or "" for m in ast.walk(node) if isinstance(m, ast.FunctionDef))
-    unsaid = {e for e in raised(node) if e not in text + methods}
-    assert not unsaid, f"{name} raises {unsaid}, which its docstring does not say"
+def test_a_public_name_says_what_is_private_and_what_is_raised():
+    wrong = []
+    for name, node in PUBLIC:
+        text = ast.get_docstring(node) or ""
+        wrong += [f"{name}: Privacy: {' | '.join(WORDS)}"] * (not PRIVACY.search(text))
+        methods = " ".join(ast.get_docstring(m) or "" for m in ast.walk(node) if isinstance(m, ast.FunctionDef))
+        wrong += [f"{name} raises {e}, unsaid" for e in raised(node) if e not in text + methods]
+    assert not wrong
 
 
 def functions(node: Node) -> list[ast.FunctionDef]:
@@ -94,30 +95,28 @@ def functions(node: Node) -> list[ast.FunctionDef]:
 SHAPE = re.compile(r"\([\w*+ /.,]+,\)|\(\w[\w ]*(?:, ?[\w *+]+)+\)|shape|element by element")
 
 
-@pytest.mark.parametrize(("name", "node"), PUBLIC, ids=lambda v: v if isinstance(v, str) else "")
-def test_arrays_have_their_shapes_said(name, node):
+def test_arrays_have_their_shapes_said():
     """Each public function that takes or gives arrays says a shape, in its docstring or its class's."""
     unsaid = []
-    for f in functions(node):
-        handed = ast.unparse(f.args) + (ast.unparse(f.returns) if f.returns else "")
-        text = (ast.get_docstring(f) or "") + (ast.get_docstring(node) or "")
-        if "ndarray" in handed and not SHAPE.search(text):
-            unsaid.append(f.name)
-    assert not unsaid, f"{name}: no shape is said of {unsaid}"
+    for name, node in PUBLIC:
+        for f in functions(node):
+            handed = ast.unparse(f.args) + (ast.unparse(f.returns) if f.returns else "")
+            text = (ast.get_docstring(f) or "") + (ast.get_docstring(node) or "")
+            if "ndarray" in handed and not SHAPE.search(text):
+                unsaid.append((name, f.name))
+    assert not unsaid
 
 
 ENTRY = {name for home, names in LIBRARY.items() for name, _ in (defined(home, n) for n in names)}
 
 
-@pytest.mark.parametrize(
-    ("name", "node"), [p for p in PUBLIC if p[0] in ENTRY], ids=lambda v: v if isinstance(v, str) else ""
-)
-def test_every_argument_of_a_name_of_the_library_is_explained(name, node):
+def test_every_argument_of_a_name_of_the_library_is_explained():
     """By its name in the docstring: there it has its meaning, or the function that it is as of."""
-    if isinstance(node, ast.FunctionDef):
-        text = ast.get_docstring(node) or ""
-        unsaid = [a.arg for a in [*node.args.args, *node.args.kwonlyargs] if not re.search(rf"\b{a.arg}\b", text)]
-        assert not unsaid, f"{name}: nothing is said of {unsaid}"
+    unsaid = []
+    for name, node in (p for p in PUBLIC if p[0] in ENTRY and isinstance(p[1], ast.FunctionDef)):
+        text, given = ast.get_docstring(node) or "", [*node.args.args, *node.args.kwonlyargs]
+        unsaid += [(name, a.arg) for a in given if not re.search(rf"\b{a.arg}\b", text)]
+    assert not unsaid
 
 
 def test_what_a_mechanism_lets_out_has_its_guarantee():

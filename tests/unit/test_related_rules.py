@@ -9,7 +9,7 @@ import pytest
 
 import synth
 from synth.errors import InputError
-from synth.generators.nested_mixture.model import Rows
+from synth.generators.nested_mixture.draw import Rows
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema import related
 

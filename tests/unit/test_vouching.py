@@ -17,6 +17,7 @@ from synth.sources.draft_schema import draft
 from synth.sources.formats.text_table import from_frame
 from tests.messy import clean, messy, secrets, told_in
 
+pytestmark = pytest.mark.xdist_group("vouching")
 QUESTIONS = 4  # that a messy file may ask more than a clean one
 
 

@@ -16,7 +16,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from synth.generators.nested_mixture.known import Known
+import numpy as np
+
+from synth.generators.nested_mixture.logits import Columns, Logits
+from synth.generators.nested_mixture.places import Places, places
 from synth.schema.lazy import Lazy
 from synth.schema.related import Related, number_of
 
@@ -26,49 +29,6 @@ else:
     torch = Lazy("torch")
 
 LEAST_WEIGHT = 1e-12
-
-
-@dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Where each column's bins stand among the table's (G,), by column."""
-
-    slices: Mapping[str, slice]
-    size: int
-
-    @classmethod
-    def of(cls, known: Known) -> Columns:
-        """In the order of the table's columns."""
-        slices, start = {}, 0
-        for name, size in known.sizes.items():
-            slices[name] = slice(start, start + size)
-            start += size
-        return cls(slices=slices, size=start)
-
-
-@dataclass(kw_only=True)
-class Logits:
-    """What is fitted of one table: ``columns`` (C, G); ``state`` (1 or C_parent, C), of events the first one's.
-
-    Of a child: ``direct`` (C_parent, G), columns as the parent's component has them; ``lean`` (J,), which of both a
-    column follows; ``later`` (R, C_parent, C), as ``state`` of the second event, the third, ..., the last for all after
-    it too; None where rows are not in order.
-    """
-
-    columns: torch.Tensor
-    state: torch.Tensor
-    direct: torch.Tensor | None = None
-    lean: torch.Tensor | None = None
-    later: torch.Tensor | None = None
-
-    @property
-    def around(self) -> list[torch.Tensor]:
-        """Those that stand around the one-ways."""
-        return [t for t in (self.columns, self.direct) if t is not None]
-
-    @property
-    def tensors(self) -> list[torch.Tensor]:
-        """All that is fitted."""
-        return [t for t in (self.columns, self.state, self.direct, self.lean, self.later) if t is not None]
 
 
 @dataclass(kw_only=True)
@@ -97,14 +57,16 @@ class Level:
 
 @dataclass(kw_only=True)
 class Below(Level):
-    """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C): chances, by rank where rows are in order.
-    ``direct`` (C_parent, G); ``lean`` (G,): the part of a column that follows ``direct``.
+    """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C), ``last`` (C_parent, C): chances, by place
+    (``places.py``) where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column that follows
+    ``direct``.
 
     ``mass`` (C_parent, most): the parents' weights by their number of children; ``joint`` (C_parent, C): roots' worth
     of rows by both components; ``by_number`` (most, C): the weights parted by how many siblings there are.
     """
 
     later: torch.Tensor | None
+    last: torch.Tensor | None
     direct: torch.Tensor
     lean: torch.Tensor
     mass: torch.Tensor
@@ -145,7 +107,8 @@ class Below(Level):
     @property
     def first(self) -> torch.Tensor:
         """Columns of first events, (G,)."""
-        return self.mass.sum(1) @ (self.theirs + self.state @ self.ours)
+        each = self.mass @ _real(self._counts.first, self.mass)
+        return torch.stack([part @ one for part, one in zip(each.T, self.placed, strict=True)]).sum(0)
 
     def paired(self, fold: torch.Tensor | None = None, *, counted: bool = False) -> torch.Tensor:
         """A column of one row and one of the next, or of a sibling, (G, G); (F, F) of joined bins, ``fold`` (G, F).
@@ -158,49 +121,49 @@ class Below(Level):
     @cached_property
     def _pairs(self) -> list[torch.Tensor]:
         """``paired``, and the same ``counted``."""
-        mass, given = self.mass[:, 1:], self.ranked  # a parent with a single child has no pair
-        many, far = _counted(mass), torch.cat([*given[1:], given[-1]])
-        if self.later is None:
-            ahead = [[m.sum(1)] for m in (mass, mass * many * (many + 1))]
-        else:
-            ahead = [_ranked(m, len(given)) for m in (mass / many, mass)]
-        near = ([part[:, None] * one for part, one in zip(parts, given, strict=True)] for parts in ahead)
-        return [torch.cat(one).T @ far for one in near]
+        given, pairs, turns = self.placed, _real(self._counts.pairs, self.mass), self._counts.turns
+        near, out = torch.cat([given[k] for k in turns]), []
+        for each in (pairs / pairs.sum((1, 2), keepdim=True).clamp_min(1), pairs):  # a single child has no pair
+            mass = torch.einsum("zn,nkl->klz", self.mass, each)[..., None]
+            far = torch.cat([torch.stack([mass[k, i] * given[i] for i in after]).sum(0) for k, after in turns.items()])
+            out.append(near.T @ far)
+        return out
 
     @property
-    def places(self) -> list[torch.Tensor]:
-        """Chances of components (C_parent, C) of the first event, the second, ..., the last for all after it."""
-        return [self.state, *([] if self.later is None else self.later)]
+    def states(self) -> list[torch.Tensor]:
+        """Chances of components (C_parent, C) of the rows in each place."""
+        last = [] if self.last is None else [self.last]
+        return [self.state, *([] if self.later is None else self.later), *last]
+
+    @property
+    def _counts(self) -> Places:
+        return _places(self.mass.shape[1], self.later, self.last)
 
     @cached_property
-    def ranked(self) -> list[torch.Tensor]:
-        """Columns of the first, the second, ... row of each of the parent's components, (C_parent, G)."""
-        return [self.theirs + one @ self.ours for one in self.places]
+    def placed(self) -> list[torch.Tensor]:
+        """Columns of the rows in each place, of each of the parent's components, (C_parent, G)."""
+        return [self.theirs + one @ self.ours for one in self.states]
 
     def paired_numbers(self, *, far: bool) -> torch.Tensor:
         """Columns of rows with a next one (``far``: of the next ones) by the number of siblings, (G, most + 1)."""
-        given, mass = self.ranked, self.mass[:, 1:]
-        many, last = _counted(mass), len(self.ranked) - 1
-        each, out = mass / many, torch.zeros_like(mass.T @ given[0])
-        for rank in range(int(far), mass.shape[1] + int(far)):
-            there = each * (many > rank - int(far))
-            out = out + there.T @ given[min(rank, last)]
-        return torch.cat([torch.zeros_like(out[:1])] * 2 + [out]).T
+        pairs = _real(self._counts.pairs, self.mass)
+        each = pairs.sum(1 if far else 2) / pairs.sum((1, 2)).clamp_min(1)[:, None]
+        out = torch.stack([(self.mass * e).T @ g for e, g in zip(each.T, self.placed, strict=True)]).sum(0)
+        return torch.cat([torch.zeros_like(out[:1]), out]).T
 
     @cached_property
     def as_counted(self) -> Below:
         """The same rows, each weighing as much as its parent."""
-        return replace(self, **_weighed(self.mass * _counted(self.mass), self.places))
+        return replace(self, **_weighed(self.mass * _counted(self.mass), self.states, self._counts))
 
 
-def _ranked(each: torch.Tensor, ranks: int) -> list[torch.Tensor]:
-    """What rows of each rank weigh (C_parent,), by ``each`` (C_parent, most), a row's weight where there are 1, 2, ...
+def _places(most: int, later: torch.Tensor | None, last: torch.Tensor | None) -> Places:
+    """The places of rows of which these are the chances."""
+    return places(most, 0 if later is None else 1 + len(later), last=last is not None)
 
-    The last rank stands for all after it.
-    """
-    after = torch.flip(torch.cumsum(torch.flip(each, [1]), 1), [1])  # of the row of each rank
-    more = [after[:, r] if r < after.shape[1] else torch.zeros_like(after[:, 0]) for r in range(ranks - 1)]
-    return [*more, after[:, ranks - 1 :].sum(1)]
+
+def _real(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+    return torch.as_tensor(array, dtype=like.dtype, device=like.device)
 
 
 def _counted(mass: torch.Tensor) -> torch.Tensor:
@@ -254,23 +217,18 @@ def child(
     mass = above[:, None] * number[:, 1:]
     parts = [(given.lean[i].sigmoid() * (n not in fixed), s) for i, (n, s) in enumerate(columns.slices.items())]
     lean = torch.cat([part.expand(s.stop - s.start) for part, s in parts])
-    places = [state, *([] if later is None else later)]
-    return Below(probs=probs, state=state, later=later, direct=_parted(given.direct, columns), lean=lean,
-                 **_weighed(mass, places))  # fmt: skip
+    last = None if given.last is None else given.last.softmax(1)
+    counts = _places(mass.shape[1], later, last)
+    states = [state, *([] if later is None else later), *([] if last is None else [last])]
+    return Below(probs=probs, state=state, later=later, last=last, direct=_parted(given.direct, columns), lean=lean,
+                 **_weighed(mass, states, counts))  # fmt: skip
 
 
-def _weighed(mass: torch.Tensor, states: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+def _weighed(mass: torch.Tensor, states: list[torch.Tensor], counts: Places) -> dict[str, torch.Tensor]:
     """What follows from the weights of a child's rows, ``mass`` (C_parent, most): by both components, by number."""
-    if len(states) == 1:
-        by_number, joint = mass.T @ states[0], mass.sum(1)[:, None] * states[0]
-    else:
-        each = mass / _counted(mass)
-        parts = zip(_ranked(each, len(states)), states, strict=True)
-        joint = torch.stack([p[:, None] * one for p, one in parts]).sum(0)
-        many = _counted(mass)
-        by_number = (each * (many >= len(states)) * (many - len(states) + 1)).T @ states[-1] + torch.stack(
-            [(each * (many > r)).T @ one for r, one in enumerate(states[:-1])]
-        ).sum(0)
+    part = _real(counts.rows, mass) / _counted(mass)[:, None]  # of a parent's weight what is in each place
+    joint = torch.stack([(mass @ p)[:, None] * one for p, one in zip(part.T, states, strict=True)]).sum(0)
+    by_number = torch.stack([(mass * p).T @ one for p, one in zip(part.T, states, strict=True)]).sum(0)
     return {"mass": mass, "joint": joint, "weights": joint.sum(0), "by_number": by_number}
 
 

@@ -11,13 +11,15 @@ import numpy as np
 
 from synth.generators.base import Progress, Share
 from synth.generators.marginals.adam import Adam
-from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, across, levels
+from synth.generators.nested_mixture.closed_form import Below, Level, across, levels
 from synth.generators.nested_mixture.counted import ByNumber
 from synth.generators.nested_mixture.known import Known
+from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
 from synth.generators.nested_mixture.options import Options
 from synth.generators.nested_mixture.root_last import root_last
 from synth.generators.nested_mixture.simplicity import dependence
+from synth.generators.nested_mixture.unevenness import Unevenness
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
 from synth.schema.lazy import Lazy
@@ -29,6 +31,7 @@ else:
     torch = Lazy("torch")
 
 BY_NUMBER = ("steps by number", "next by number")  # views: rows with a next one, and these next ones
+COUNTED: dict[View, float] = {"rows": 0.5, "steps": 0.8, "siblings": 0.8}  # part of a table that is told as plain rows
 CHECK = 20  # steps between words of progress
 FEWEST = 16  # components, however few roots there are
 FEW_STEPS = 300  # in which these are found
@@ -95,8 +98,8 @@ def blocks(
         folded = coarsely(view, *places)
         low, high = (folds[table].columns,) * 2 if folded else (columns[table], columns[above])
         at, plain = (low.slices[first], high.slices[second]), numbers.counted(view, marginal, values)
-        part = 1.0 if plain is None else 0.5
-        lay((table, view, above, folded, False), *at, values, marginal.sigma, part=part)
+        part = 0.0 if plain is None else COUNTED[view]
+        lay((table, view, above, folded, False), *at, values, marginal.sigma, part=1 - part)
         if plain is not None:
             lay((table, view, above, folded, True), *at, plain.values, plain.sigma, part=part)
     real = lambda x: torch.as_tensor(x, dtype=torch.float32, device=device)  # noqa: E731
@@ -162,12 +165,13 @@ def start(
             out[table] = Logits(columns=scattered(many), state=real(np.zeros((1, many))))
             continue
         state = options.mixing * rng.standard_normal((parents, many))
-        later = None
+        later = last = None
         if key.order is not None and key.most_children > 1:
             shape = (min(options.ranks, key.most_children) - 1, *state.shape)
             later = real(state + 0.1 * rng.standard_normal(shape))
-        out[table] = Logits(columns=scattered(many), state=real(state), later=later, direct=scattered(parents),
-                            lean=real(np.zeros(len(columns[table].slices))))  # fmt: skip
+            last = real(state + 0.1 * rng.standard_normal(state.shape))
+        out[table] = Logits(columns=scattered(many), state=real(state), later=later, last=last,
+                            direct=scattered(parents), lean=real(np.zeros(len(columns[table].slices))))  # fmt: skip
     return out
 
 
@@ -244,7 +248,7 @@ def fit(
     options = _fitting(options, measured, known[schema.root].total)
     logits = start(schema, known, columns, options, rng=rng, device=device)
     middle = {t: torch.as_tensor(centre(known[t], columns[t]), dtype=torch.float32, device=device) for t in logits}
-    total = known[schema.root].total
+    total, uneven = known[schema.root].total, Unevenness.of(schema, known, columns, device)
     variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
     adam = [Adam(v) for v in variables]
     cells = torch.tensor([float((b.precision > 0).sum()) for b in measured], device=device)
@@ -255,8 +259,9 @@ def fit(
         plain, loss = loss_of(schema, columns, found, measured, softened)
         seen = torch.where(few, loss, plain).detach()
         unmet = (seen.sum() > options.stop * cells.sum()) * torch.where(few & (seen > cells), options.root, 1.0)
-        away = dependence(found, columns, middle, half=options.half)
-        gradients = torch.autograd.grad(unmet @ loss + options.pull * total * away, variables, materialize_grads=True)
+        away = options.pull * dependence(found, columns, middle, half=options.half)
+        away = total * (away + options.smooth * uneven(found, middle))
+        gradients = torch.autograd.grad(unmet @ loss + away, variables, materialize_grads=True)
         if step % CHECK == 0:
             progress(Share(step / options.steps, loss=float(seen.sum() / cells.sum().clamp_min(1))))
         rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))

@@ -13,9 +13,10 @@ from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.mixture import axis, rake
 from synth.generators.nested_mixture import fit as fitting
 from synth.generators.nested_mixture import measure as asking
-from synth.generators.nested_mixture.closed_form import Below, Columns, Level, Logits, levels
+from synth.generators.nested_mixture.closed_form import Below, Level, levels
 from synth.generators.nested_mixture.joined import joined
 from synth.generators.nested_mixture.known import Known, known, plain
+from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.nested_mixture.options import Options
 from synth.generators.nested_mixture.side_by_side import side_by_side
@@ -96,6 +97,7 @@ def _model(
         tables=tables,
         states={t: _array(fitted[t].state) for t in below},
         later={t: _array(later) for t in below if (later := fitted[t].later) is not None},  # type: ignore[attr-defined]
+        last={t: _array(last) for t in below if (last := fitted[t].last) is not None},  # type: ignore[attr-defined]
         direct=direct,
         lean=lean,
     )

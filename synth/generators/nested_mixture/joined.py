@@ -22,6 +22,7 @@ def joined(models: Sequence[NestedMixture]) -> NestedMixture:
         tables={t: _product([m.tables[t] for m in models]) for t in first.tables},
         states={t: np.concatenate([m.states[t] for m in models]) for t in first.states},
         later={t: np.concatenate([m.later[t] for m in models], axis=1) for t in first.later},
+        last={t: np.concatenate([m.last[t] for m in models]) for t in first.last},
         direct={t: _product([m.direct[t] for m in models]) for t in first.direct},
         lean={t: np.repeat([m.lean[t] for m in models], len(first.states[t]), axis=0) for t in first.lean},
     )

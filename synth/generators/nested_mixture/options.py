@@ -10,8 +10,9 @@ class Options:
     as ``each`` times a table's noise.
 
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
-    times ``simplicity.dependence`` (its ``half``), twice that where there are half the components or fewer. While the
-    former is below the part ``stop`` of the cells, where a fit begins to follow the noise, only the latter is followed.
+    times ``simplicity.dependence`` (its ``half``), twice that where there are half the components or fewer, and
+    ``smooth`` times the roots times ``Unevenness``. While the first is below the part ``stop`` of the cells, where a
+    fit begins to follow the noise, only the others are followed.
     ``spread``: deviation of the starting logits around the one-ways; ``mixing``: of those of a child's components given
     its parent's. ``root``: how many times over the few tables of the root alone count, on which all others rest, until
     they are met. ``chance``: of the variance that the rows themselves have, as draws from a law, how much is added to
@@ -34,3 +35,4 @@ class Options:
     half: float = 1.0
     root: float = 4.0
     chance: float = 0.3
+    smooth: float = 0.2

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from synth.generators.marginals.adam import Adam
-from synth.generators.nested_mixture.closed_form import Columns, Logits, of_root
+from synth.generators.nested_mixture.closed_form import of_root
+from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:

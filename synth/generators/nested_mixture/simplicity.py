@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from synth.generators.nested_mixture.closed_form import LEAST_WEIGHT, Below, Columns, Level
+from synth.generators.nested_mixture.closed_form import LEAST_WEIGHT, Below, Level
+from synth.generators.nested_mixture.logits import Columns
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def dependence(
 ) -> torch.Tensor:
     """What components tell, in nats of a root: the sum of h log(1 + I/h), h being ``half``.
 
-    One I for each column, the mutual information of a row and its component, or its parent's, and one for each rank of
+    One I for each column, the mutual information of a row and its component, or its parent's, and one for each place of
     children, that of a row's component and its parent's; ``middle``: logarithms of the one-ways (G,). Weak dependence
     counts in full, strong dependence less and less. Privacy: released answers only. **Source**: as ``fit_mixture.fit``.
     """
@@ -51,7 +52,7 @@ def _apart(probs: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
 
 
 def _of_components(level: Below, mass: torch.Tensor) -> torch.Tensor:
-    """What a parent's component tells of its children's, for each rank, in equal parts, (R,)."""
+    """What a parent's component tells of its children's, for each place, in equal parts, (K,)."""
     mean = (level.weights / mass.sum().clamp_min(LEAST_WEIGHT)).clamp_min(LEAST_WEIGHT).log()
-    states = level.state[None] if level.later is None else torch.cat([level.state[None], level.later])
+    states = torch.stack(level.states)
     return (_apart(states, mean).sum(2) @ mass) / len(states)

@@ -1,5 +1,8 @@
 """The chapter of a data-protection impact assessment that a release can answer, in English and in German."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from synth.report.documents.english import ask, fact
 from synth.report.documents.facts import Document, Facts, Line
 
@@ -7,6 +10,15 @@ RELATIONS = {
     "add_remove": "eine Zeile mehr oder weniger; auch die Zahl der Zeilen ist geschützt",
     "replace_one": "eine Zeile durch eine andere ersetzt; die Zahl der Zeilen ist öffentlich",
     "zero_out": "eine Zeile durch eine leere ersetzt; die Zahl der Zeilen ist öffentlich",
+}
+WAHL = {
+    "unstated": "Nicht angegeben, wie die Freigabe unter Kandidaten gewählt wurde.",
+    "only": "Es gab keinen anderen Kandidaten.",
+    "before": "Der Lauf stand fest, bevor irgendetwas mit den privaten Zeilen verglichen wurde.",
+    "releases": "Gewählt allein nach freigegebenen Zahlen: Vorschau, Karte, veröffentlichter Bericht.",
+    "all": "Alle Kandidaten sind freigegeben.",
+    "private": "Gewählt durch eine bezahlte private Auswahl.",
+    "scores": "Gewählt nach dem Vergleich mit den privaten Zeilen; die Garantie deckt das nicht.",
 }
 
 
@@ -107,17 +119,24 @@ def german(f: Facts) -> Document:
                 ask("Wie schwer, wie wahrscheinlich?", "Schwere und Eintrittswahrscheinlichkeit für die betroffenen "
                     "Gruppen beurteilen."),
             )),
-            ("Abhilfemaßnahmen", (
-                fact("Gegen Rekonstruktion und Nachweis der Zugehörigkeit", "Rauschen vor jedem weiteren Schritt; die "
-                     "Karte der Freigabe führt jeden Mechanismus mit Empfindlichkeit und Rauschen."),
-                fact("Gegen schwachen Zufall", "Die Zufallszahlen des Rauschens stammen von einem Chiffriergenerator "
-                     "mit einem Schlüssel des Betriebssystems."),
-                ask("Organisation", "Angeben, wer den Lauf genehmigt hat, wer Zugang zur Quelle hat, wie lange sie "
-                    "aufbewahrt wird."),
-            )),
+            _measures(a),
             _outcome(f),
         ),
     )  # fmt: skip
+
+
+def _measures(a: Mapping[str, Any]) -> tuple[str, tuple[Line, ...]]:
+    return ("Abhilfemaßnahmen", (
+        fact("Gegen Rekonstruktion und Nachweis der Zugehörigkeit", "Rauschen vor jedem weiteren Schritt; die "
+             "Karte der Freigabe führt jeden Mechanismus mit Empfindlichkeit und Rauschen."),
+        fact("Gegen schwachen Zufall", "Die Zufallszahlen des Rauschens stammen von einem Chiffriergenerator "
+             "mit einem Schlüssel des Betriebssystems."),
+        fact("Gegen Angriffe auf die Rechnung", "Summen sind exakt, in ganzen Vielfachen einer Schrittweite; "
+             "das Rauschen ist auf dasselbe Raster gerundet."),
+        fact("Gegen Auswahl durch Hinsehen", WAHL[a["selection"]["how"]]),
+        ask("Organisation", "Angeben, wer den Lauf genehmigt hat, wer Zugang zur Quelle hat, wie lange sie "
+            "aufbewahrt wird."),
+    ))  # fmt: skip
 
 
 def _outcome(f: Facts) -> tuple[str, tuple[Line, ...]]:

@@ -16,8 +16,8 @@ from synth.schema.table import Schema
 
 Stored = folders.StoredRelease | related_folder.StoredRelease
 OPEN = {"en": "To be written by the steward:", "de": "Von der verantwortlichen Stelle zu schreiben:"}
-MISSING = {"en": "{} answers are for the steward to write; they are marked.",
-           "de": "{} Antworten sind von der verantwortlichen Stelle zu schreiben; sie sind gekennzeichnet.",
+MISSING = {"en": "Answers that the steward has to write: {}. They are marked.",
+           "de": "Antworten, die die verantwortliche Stelle zu schreiben hat: {}. Sie sind gekennzeichnet.",
            }  # fmt: skip
 PAGES: dict[str, tuple[str, Callable[[Facts], Document]]] = {
     "nist": ("documents/nist-sp-800-226.html", english.nist),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.nested_mixture.closed_form import Columns, Logits, across, levels
+from synth.generators.nested_mixture.closed_form import across, levels
+from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.simplicity import dependence
 from synth.schema import related
 
@@ -43,19 +44,25 @@ def setting(order):
         return torch.as_tensor(rng.standard_normal(shape))
 
     def logit(t):
-        later = drawn(MOST - 2, PARENTS[t], OWN[t]) if order and t == "c" else None
+        ordered = order and t == "c"
+        later = drawn(MOST - 2, PARENTS[t], OWN[t]) if ordered else None
+        last = drawn(PARENTS[t], OWN[t]) if ordered else None
         more = {"direct": drawn(PARENTS[t], columns[t].size), "lean": drawn(len(columns[t].slices))} if t != "p" else {}
-        return Logits(columns=drawn(OWN[t], columns[t].size), state=drawn(PARENTS[t], OWN[t]), later=later, **more)
+        return Logits(columns=drawn(OWN[t], columns[t].size), state=drawn(PARENTS[t], OWN[t]), later=later,
+                      last=last, **more)  # fmt: skip
 
     return facts, columns, levels(facts, columns, {t: logit(t) for t in SIZES})
 
 
 def walks(level, z, many):
-    """Every sequence of children's components of root component z, with its chance; the last rank goes on."""
+    """Every sequence of children's components of root component z, with its chance; the last row may have its own."""
     ranks = [level.state.numpy()[z]]
     ranks += [ranks[0]] if level.later is None else [one[z] for one in level.later.numpy()]
+    places = [ranks[min(t, len(ranks) - 1)] for t in range(many)]
+    if level.last is not None:
+        places[-1] = level.last.numpy()[z]
     for states in product(range(len(ranks[0])), repeat=many):
-        yield np.prod([ranks[min(t, len(ranks) - 1)][s] for t, s in enumerate(states)]), states
+        yield np.prod([one[s] for one, s in zip(places, states, strict=True)]), states
 
 
 def row(level, z, u):

@@ -7,7 +7,8 @@ import torch
 
 import synth
 from synth.generators.nested_mixture import fit, measure
-from synth.generators.nested_mixture.closed_form import Columns, Logits, of_root
+from synth.generators.nested_mixture.closed_form import of_root
+from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.root_last import root_last
 from synth.questions import Bins
 from synth.questions.linked import place

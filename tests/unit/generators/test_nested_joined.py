@@ -29,15 +29,15 @@ def product(total, weights, **columns):
 
 
 def model(x, *, total):
-    """All roots have this ``x`` and three rows, whose ``y`` goes x, 1 - x, 1 - x by their components and whose ``z``
+    """All roots have this ``x`` and three rows, whose ``y`` goes x, 1 - x, x by their components and whose ``z``
     is x by the root's: of x = 1 as the lean says, of x = 0 since both say so.
     """
     flag = np.eye(2)
     root = product(total, [1.0], x=[flag[x]], number_of_c=[[0, 0, 0, 1.0]])
-    rows = product(3 * total, [1 / 3, 2 / 3], y=[flag[x], flag[1 - x]], z=[flag[0]] * 2)
+    rows = product(3 * total, [2 / 3, 1 / 3], y=[flag[x], flag[1 - x]], z=[flag[0]] * 2)
     direct = product(3 * total, [1.0], y=[flag[0]], z=[flag[x]])
     return NestedMixture(schema=SCHEMA, tables={"p": root, "c": rows}, states={"c": np.array([[1.0, 0]])},
-                         later={"c": np.array([[[0, 1.0]]])}, direct={"c": direct},
+                         later={"c": np.array([[[0, 1.0]]])}, last={"c": np.array([[1.0, 0]])}, direct={"c": direct},
                          lean={"c": np.array([0.0, float(x)])})  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_a_root_and_its_rows_are_of_one_mixture(stored):
     below = {n: a.reshape(40, 3) for n, a in block["c"].positions.items()}
     assert both.total == 40.0
     assert x.sum() == 20, "in equal parts, drawn evenly"
-    assert np.array_equal(below["y"], np.stack([x, 1 - x, 1 - x], 1))
+    assert np.array_equal(below["y"], np.stack([x, 1 - x, x], 1))
     assert np.array_equal(below["z"], np.stack([x] * 3, 1))
 
 

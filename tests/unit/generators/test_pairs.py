@@ -50,7 +50,8 @@ def test_the_dependent_pair_is_seen_again_and_finer():
 def test_groupings_of_both_steps_nest(wide, made):
     """A coarser bin is a union of finer ones, for every two groupings of a column, in wide and other tables."""
     setting = wide_setting()
-    releases = Mixture(plan=Plan(wide=wide)).measure(OpenSession(made(), setting), setting, progress=quiet)
+    session = OpenSession(made(), setting)
+    releases = Mixture(plan=Plan(wide=wide), rounds=0).measure(session, setting, progress=quiet)
     groupings: dict[str, dict[bytes, np.ndarray]] = {}
     for release in (r for r in releases if r.question.purpose == PURPOSE):
         for bins in (b for m in release.question.marginals for b in m.bins):

@@ -15,6 +15,8 @@ from synth.pipeline.inference.quantiles import quantile
 from tests.conftest import SMALL, small_frame
 from tests.people import SCHEMA, counted, people, weighted
 
+pytestmark = pytest.mark.xdist_group("estimates")
+
 
 def test_without_noise_the_weights_have_the_counts_and_regressions_are_those_of_the_rows():
     rng = np.random.default_rng(1)

@@ -25,6 +25,7 @@ def told_by(found, schema=SCHEMA):
             for w in (*ENDS, *FITS)}  # fmt: skip
 
 
+@pytest.mark.long
 def test_figures_are_possible_and_what_is_unknown_is_said_to_be():
     """60 tables of 1 to 60 rows under noise of 1 to 100: whatever is answered."""
     unknown = 0
@@ -45,6 +46,7 @@ def test_figures_are_possible_and_what_is_unknown_is_said_to_be():
     assert 60 < unknown < 60 * 10  # of ten coefficients each: some, and not all
 
 
+@pytest.mark.long
 def test_small_tables_are_covered_as_often_as_is_said():
     """400 tables of 40 rows, whose number the noise often hides: below 95 % by more than 4.9 deviations (.0534) less
     than once in a million runs, each."""
@@ -72,6 +74,7 @@ def test_columns_that_determine_each_other_are_not_identified():
     assert all(i.identified for i in alone)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "epsilon"), [(3, 0.1), (12, 1.0), (1, 20.0)])
 def test_real_runs_of_few_rows_answer_within_what_is_possible(tmp_path, command, rows, epsilon):
     synth.run(small_frame(rows), schema=synth.parse(SMALL), epsilon=epsilon, delta=1e-5, out=tmp_path / "out",

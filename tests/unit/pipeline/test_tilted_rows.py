@@ -58,6 +58,7 @@ def test_tables_differ_as_the_noise_and_what_no_table_told():
     assert (1 - slack) * noise < ages.var(ddof=1) < (1 + slack) * (noise + drawn)
 
 
+@pytest.mark.long
 def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, monkeypatch, command):
     synth.run(small_frame(300), schema=synth.parse(SMALL), epsilon=2.0, delta=1e-5, out=tmp_path / "out",
               ledger=tmp_path / "l.sqlite", dataset="d")  # fmt: skip

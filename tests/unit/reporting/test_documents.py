@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import synth
+from synth.release.card.statements import CHOICES
 from synth.report.documents import catalogue, dpia, pack
 from synth.report.documents.facts import Facts
 from tests.conftest import SMALL, small_frame
@@ -74,7 +75,9 @@ def test_the_german_chapter_has_the_parts_of_the_english_one(release):
     facts = Facts(card=stored.card, schema=stored.setting.schema, releases=stored.releases, files={})
     english, german = dpia.english(facts), dpia.german(facts)
     assert len(english.parts) == len(german.parts)
+    assert set(dpia.WAHL) == set(CHOICES)
     for (_, ours), (_, theirs) in zip(english.parts, german.parts, strict=True):
+        assert len(ours) == len(theirs)
         assert sum(line.open for line in ours) == sum(line.open for line in theirs)
 
 

@@ -21,6 +21,7 @@ from synth.report.steward import related as related_steward
 from synth.report.steward.write import private_text
 from tests.unit.reporting.validators import judged
 
+pytestmark = pytest.mark.xdist_group("related reports")
 KEY = {"type": "identifier"}
 PLAIN = {
     "dataset": "homes",

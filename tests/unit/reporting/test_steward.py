@@ -16,6 +16,7 @@ from synth.evaluate.risks import shadows
 from synth.release import folder as bundle
 from synth.report.steward import write
 
+pytestmark = pytest.mark.xdist_group("steward")
 SMALL = Limits(rows=600, quality=300, models=600, classifier=300, nearest=200, attacks=40)
 
 

@@ -1,0 +1,77 @@
+"""Smooth components of related tables: which bins are neighbours, and what uneven ones cost."""
+
+import numpy as np
+import pytest
+import torch
+
+from synth.generators.marginals.histogram import Histogram
+from synth.generators.nested_mixture.closed_form import levels
+from synth.generators.nested_mixture.fit import centre
+from synth.generators.nested_mixture.known import Known
+from synth.generators.nested_mixture.logits import Columns, Logits
+from synth.generators.nested_mixture.unevenness import Unevenness
+from synth.schema import related
+from synth.schema.related import number_of
+
+SCHEMA = related.parse({
+    "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
+               "c": {"columns": {"id": {"type": "identifier"}, "y": {"type": "integer", "min": 0, "max": 15}}}},
+    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 7}],
+})  # fmt: skip
+GROUPS = np.repeat(np.arange(8), 2)  # of the sixteen numbers
+
+
+def told(column, mass, groups):
+    found = Histogram(column=column, cells=len(mass), starts=np.arange(len(mass)), mass=mass, sigma=1.0)
+    return {column: found}, {column: groups}
+
+
+def known():
+    """The root: a flag and the number of children; the child: a number in bins of two."""
+    flag, number = told("x", np.ones(2), np.arange(2)), told(number_of("c"), np.ones(8), np.arange(8))
+    own = told("y", 1.0 + np.arange(16) % 5, GROUPS)
+    return {"p": Known(total=16.0, histograms=flag[0] | number[0], groups=flag[1] | number[1]),
+            "c": Known(total=16.0, histograms=own[0], groups=own[1])}  # fmt: skip
+
+
+def laid(ours, theirs):
+    """The unevenness of a model of which the child's components (C, 8) are told, as densities over the column's."""
+    facts = known()
+    columns = {t: Columns.of(k) for t, k in facts.items()}
+    real = {t: torch.as_tensor(centre(k, columns[t]), dtype=torch.float32) for t, k in facts.items()}
+    wide, narrow = (real["c"] + torch.as_tensor(x, dtype=torch.float32) for x in (ours, theirs))
+    state = torch.tensor([[0.0, 1.0, -1.0], [0.5, 0.0, 0.0]])
+    logits = {"p": Logits(columns=real["p"].repeat(2, 1), state=torch.tensor([[0.3, 0.0]])),
+              "c": Logits(columns=wide, state=state, direct=narrow, lean=torch.zeros(1))}  # fmt: skip
+    found = levels(SCHEMA, columns, logits)
+    uneven = Unevenness.of(SCHEMA, facts, columns, "cpu")
+    return uneven, found, float(uneven(found, real))
+
+
+def test_numbers_have_neighbours_and_counted_children_and_flags_have_none():
+    """The number of children has eight bins, each a value of its own; a flag's two are no scale."""
+    uneven, _, _ = laid(np.zeros((3, 8)), np.zeros((2, 8)))
+    assert set(uneven.three) == {"c"}
+    assert uneven.three["c"].tolist() == [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7]]
+
+
+def test_components_that_rise_or_fall_evenly_cost_nothing():
+    """Whatever the column's own bins are: only what a component has beside them must be even."""
+    slopes = np.array([[-0.5], [0.0], [0.3]]) * np.arange(8)
+    _, _, cost = laid(slopes, slopes[:2])
+    assert cost == pytest.approx(0, abs=1e-5)
+
+
+def test_bends_cost_as_much_as_the_components_weigh():
+    """Against the same sum written as a loop."""
+    rng = np.random.default_rng(3)
+    ours, theirs = rng.standard_normal((3, 8)), rng.standard_normal((2, 8))
+    _, found, cost = laid(ours, theirs)
+    share = np.bincount(GROUPS, weights=known()["c"].histograms["y"].mass)
+    share, whole = share / share.sum(), 0.0
+    for bends, weights in ((ours, found["c"].weights), (theirs, found["c"].mass.sum(1))):
+        for component, weight in zip(bends, weights.tolist(), strict=True):
+            for k in range(6):
+                low, middle, high = component[k : k + 3]
+                whole += weight * np.prod(share[k : k + 3]) ** (1 / 3) * (low + high - 2 * middle) ** 2 / 2
+    assert cost == pytest.approx(whole, rel=1e-4)
