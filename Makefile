@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-judges bench-sdnist bench-inference
+.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -97,6 +97,9 @@ bench-judges: setup  ## docs/evidence.md: SynthEval's scores of our tables, in a
 
 bench-inference: setup  ## docs/inference.md: whether intervals cover; goes on where it was stopped; hours
 	$(BIN)/python benchmarks/inference.py --multiple 100
+
+bench-napsu: setup  ## docs/inference.md: intervals of NAPSU-MQ beside ours, in an environment of its own
+	$(BIN)/python benchmarks/napsu.py
 
 bench-sdnist: setup  ## docs/high-order.md: k-marginal scores by NIST's own package, in an environment of its own
 	$(BIN)/python benchmarks/k_marginal.py

@@ -29,6 +29,7 @@ import families
 import forecast
 import high_order
 import k_marginal
+import napsu
 import outside_judges
 import report_time
 import risks
@@ -225,6 +226,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "report-time": lambda: report_time.markdown(kept("report_time")),
     "inference": intervals.inference,
     "inference-combined": intervals.combined,
+    "napsu": lambda: napsu.markdown(kept("napsu")),
     "judges": lambda: outside_judges.markdown(kept("outside_judges")),
     "risks": lambda: risks.markdown(kept("risks")),
     "shadows": lambda: shadows.markdown(kept("shadows")),

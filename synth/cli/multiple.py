@@ -4,6 +4,17 @@ from pathlib import Path
 from typing import Any
 
 from synth.cli.answer import names
+from synth.pipeline.reporting import Quiet
+
+
+class Notes(Quiet):
+    """Keeps what is noted, to be said in the end."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.told.append(message)
 
 
 def multiple_tables(
@@ -15,7 +26,9 @@ def multiple_tables(
 
     release = release.parent if release.name == "model.json" else release  # as for a single sample
     place = out or Path("tables")
+    notes = Notes()
     paths = multiple_to(release, place, count=count, num_rows=num_rows, seed=seed, columns=names(columns) or None,
-                        raw_text=raw_text, dialect=dialect)  # fmt: skip
-    told = {"tables": len(paths), "epsilon_spent": 0.0, "paths": {"tables": paths}}
-    return told, f"{len(paths)} tables: {place}; combine their estimates with synth.combine (docs/inference.md)"
+                        raw_text=raw_text, dialect=dialect, reporter=notes)  # fmt: skip
+    told = {"tables": len(paths), "epsilon_spent": 0.0, "paths": {"tables": paths}, "notes": notes.told}
+    text = f"{len(paths)} tables: {place}; combine their estimates with synth.combine (docs/inference.md)"
+    return told, "\n".join([text, *notes.told])

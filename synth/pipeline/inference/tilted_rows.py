@@ -150,8 +150,11 @@ class Tilted:
         return cls(model=model, features=features, goal=goal, root=vectors * np.sqrt(np.maximum(values, 0.0)),
                    ridge=noise / LOOSE, repair=repair, mixed=0.0 if repair else MIXED)  # fmt: skip
 
-    def tables(self, size: int, *, rng: np.random.Generator) -> Iterator[Positions]:
-        """Tables of so many rows without end, positions (size,) by column."""
+    def tables(self, size: int, *, rng: np.random.Generator) -> Iterator[tuple[Positions, np.ndarray]]:
+        """Tables of so many rows without end, positions (size,) by column; and by how much the mean of each column of
+        numbers lies above what its counts, redrawn, ask for: in deviations of their noise (``numbers``)."""
+        means = self._means()
+        spread = np.sqrt(np.maximum((self.root[means] ** 2).sum(1), 1e-12))
         while True:
             goal = self.goal + self.root @ rng.standard_normal(len(self.goal))
             blocks = []
@@ -160,7 +163,19 @@ class Tilted:
                 b = tilt(x, d, goal, self.ridge)  # from none: other rows' tilt may leave one of these all the weight
                 kept = self._kept(weights(x, d, b), rows, min(size - at, BLOCK), rng)
                 blocks.append({n: p[kept] for n, p in rows.items()})
-            yield {n: np.concatenate([b[n] for b in blocks]) for n in blocks[0]}
+            made = {n: np.concatenate([b[n] for b in blocks]) for n in blocks[0]}
+            mean = np.array([f.of_rows(made[f.name])[0][-1].mean() for f in self.features if f.spread])
+            yield made, (mean - goal[means]) / spread
+
+    @property
+    def numbers(self) -> list[str]:
+        """The columns of numbers."""
+        return [f.name for f in self.features if f.spread]
+
+    def _means(self) -> list[int]:
+        """Which moments are the means of ``numbers``."""
+        starts = np.cumsum([0, *(len(f.values) + (2 + len(f.cuts) if f.spread else 0) for f in self.features)])
+        return [int(at) + len(f.values) for at, f in zip(starts, self.features, strict=False) if f.spread]
 
     def _candidates(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, Positions]:
         """Rows of the model, and some with independent columns, which stand where it has none."""

@@ -1,5 +1,6 @@
 """Tables of a tilted model: their moments are the noisy counts', and differ from table to table as the noise does."""
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -9,6 +10,7 @@ import synth
 from synth.pipeline.inference import tilted_rows
 from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.inference.tilted_rows import Tilted, tilt, weights
+from synth.privacy.noise import SeededNoise
 from tests.conftest import SMALL, small_frame
 from tests.people import SCHEMA, counted, even_model, people
 
@@ -31,7 +33,7 @@ def test_tables_follow_the_counts_though_the_model_is_wrong():
     rng = np.random.default_rng(1)
     rows = people(4000, rng)
     tilted = Tilted.of(even_model(4000.0), counted(rows, 0.5, rng), SCHEMA, COLUMNS)
-    table = next(tilted.tables(4000, rng=rng))
+    table, _ = next(tilted.tables(4000, rng=rng))
 
     def told(r):
         age, sex, yes = r["age"] / 9, r["sex"], r["ill"] == 1
@@ -51,11 +53,37 @@ def test_tables_differ_as_the_noise_and_what_no_table_told():
     rng = np.random.default_rng(2)
     rows = people(4000, rng)
     tilted = Tilted.of(even_model(4000.0), counted(rows, 30.0, rng), SCHEMA, ("age", "sex"))
-    ages = np.array([t["age"].mean() for t in islice(tilted.tables(4000, rng=rng), 200)])
+    ages = np.array([t["age"].mean() for t, _ in islice(tilted.tables(4000, rng=rng), 200)])
     noise = float((tilted.root[0] ** 2).sum()) * tilted.features[0].spread ** 2  # the first moment is the age itself
     drawn = rows["age"].var() / 4000
     slack = 4.9 * np.sqrt(2 / 200)
     assert (1 - slack) * noise < ages.var(ddof=1) < (1 + slack) * (noise + drawn)
+
+
+def test_by_how_much_a_mean_cannot_be_followed_is_told():
+    """Little noise: within half a deviation. Two standard deviations of the rows lower no weights reach: far above."""
+    rng = np.random.default_rng(4)
+    tilted = Tilted.of(even_model(4000.0), counted(people(4000, rng), 30.0, rng), SCHEMA, COLUMNS)
+    assert tilted.numbers == ["age"]
+    beyond = replace(tilted, goal=tilted.goal - 2.0 * (np.arange(len(tilted.goal)) == tilted._means()[0]))
+    near, far = (next(t.tables(4000, rng=rng))[1] for t in (tilted, beyond))
+    assert np.abs(near).max() < 0.5
+    assert far[0] > 3
+
+
+@pytest.mark.long
+def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped(tmp_path, command):
+    """Hardly ever above 3, bounded by 40: the noise of 37 empty cells lifts the tables' mean. The age is followed."""
+    rng = np.random.default_rng(0)
+    rows = small_frame(2000)[["age", "sex"]].assign(visits=rng.poisson(0.5, 2000))
+    facts = {"dataset": "d", "columns": {n: SMALL["columns"][n] for n in ("age", "sex")}
+             | {"visits": {"type": "integer", "min": 0, "max": 40}}}  # fmt: skip
+    synth.run(rows, schema=synth.parse(facts), epsilon=0.1, delta=1e-5, out=tmp_path / "out", dataset="d",
+              ledger=tmp_path / "l.sqlite", noise=SeededNoise(1))  # fmt: skip
+    code, told, _ = command("sample", tmp_path / "out", "--multiple", 5, "--seed", 1, "--out", tmp_path / "t")
+    assert code == 0
+    assert "visits: its mean in these tables is above what the noisy counts say" in told
+    assert "age: " not in told
 
 
 @pytest.mark.long
@@ -89,7 +117,7 @@ def test_noise_that_asks_for_the_impossible_leaves_no_table_of_a_few_rows():
     """Moments that no rows have, such as shares below zero: every table still has many different rows."""
     rng = np.random.default_rng(3)
     tilted = Tilted.of(even_model(2000.0), counted(people(2000, rng), 60.0, rng), SCHEMA, COLUMNS)
-    for table in islice(tilted.tables(2000, rng=rng), 10):
+    for table, _ in islice(tilted.tables(2000, rng=rng), 10):
         _, times = np.unique(np.stack([table[n] for n in COLUMNS]), axis=1, return_counts=True)
         assert len(times) > 15
         assert times.max() < 600
