@@ -101,8 +101,9 @@ bench-inference: setup  ## docs/inference.md: whether intervals cover; goes on w
 bench-napsu: setup  ## docs/inference.md: intervals of NAPSU-MQ beside ours, in an environment of its own
 	$(BIN)/python benchmarks/napsu.py
 
-bench-sdnist: setup  ## docs/high-order.md: k-marginal scores by NIST's own package, in an environment of its own
+bench-sdnist: setup  ## docs/high-order.md, evidence.md: NIST's own score and report, in an environment of its own
 	$(BIN)/python benchmarks/k_marginal.py
+	$(BIN)/python benchmarks/sdnist_report.py
 
 bench-scaling: setup  ## cost in rows, columns and categories; goes on where it was stopped
 	$(BIN)/python benchmarks/scaling.py

@@ -33,6 +33,7 @@ import napsu
 import outside_judges
 import report_time
 import risks
+import sdnist_report
 import shadows
 import told_apart
 import weights
@@ -228,6 +229,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "inference-combined": intervals.combined,
     "napsu": lambda: napsu.markdown(kept("napsu")),
     "judges": lambda: outside_judges.markdown(kept("outside_judges")),
+    "sdnist-report": lambda: sdnist_report.markdown(kept("sdnist_report")),
     "risks": lambda: risks.markdown(kept("risks")),
     "shadows": lambda: shadows.markdown(kept("shadows")),
     "weights": lambda: weights.markdown(kept("weights")),

@@ -22,7 +22,7 @@ else:
 
 JOIN, JOINED = 1.0, 4  # a misfit above this part of what noise explains joins so many mixtures
 WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
-FEWEST = 100  # steps, however large
+FEWEST, MOST = 100, 2 * WORK  # steps, however large; work of a descent, above which mixtures are fewer
 CHECK = 10  # steps between looks at the stopping rule
 
 
@@ -149,7 +149,8 @@ def fit(
     surface = Surface(problem, device, pull=options.pull * problem.total, half=options.half,
                       smooth=options.smooth * problem.total)  # fmt: skip
     components = options.components * (2 if problem.cells > options.cells else 1)
-    shape = (options.ensembles, len(problem.column), components)
+    affordable = int(MOST / max(problem.work * components * FEWEST, 1))
+    shape = (max(1, min(options.ensembles, affordable)), len(problem.column), components)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
     logits = torch.as_tensor(start, dtype=torch.float32, device=device)
     weights = torch.zeros((shape[0], shape[2]), dtype=torch.float32, device=device)
@@ -159,7 +160,7 @@ def fit(
         goal = problem.goal(options.stop, components=shape[2])
         first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=problem.chance)
         loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
-        many = gcd(options.ensembles, JOINED)
+        many = gcd(shape[0], JOINED)
         poor = problem.goal(JOIN, components=shape[2]) + problem.eased - problem.moved
         if loss > poor and many > 1:
             logits, weights = _joined(logits, weights, many=many)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import pi, sqrt
 from typing import Any
 
@@ -12,7 +13,7 @@ from synth.generators.marginals import interim_fit
 from synth.generators.marginals.candidates import FINE, Candidates, candidates, expected
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.interim_fit import Interim
-from synth.generators.marginals.pair_queries import PURPOSE, Plan, ladders_of, spread
+from synth.generators.marginals.pair_queries import PURPOSE, Plan, coarser, ladders_of, spread
 from synth.questions import Counts, CountsRelease, Marginal, Search
 from synth.questions.search import MAX_COUNT
 
@@ -33,7 +34,8 @@ class Rounds:
     A table departs from the model by ``sure`` standard deviations and the total variation ``worth``, at least, or by
     ``clear`` times the noise's where that is less, but never by less than ``least``: where none does there is no
     other round. The next one takes the more of what is kept, the farther the worst departs; all of it from ``far``
-    on, or as much nearer as ``worth`` is. What is not taken goes to the tables of pairs.
+    on, or as much nearer as ``worth`` is. What is not taken goes to the tables of pairs. ``cells``: of a round's tables
+    together at most, which keeps the fit within seconds where rows are millions.
     """
 
     order: int = 4
@@ -48,6 +50,7 @@ class Rounds:
     clear: float = 3.0
     least: float = 0.02
     far: float = 0.4
+    cells: int = 1 << 17
 
     def grown(self, noise: float) -> "Rounds":
         """As many rounds and picks as the noise bears.
@@ -107,7 +110,8 @@ def ask_beyond(
         answer = ask(question)
         chosen = _apart([*again, *(listed.columns(i) for i in answer.chosen)])
         rest = part * (1 - rounds.search)
-        counted = ask(Counts(purpose=PURPOSE, marginals=tuple(_spread(chosen, ladders, found, setting, rest, plan))))
+        bins = _spread(chosen, ladders, found, setting, rest, plan, most=rounds.cells)
+        counted = ask(Counts(purpose=PURPOSE, marginals=tuple(bins)))
         made += [answer, counted]
         left -= part
         listed = listed.without(chosen)
@@ -166,11 +170,19 @@ def _apart(chosen: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return kept
 
 
-def _spread(chosen: Sequence[tuple[str, ...]], ladders, found, setting: Setting, share: float, plan: Plan):
-    """The tables on bins that their noise bears, each order with its part of the budget."""
+def _spread(
+    chosen: Sequence[tuple[str, ...]], ladders, found, setting: Setting, share: float, plan: Plan, *, most: int
+):
+    """The tables on bins that their noise bears, each order with its part of the budget and of ``most`` cells: where
+    there would be more, on coarser bins than pairs ever have."""
     for k in sorted({len(t) for t in chosen}):
         alike = [t for t in chosen if len(t) == k]
-        yield from spread(alike, np.ones(len(alike)), ladders, found, setting, share * len(alike) / len(chosen), plan)
+        part = len(alike) / len(chosen)
+        ask = partial(spread, alike, np.ones(len(alike)), found=found, setting=setting, share=share * part, plan=plan)
+        tables = ask(ladders=ladders)
+        if sum(m.cells for m in tables) > most * part:
+            tables = ask(ladders=coarser(ladders, found, plan), most=most * part)
+        yield from tables
 
 
 def _missed(asked: CountsRelease, model: Interim, total: float, rounds: Rounds) -> list[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from synth.generators.marginals.merging import merge, merge_bins, split
 from synth.questions import Bins, Counts, Marginal
 
 PURPOSE = "tables"
+DEEPER = 12  # groupings that are coarser than those of pairs
 POWER = 2 / 3
 
 
@@ -127,16 +128,31 @@ def _ladder(mass: np.ndarray, least: np.ndarray, *, middle: int) -> Ladder:
     return Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
 
 
+def coarser(ladders: Mapping[str, Ladder], found, plan: Plan) -> dict[str, Ladder]:
+    """The same with ``DEEPER`` groupings more, down to two bins: for tables of more columns than noise is small for."""
+    out = {}
+    for name, ladder in ladders.items():
+        mass, groups = found[name].mass, list(ladder.groups)
+        more = np.minimum(ladder.least[-1] * plan.ratio ** np.arange(1.0, DEEPER + 1), mass.sum() / 3)
+        for bound in more:
+            groups.append(merge_bins(mass, groups[-1], least=bound))
+        sizes = np.array([g.max() + 1.0 for g in groups])
+        out[name] = Ladder(least=np.append(ladder.least, more), groups=groups, sizes=sizes)
+    return out
+
+
 def spread(
-    tables, boost: np.ndarray, ladders, found, setting: Setting, share: float, plan: Plan, *, shared: bool = False
-) -> list[Marginal]:
+    tables, boost: np.ndarray, ladders, found, setting: Setting, share: float, plan: Plan, *, shared: bool = False,
+    most: float = np.inf,
+) -> list[Marginal]:  # fmt: skip
     """The tables with their noise, each column's grouping chosen for the table it stands in.
 
     A bin adds as many cells as the other columns have bins together; it must hold ``least`` times their
     noise. Bins and noise depend on each other: a damped fixed point.
     Noise proportional to cells^(-1/3) makes the tables' mean L1 error least for a given budget.
     ``shared``: one grouping a column for all its tables, which tell of its bins together: the more tables, the
-    finer bins they bear, by the root of their number.
+    finer bins they bear, by the root of their number. ``most``: cells of all tables; with more, bins are merged further
+    than noise asks for.
     """
     place = {n: i for i, n in enumerate(ladders)}
     axes = np.array([[place[n] for n in t] for t in tables])
@@ -152,11 +168,8 @@ def spread(
             want = (np.bincount(axes.ravel(), weights=want.ravel()) / seen - np.log(seen) / 2)[axes]
         bound = want if len(bound) == 0 else (bound + want) / 2
         level = np.abs(bound[..., None] - least).argmin(-1)
-    while (
-        shared
-        and (bound < least[..., -1]).any()
-        and _side(axes, sizes, level) > min(plan.most * len(place), plan.widest)
-    ):
+    side = min(plan.most * len(place), plan.widest) if shared else np.inf
+    while (bound < least[..., -1]).any() and (_side(axes, sizes, level) > side or _cells(sizes, level) > most):
         bound = bound + 0.2
         level = np.abs(bound[..., None] - least).argmin(-1)
     _, sigma = _noise(sizes, level, boost, setting, share)
@@ -176,6 +189,11 @@ def _side(axes: np.ndarray, sizes: np.ndarray, level: np.ndarray) -> float:
     """Bins of all columns together, each column's grouping being the same in all its tables."""
     _, first = np.unique(axes, return_index=True)
     return float(np.take_along_axis(sizes, level[..., None], -1).ravel()[first].sum())
+
+
+def _cells(sizes: np.ndarray, level: np.ndarray) -> float:
+    """Cells of all tables together."""
+    return float(np.take_along_axis(sizes, level[..., None], -1)[..., 0].prod(1, dtype=float).sum())
 
 
 def _noise(sizes, level, boost, setting: Setting, share: float) -> tuple[np.ndarray, np.ndarray]:
