@@ -3,6 +3,7 @@
 import numpy as np
 
 from synth.generators.base import Setting
+from synth.generators.marginals.fit_mixture import Block, Problem
 from synth.mechanisms import search
 from synth.questions import Counts, CountsRelease, Search, SearchRelease
 
@@ -48,3 +49,11 @@ class OpenSession:
 
 def quiet(_share: float) -> None:
     """Progress that nobody watches."""
+
+
+def identity(size: int) -> Problem:
+    """Two columns that always agree: a table of full rank, which few components cannot make."""
+    at = np.arange(2 * size)
+    table = Block(rows=at[:size], cols=at[size:], y=np.eye(size) / size, precision=np.full((size, size), 1e6))
+    return Problem(column=np.repeat([0, 1], size), mass=np.full(2 * size, 1 / size), precision=np.full(2 * size, 1e3),
+                   member=np.stack([at, at]), joint=np.zeros((2, 0), dtype=np.int64), blocks=[table])  # fmt: skip

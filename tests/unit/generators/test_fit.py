@@ -11,7 +11,7 @@ from synth.generators.marginals import interim_fit
 from synth.generators.marginals.fit_mixture import Block, Options, Problem, _joined, fit
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.marginals.surface import Surface
-from tests.unit.generators.helpers import quiet
+from tests.unit.generators.helpers import identity, quiet
 
 SIZES = (4, 3, 2)
 
@@ -141,14 +141,6 @@ def test_joined_mixtures_are_the_mean_of_their_parts():
     joined_share, joined_probs = surface.probabilities(*_joined(logits, weights, many=4))
     assert joined_share.shape == (2, 12)
     torch.testing.assert_close(torch.einsum("eb,eib,ejb->eij", joined_share, joined_probs, joined_probs), joint)
-
-
-def identity(size: int) -> Problem:
-    """Two columns that always agree: a table of full rank, which few components cannot make."""
-    at = np.arange(2 * size)
-    table = Block(rows=at[:size], cols=at[size:], y=np.eye(size) / size, precision=np.full((size, size), 1e6))
-    return Problem(column=np.repeat([0, 1], size), mass=np.full(2 * size, 1 / size), precision=np.full(2 * size, 1e3),
-                   member=np.stack([at, at]), joint=np.zeros((2, 0), dtype=np.int64), blocks=[table])  # fmt: skip
 
 
 @pytest.mark.parametrize(("ensembles", "richer"), [(4, True), (1, False)])

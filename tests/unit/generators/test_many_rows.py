@@ -12,8 +12,7 @@ from synth.generators.marginals.higher_order import Rounds
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.marginals.pair_queries import PURPOSE
 from synth.schema.table import Schema
-from tests.unit.generators.helpers import OpenSession, quiet
-from tests.unit.generators.test_fit import identity
+from tests.unit.generators.helpers import OpenSession, identity, quiet
 
 
 def followers(rows: int) -> dict[str, np.ndarray]:
