@@ -1,5 +1,6 @@
 """Several tables from one release, as far apart as the noise leaves it open: for intervals that count the noise."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from synth.errors import InputError, UsageError, reading
 from synth.generators.product_mixture.model import Product
+from synth.pipeline.combining import BeyondMeasured
 from synth.pipeline.draw_rows import Drawn
 from synth.pipeline.inference.tilted_rows import Tilted
 from synth.pipeline.reporting import Quiet, Reporter
@@ -27,7 +29,14 @@ if TYPE_CHECKING:
 networks = Lazy("synth.questions.numeric.networks")  # and with it torch
 
 MOST = 200  # tables at a time
-FAR = 0.7  # deviations of its noise: an interval with such an error covers nine times in ten, not nineteen in twenty
+FAR = 0.7  # deviations of noise and chance: an interval that far off covers nine times in ten, not nineteen in twenty
+
+
+class Warns(Quiet):
+    """What is noted is warned of."""
+
+    def note(self, message: str) -> None:
+        warnings.warn(message, BeyondMeasured, stacklevel=4)  # where the caller asked for one table more
 
 
 def multiple(
@@ -45,7 +54,7 @@ def multiple(
     public or as released, which ``synth.combine`` takes for granted. The same ``seed`` gives the same tables.
     ``columns``: those of the analysis, whose counts the tables then follow; by default all, or of a wide table as far
     as the model can. ``reporter``: is told of progress, and after the last table by a note of each column of numbers
-    whose mean the tables could not follow.
+    whose mean the tables could not follow; without one that is a warning (``BeyondMeasured``).
 
     **Guarantee**: that of the release (post-processing). Errors: UsageError for a release of another method than
     ``mixture`` and for columns that were not counted or are too many, InputError for a damaged one.
@@ -54,7 +63,8 @@ def multiple(
     """
     import pandas as pd
 
-    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, columns=columns, reporter=reporter)
+    heard = reporter or Warns()
+    schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, columns=columns, reporter=heard)
     for one in tables:
         yield pd.DataFrame({n: a.to_pandas() for n, a in codec.typed(one, schema).items()})
 
@@ -138,7 +148,7 @@ def _tilted(
         if abs(by) > FAR:
             reporter.note(
                 f"{name}: its mean in these tables is {'above' if by > 0 else 'below'} what the noisy counts say, by "
-                f"{abs(by):.1f} deviations of their noise; take it from synth.estimates (docs/inference.md)"
+                f"{abs(by):.1f} deviations of noise and chance; take it from synth.estimates (docs/inference.md)"
             )
 
 

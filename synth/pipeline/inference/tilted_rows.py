@@ -152,9 +152,10 @@ class Tilted:
 
     def tables(self, size: int, *, rng: np.random.Generator) -> Iterator[tuple[Positions, np.ndarray]]:
         """Tables of so many rows without end, positions (size,) by column; and by how much the mean of each column of
-        numbers lies above what its counts, redrawn, ask for: in deviations of their noise (``numbers``)."""
+        numbers lies above what its counts, redrawn, ask for: in deviations of their noise and of so many rows' own
+        chance together (``numbers``)."""
         means = self._means()
-        spread = np.sqrt(np.maximum((self.root[means] ** 2).sum(1), 1e-12))
+        spread = np.sqrt((self.root[means] ** 2).sum(1) + 1 / max(size, 1))  # numbers have a deviation of about 1
         while True:
             goal = self.goal + self.root @ rng.standard_normal(len(self.goal))
             blocks = []

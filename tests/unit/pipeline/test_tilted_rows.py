@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +85,9 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
     assert code == 0
     assert "visits: its mean in these tables is above what the noisy counts say" in told
     assert "age: " not in told
+    with pytest.warns(synth.BeyondMeasured, match="visits: its mean") as warned:
+        list(synth.multiple(tmp_path / "out", count=5, seed=1))
+    assert [Path(w.filename).name for w in warned] == ["test_tilted_rows.py"]
 
 
 @pytest.mark.long
