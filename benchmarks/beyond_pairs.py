@@ -68,16 +68,21 @@ def prepare(name: str, folder: Path) -> None:
     flagship.drafted(folder, TABLES[name](folder))
 
 
+def facts(folder: Path) -> dict[str, dict]:
+    """What the schema says of each column."""
+    return dict(json.loads((folder / "schema.json").read_text())["columns"])
+
+
 def numeric(folder: Path) -> set[str]:
     """Columns that the schema calls numbers."""
-    facts = json.loads((folder / "schema.json").read_text())["columns"]
-    return {n for n, c in facts.items() if c["type"] in ("integer", "float", "numeric")}
+    return {n for n, c in facts(folder).items() if c["type"] in ("integer", "float", "numeric")}
 
 
 def scores(folder: Path, synthetic: Path, table: str) -> dict:
     """All scores of one synthetic file."""
     real, made = (pd.read_csv(p, dtype=str, keep_default_na=False) for p in (folder / "train.csv", synthetic))
-    real = real[[c for c in made.columns if c in real]]  # identifiers are not among the synthetic columns
+    kept = [n for n, c in facts(folder).items() if c["type"] != "identifier" and n in made]  # keys are numbered anew
+    real, made = real[kept], made[kept]
     numbers = numeric(folder)
     out = {"triple_tv_err": triple_tv_err(real, made, numbers)}
     if BY in real:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.generators.marginals.candidates import FINE
+from synth.generators.marginals.higher_order import BASE, Rounds, made_by_noise
 from synth.mechanisms import counts
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, Step
@@ -34,7 +36,7 @@ SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
 SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED, LONGEST_FIT = 1.5, 8e-5, 8.0  # a fit of more cells takes fewer steps
 SECONDS_PER_CELL_LAID = 1e-5  # counted, laid out, looked at for columns that are drawn again
-FEW_PICKS, GROWN, SECONDS_PER_ROUND = 4, 5, 3.0  # of a search that little noise lets find more: see `_searched`
+GROWN, ROUND = 0.5, 0.25  # of a search that little noise lets find more (`_searched`): a quick fit's part of a fit
 TOGETHER = 10_000  # pairs, beyond which they are counted and fitted together; for two of their bins and a table:
 SECONDS_PER_ROW_AND_BIN2, SECONDS_PER_BIN2, SECONDS_PER_TABLE = 1.2e-11, 1e-5, 1.2e-4
 ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents, by eye
@@ -73,6 +75,7 @@ def plan(
     mu, size = grant.mu, counts.sensitivity(adjacency)
     asked = _averaged(rehearse(generator, facts, grant, rows=rows))
     tables = [q for q, _ in asked if isinstance(q, Counts)]
+    most = int(getattr(generator, "rounds", 0))
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
     # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
     one = _error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
@@ -90,7 +93,7 @@ def plan(
         error_one_way=one or 0.0,
         error_two_way=two,
         cells_two_way=float(np.mean([m.cells for m in marginals if len(m.bins) == 2])) if two is not None else None,
-        seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked))
+        seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
         + _training([q for q, _ in asked], rows),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
     )
@@ -140,16 +143,20 @@ def _training(asked: Sequence[Any], rows: int) -> float:
     return float(np.dot(chunks, each))
 
 
-def _searched(asked: Sequence[tuple[Any, int]]) -> tuple[int, int]:
-    """Rounds of search that the rehearsal has not seen, and the cells of the tables they will count.
+def _searched(asked: Sequence[tuple[Any, int]], rows: int, most: int) -> tuple[int, int]:
+    """Rounds of search, ``most`` at most, that the rehearsal has not seen, and the cells of the tables they will count.
 
-    A rehearsal's first round finds nothing. Where noise bears more picks than the usual few, a real table's rounds go
-    on, as many as the root of the picks says (``Rounds.grown``), with tables that their larger share makes finer.
+    A rehearsal's first round finds nothing. Where noise bears more rounds than the usual two (``Rounds.grown``), a real
+    table's search goes on, with tables that their larger share makes finer.
     """
-    for (search, _), (_, cells) in pairwise(asked):
-        if isinstance(search, Search) and search.picks > FEW_PICKS:
-            rounds = int(sqrt(search.picks)) - 1
-            return rounds, rounds * GROWN * cells
+    paired = max((cells for question, cells in asked if isinstance(question, Counts)), default=1)
+    for (search, _), (told, cells) in pairwise(asked):
+        if isinstance(search, Search) and isinstance(told, Counts):
+            usual = Rounds(rounds=most)
+            alone = told.marginals[0].sigma * sqrt(usual.first / search.picks)  # were this table the only one
+            noise = made_by_noise(FINE**3, alone, rows)
+            rounds = max(0, usual.grown(noise, len(search.tables) * rows, paired).rounds - BASE)
+            return rounds, int(rounds * GROWN * cells)
     return 0, 0
 
 
@@ -163,5 +170,6 @@ def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int
         )
     counting = SECONDS_PER_ROW_AND_TABLE * rows * len(marginals)
     fitted = SECONDS_OF_FIT if any(len(m.bins) > 1 for m in marginals) else 0.0
-    fitted += min(SECONDS_PER_CELL_FITTED * cells, LONGEST_FIT) + SECONDS_PER_ROUND * rounds
+    fitted += min(SECONDS_PER_CELL_FITTED * cells, LONGEST_FIT)
+    fitted += rounds * ROUND * min(SECONDS_PER_CELL_FITTED * (cells - found), LONGEST_FIT)
     return start + counting + fitted + SECONDS_PER_CELL_LAID * cells

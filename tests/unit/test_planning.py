@@ -62,7 +62,7 @@ def test_the_forecast_counts_on_a_search_that_finds_tables_where_noise_is_little
     def more(rows):
         with_search, without = (
             synth.plan(schema, rows=rows, epsilon=1.0, delta=1e-5, options={"rounds": rounds}).seconds
-            for rounds in (4, 0)
+            for rounds in (12, 0)
         )
         return with_search - without
 

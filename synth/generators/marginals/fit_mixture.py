@@ -83,9 +83,13 @@ class Problem:
 
     @property
     def chance(self) -> float:
-        """How much the rows' own chance exceeds the noise, from 0 to 1: 1 less the noise's part, over all cells."""
-        noise = sum(float((1 / b.precision[b.precision > 0]).sum()) / (2 if b.mirrored else 1) for b in self.blocks)
-        rows = sum(float(np.maximum(b.y[b.precision > 0], 0).sum()) for b in self.blocks)
+        """How much the rows' own chance exceeds the noise, from 0 to 1: 1 less the noise's part, over all cells of two
+        columns. Tables of more have more noise, and are followed well only where those of two are.
+        """
+        plain = int(self.member[1].max(initial=-1))
+        pairs = [b for b in self.blocks if max(b.rows.max(initial=0), b.cols.max(initial=0)) <= plain]
+        noise = sum(float((1 / b.precision[b.precision > 0]).sum()) / (2 if b.mirrored else 1) for b in pairs)
+        rows = sum(float(np.maximum(b.y[b.precision > 0], 0).sum()) for b in pairs)
         return max(0.0, 1 - noise * self.total / rows) if rows > 0 and self.total > 0 else 0.0
 
     def goal(self, share: float, *, components: int) -> float:

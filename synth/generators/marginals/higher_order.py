@@ -27,10 +27,13 @@ class Rounds:
     """How far to go beyond pairs; nothing depends on a particular table.
 
     ``order``: most columns of a table. ``rounds``: of search, count and fit, at most; 0 for none. ``share``: part of
-    the tables' budget that is kept for them; ``first``: part of it that the first round takes, which finds out whether
+    the tables' budget that is kept for them, up to ``larger`` of it where counting a table makes a total variation less
+    than ``small`` (``kept``); ``first``: part of it that the first round takes, which finds out whether
     there is anything to be told. ``picks``: tables a round; ``search``: part of a round's share that choosing takes.
     Two rounds, unless more than two rounds of ``picks`` tables can be counted with a noise of the total variation
-    ``bears`` each: then there are more rounds, and more picks in each by the square of that (``grown``).
+    ``bears`` each: then as many rounds as that, for a pick that holds an earlier one tells nothing new, and beyond
+    these ``most`` picks a round (``grown``). ``work``: candidates times rows of all searches together at most, and
+    ``fits``: cells of all quick fits to pairs; four rounds may be more.
     A table departs from the model by ``sure`` standard deviations and the total variation ``worth``, at least, or by
     ``clear`` times the noise's where that is less, but never by less than ``least``: where none does there is no
     other round. The next one takes the more of what is kept, the farther the worst departs; all of it from ``far``
@@ -39,33 +42,46 @@ class Rounds:
     """
 
     order: int = 4
-    rounds: int = 4
+    rounds: int = 12
     share: float = 0.3
+    larger: float = 0.45
+    small: float = 0.015
     first: float = 0.08
     picks: int = 4
-    bears: float = 0.03
+    most: int = 16
+    bears: float = 0.05
+    work: float = 1e10
+    fits: float = 1.6e6
     search: float = 0.25
     sure: float = 5.0
     worth: float = 0.15
-    clear: float = 3.0
+    clear: float = 9.0
     least: float = 0.02
     far: float = 0.4
     cells: int = 1 << 17
 
-    def grown(self, noise: float) -> "Rounds":
-        """As many rounds and picks as the noise bears.
+    def kept(self, setting: Setting, total: float, share: float) -> float:
+        """The part of ``share`` that is kept for these tables; what they leave goes to pairs again."""
+        if not self.rounds:
+            return 0.0
+        noise = made_by_noise(FINE**3, setting.sigma(share * self.share), total)
+        return share * min(self.larger, self.share * max(1.0, self.small / noise))
+
+    def grown(self, noise: float, work: float = 1.0, cells: int = 1) -> "Rounds":
+        """As many rounds and picks as the noise bears. ``work``: candidates times rows; ``cells``: of all pairs.
 
         ``noise``: the total variation that counting makes of one table, were it the only one; of m tables each has
         root m times that.
 
         >>> [(r.rounds, r.picks, round(r.worth, 3)) for r in map(Rounds().grown, (0.05, 0.01, 0.006, 0.001))]
-        [(2, 4, 0.15), (2, 4, 0.085), (2, 8, 0.072), (4, 16, 0.024)]
+        [(2, 4, 0.15), (6, 4, 0.09), (12, 5, 0.054), (12, 16, 0.02)]
         """
-        many = (self.bears / max(noise, 1e-9)) ** 2 / (BASE * self.picks)
-        more = min(max(many, 1.0) ** (1 / 3), max(self.rounds / BASE, 1.0))
-        rounds, picks = min(self.rounds, int(BASE * more + 1e-9)), int(self.picks * more**2 + 1e-9)
-        clear = max(self.least, self.clear * noise * sqrt(max(rounds * picks, 1)))
-        return replace(self, rounds=rounds, picks=picks, worth=min(self.worth, clear))
+        many = (self.bears / max(noise, 1e-9)) ** 2
+        most = min(self.rounds, max(2 * BASE, int(min(self.work / work, self.fits / cells))))
+        rounds = min(most, max(BASE, int(many / self.picks)))
+        picks = min(self.most, max(self.picks, int(many / max(rounds, 1))))
+        worth = min(self.worth, max(self.least, self.clear * noise))
+        return replace(self, rounds=rounds, picks=picks, worth=worth)
 
 
 def ask_beyond(
@@ -91,12 +107,15 @@ def ask_beyond(
     names = [n for n in found if any(n in p for p in pairs)]
     base = setting.sigma(first) * np.sqrt(len(pairs))
     ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=len(pairs) > plan.wide)
-    coarsest = {n: ladders[n].groups[-1] for n in names}
-    listed = candidates(found, coarsest, target=setting.schema.target, order=rounds.order, rows=total)
+    listed = candidates(found, _finest(tables[0]), target=setting.schema.target, order=rounds.order, rows=total)
     determined = _determined(tables, plan)
     made: list[Any] = []
     left = share * ROUNDING
-    plain, rounds = rounds, rounds if listed is None else rounds.grown(_noise(listed, total, setting, left, rounds))
+    plain = rounds
+    if listed is not None:
+        cells = sum(m.cells for m in tables[0].question.marginals)
+        noise = _noise(listed, total, setting, left, rounds)
+        rounds = rounds.grown(noise, len(listed.tables) * total, cells)
     part, again = left * rounds.first, list[tuple[str, ...]]()
     for turn in range(rounds.rounds):
         if listed is None:
@@ -124,13 +143,24 @@ def ask_beyond(
     return made
 
 
+def _finest(asked: CountsRelease) -> dict[str, np.ndarray]:
+    """Of each column the finest bins that it has in a table of pairs: the groups of every model are parts of them."""
+    bins = sorted((b for m in asked.question.marginals for b in m.bins), key=lambda b: b.size)
+    return {b.column: b.groups for b in bins}
+
+
 def _noise(listed: Candidates, total: float, setting: Setting, share: float, rounds: Rounds) -> float:
     """The total variation that noise makes of a typical table, were it the only one to be counted.
 
     At least that of three columns in ``FINE`` bins: candidates of many columns are coarser than what is counted then.
     """
     cells = max(float(np.median(listed.sizes)), float(FINE**3))
-    return cells * setting.sigma(share * (1 - rounds.search)) / (sqrt(2 * pi) * max(total, 1.0))
+    return made_by_noise(cells, setting.sigma(share * (1 - rounds.search)), total)
+
+
+def made_by_noise(cells: float, sigma: float, total: float) -> float:
+    """Total variation between a table and its counts under noise."""
+    return cells * sigma / (sqrt(2 * pi) * max(total, 1.0))
 
 
 def _search(

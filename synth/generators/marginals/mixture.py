@@ -32,7 +32,6 @@ from synth.questions import Counts, CountsRelease, SearchRelease
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEFT = 1e-4  # of the tables' budget: less is not worth another question
 MIXTURES = 16  # fitted to the same tables, whose errors from noise and from the start are averaged
-PLAIN = 8  # mixtures where the search found tables that pairs do not tell: such a fit keeps them better
 RICHER = 8000  # cells of all tables above which components are twice as many, and tables are drawn in before the fit
 FEWER = 4  # mixtures of the ensemble, where pairs are so many that their steps take minutes
 RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of about three a round
@@ -55,7 +54,7 @@ class Mixture(Method):
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     oneway_share: float = 0.33
     order: int = 4
-    rounds: int = 4
+    rounds: int = 12
     plan: pair_queries.Plan = field(default_factory=pair_queries.Plan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
@@ -105,7 +104,7 @@ class Mixture(Method):
         """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again."""
         total, found = estimate(releases, setting)
         beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
-        kept = beyond.share * share if beyond.rounds else 0.0
+        kept = beyond.kept(setting, total, share)
         first = ask(second_round.noisier(question, sqrt(share / (share - kept))))
         made = [first]
         left = share - kept - oneway_queries.spent(made, setting)
@@ -134,15 +133,14 @@ class Mixture(Method):
         found = sharpen(found, tables, total)
         groups = layout.refine(found, tables)
         many = wide_queries.many(found, self.plan)
-        found_more = sum(isinstance(r, SearchRelease) for r in releases) > 1  # then the goal must show every misfit
         few = sum(m.cells for r in tables for m in r.question.marginals) <= RICHER
-        calmer, moved, eased = (tables, 0.0, 0.0) if many or few or found_more else calmed(tables, found, total)
+        calmer, moved, eased = (tables, 0.0, 0.0) if many or few else calmed(tables, found, total)
         problem, spans = layout.problem(found, groups, calmer, total)
         sizes = {n: c.size for n, c in setting.schema.measured().items() if setting.schema.columns[n].is_numeric}
         three = smoothness.neighbours(found, groups, spans, sizes)
         problem = replace(problem, moved=moved, eased=eased, neighbours=three)
-        fewer = FEWER if many else PLAIN if found_more else self.options.ensembles
-        options = replace(self.options, ensembles=min(fewer, self.options.ensembles))
+        ensembles = min(FEWER, self.options.ensembles) if many else self.options.ensembles
+        options = replace(self.options, ensembles=ensembles)
         weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
