@@ -29,6 +29,7 @@ import families
 import forecast
 import high_order
 import k_marginal
+import margnet
 import napsu
 import outside_judges
 import report_time
@@ -251,6 +252,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
     "closer": lambda: closer.markdown(kept("closer")),
     "ablation": lambda: ablation.markdown(kept("ablation")),
+    "margnet": lambda: margnet.markdown(kept("margnet")),
     "parities": lambda: high_order.markdown(kept("high_order")),
     "published": published,
     "schedule": schedule,
