@@ -183,9 +183,7 @@ def steps() -> str:
 
 # Results with `mixture` from before its private search, by the first digits of their SHA-256: other ones are newer.
 BEFORE_SEARCH = {
-    "flagship": "418a4f54c7ac",
     "peers": "838aad45c850",
-    "hard": "31ffc83ed559",
     "small": "e1fbc5f4954f",
     "table1": "37d9c4a9597c",
     "tables": "f7fe557a3baf",
@@ -195,9 +193,7 @@ BEFORE_SEARCH = {
     "audit": "03d352983959",
 }
 USED = {
-    "flagship": "flagship",
     "peers": "peers",
-    "hard": "hard",
     "small": "small",
     "published": "table1",
     "unit": "tables",
