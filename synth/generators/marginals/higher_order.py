@@ -14,7 +14,7 @@ from synth.generators.marginals.candidates import FINE, Candidates, candidates, 
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.interim_fit import Interim
 from synth.generators.marginals.pair_queries import PURPOSE, Plan, coarser, ladders_of, spread
-from synth.questions import Counts, CountsRelease, Marginal, Search
+from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
 from synth.questions.search import MAX_COUNT
 
 SEARCH = "tables missed"
@@ -145,8 +145,11 @@ def ask_beyond(
 
 def _finest(asked: CountsRelease) -> dict[str, np.ndarray]:
     """Of each column the finest bins that it has in a table of pairs: the groups of every model are parts of them."""
-    bins = sorted((b for m in asked.question.marginals for b in m.bins), key=lambda b: b.size)
-    return {b.column: b.groups for b in bins}
+    finest: dict[str, Bins] = {}
+    for b in (b for m in asked.question.marginals for b in m.bins):
+        if b.column not in finest or b.size > finest[b.column].size:
+            finest[b.column] = b
+    return {n: b.groups for n, b in finest.items()}
 
 
 def _noise(listed: Candidates, total: float, setting: Setting, share: float, rounds: Rounds) -> float:

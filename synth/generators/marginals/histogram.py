@@ -50,16 +50,22 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
     first = [r for r in releases if r.question.purpose == PURPOSE]
     total = _total(first, setting)
     found = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
+    flat: dict[str, tuple[Marginal, np.ndarray]] = {}
     for release in (r for r in releases if isinstance(r, CountsRelease)):
         for marginal, values in zip(release.question.marginals, release.values, strict=True):
             name = marginal.columns[0]
             counts = values.astype(float).reshape(-1)
             if release.question.purpose == PURPOSE:
+                flat[name] = marginal, counts
                 found[name] = _first(marginal, counts, total, setting.schema.columns[name])
             elif release.question.purpose.startswith(CUT):
                 found[name] = _refine(found[name], marginal, counts, level=_level(release.question))
             elif release.question.purpose == AGAIN:
-                found[name] = _average(found[name], marginal, counts, total)
+                if np.array_equal(flat[name][0].bins[0].starts, marginal.bins[0].starts):
+                    flat[name] = _pooled(*flat[name], marginal, counts)
+                    found[name] = _first(*flat[name], total, setting.schema.columns[name])
+                else:
+                    found[name] = _average(found[name], marginal, counts, total)
             elif release.question.purpose == CALENDAR:
                 found[name] = replace(found[name], calendar=(*found[name].calendar, (marginal, counts)))
             elif release.question.purpose == HEAPS:
@@ -94,6 +100,12 @@ def _first(marginal: Marginal, counts: np.ndarray, total: float, column: Column)
     numeric = column.is_numeric
     mass = project(counts, total=total) if numeric else shrink(counts, total=total, sigma=marginal.sigma)
     return Histogram(column=bins.column, cells=bins.cells, starts=bins.starts, mass=mass, sigma=marginal.sigma)
+
+
+def _pooled(one: Marginal, a: np.ndarray, two: Marginal, b: np.ndarray) -> tuple[Marginal, np.ndarray]:
+    """Two counts of the same bins as one, averaged by precision before anything is made of them."""
+    weight = one.sigma**2 / (one.sigma**2 + two.sigma**2)
+    return replace(one, sigma=two.sigma * weight**0.5), a + weight * (b - a)
 
 
 def _average(found: Histogram, marginal: Marginal, counts: np.ndarray, total: float) -> Histogram:

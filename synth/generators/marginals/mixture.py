@@ -30,6 +30,8 @@ from synth.generators.ranges import SHARE, Between, Range
 from synth.questions import Counts, CountsRelease, SearchRelease
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
+NOISY = 1 / 1800  # noise of a single count, part of the rows, from which on one-ways take all of their share:
+SURER = 0.25  # below, this part of it serves tables better, which tell of single columns too
 LEFT = 1e-4  # of the tables' budget: less is not worth another question
 MIXTURES = 16  # fitted to the same tables, whose errors from noise and from the start are averaged
 RICHER = 8000  # cells of all tables above which components are twice as many, and tables are drawn in before the fit
@@ -41,7 +43,8 @@ RAKES = 20  # rounds of scaling to the one-ways; they converge by a factor of ab
 class Mixture(Method):
     """The flagship: all pairs of columns at once, then the tables of more columns that a private search finds missed.
 
-    ``oneway_share``: part of mu**2 for one-way counts; what trees leave of it goes to the tables.
+    ``oneway_share``: part of mu**2 for one-way counts, a quarter of it only where rows are few beside the noise; what
+    that and trees leave of it goes to the tables.
     ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``plan``,
     ``beyond``: which tables are asked for. ``options``: the fit.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
@@ -75,10 +78,13 @@ class Mixture(Method):
     def _measure(self, ask: Ask, setting: Setting, progress: Progress, *, fitted: bool) -> list[Any]:
         progress(0.0)
         alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
-        share = SAFE if alone else SAFE * self.oneway_share
+        share = SAFE if alone else SAFE * self.oneway_share * (1 - SURER)
         releases: list[Any] = oneway_queries.measure(ask, setting, share=share, whole=alone)
         progress(0.3)
         total, found = estimate(releases, setting)
+        if not alone and setting.sigma(1.0) > NOISY * total:
+            releases += oneway_queries.once_more(ask, setting, share=SAFE * self.oneway_share * SURER)
+            total, found = estimate(releases, setting)
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
         if wide_queries.many(found, self.plan):
             releases.append(ask(wide_queries.question(found, setting, share=left, plan=self.plan)))

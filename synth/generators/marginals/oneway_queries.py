@@ -33,8 +33,7 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     nothing more to cut leaves part of its share; with ``whole`` that is spent on counting again. Of a wide range of
     dates weekdays and months are counted too.
     """
-    columns = {n: c for n, c in setting.schema.measured().items() if c.cells > 1}
-    columns = columns or dict(list(setting.schema.measured().items())[:1])
+    columns = _told(setting)
     shares = _shares(columns, share)
     dates = [n for n, c in columns.items() if is_tree(c) and calendar.has_calendar(c)]
     parts = {n: shares[n] * calendar.SHARE for n in dates}
@@ -65,6 +64,21 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
         left = share - spent(releases, setting)
         releases += again(ask, setting, releases, left) if left >= 1e-3 * share else []
     return releases
+
+
+def once_more(ask: Ask, setting: Setting, *, share: float) -> list[CountsRelease]:
+    """Columns that are counted position by position, counted again: trees, whose first levels find where to look, are
+    served better by tables. ``share``: of the budget, for all columns together; trees leave theirs."""
+    columns = _told(setting)
+    shares = _shares(columns, share)
+    flat = tuple(_first(n, c, setting.sigma(shares[n])) for n, c in columns.items() if not is_tree(c))
+    return [ask(Counts(purpose=AGAIN, marginals=flat))] if flat else []
+
+
+def _told(setting: Setting) -> dict[str, Column]:
+    """The columns that have more than one position; the first where none has."""
+    columns = setting.schema.measured()
+    return {n: c for n, c in columns.items() if c.cells > 1} or dict(list(columns.items())[:1])
 
 
 def spent(releases: Sequence[Any], setting: Setting) -> float:

@@ -6,6 +6,7 @@ import pytest
 from synth.generators.base import Setting
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import estimate
+from synth.generators.marginals.mixture import Mixture
 from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenSession
 
@@ -108,3 +109,39 @@ def test_an_empty_table_gives_a_proper_histogram(rows):
     _, total, found = asked(columns, positions, mu=0.001)
     assert total >= 1
     assert all((h.mass >= 0).all() and h.mass.sum() == pytest.approx(total) for h in found.values())
+
+
+CODE = {"type": "categorical", "categories": [f"c{i}" for i in range(60)]}
+
+
+def code(rows=2_000):
+    """Positions of a category with few frequent values and many rare ones."""
+    return np.minimum(np.random.default_rng(2).geometric(0.3, rows) - 1, 59)
+
+
+def test_two_counts_of_a_column_say_as_much_as_one_of_their_precision():
+    """Averaged before anything is made of them: smoothed counts averaged with raw ones are worse than either rule."""
+    errors = {"once": [], "twice": []}
+    held = np.bincount(code(), minlength=60)
+    place = setting({"c": CODE}, mu=0.05)
+    for seed in range(40):
+        session = OpenSession({"c": code()}, place, seed=seed)
+        whole = oneway_queries.measure(session, place, share=1 - 1e-9)
+        session = OpenSession({"c": code()}, place, seed=seed)
+        parts = oneway_queries.measure(session, place, share=0.7)
+        parts += oneway_queries.once_more(session, place, share=0.3 - 1e-9)
+        for label, releases in (("once", whole), ("twice", parts)):
+            found = estimate(releases, place)[1]["c"]
+            errors[label].append(np.abs(found.mass - held).sum() / len(code()) / 2)
+            assert found.sigma == pytest.approx(1 / 0.05, rel=1e-6)
+    assert np.mean(errors["twice"]) < 1.08 * np.mean(errors["once"])
+
+
+@pytest.mark.parametrize(("rows", "share"), [(2_000, 0.33), (80_000, 0.2475)])
+def test_one_ways_take_all_of_their_share_only_where_noise_is_large_beside_the_rows(rows, share):
+    place = setting({"c": CODE, "d": CODE}, mu=0.1)
+    session = OpenSession({"c": code(rows), "d": code(rows)[::-1]}, place)
+    releases = Mixture(rounds=0).measure(session, place, progress=lambda _: None)
+    alone = [r for r in releases if len(r.question.marginals[0].columns) == 1]
+    assert oneway_queries.spent(alone, place) == pytest.approx(share, rel=1e-6)
+    assert session.spent == pytest.approx(0.1**2, rel=1e-3)

@@ -46,3 +46,19 @@ def test_what_only_finer_bins_of_three_numbers_show_is_found_and_kept(searched):
     rows = model.sample(10_000, rng=np.random.default_rng(1))
     even = sum(rows[f"x{j}"] // QUARTER for j in range(3)) % 2 == 0
     assert even.mean() > 0.58  # .5 by chance, with a deviation of .005
+
+
+def test_tables_name_their_columns_in_the_schema_s_order():
+    """Of a column of many bins as of one of few: reports and rules show tables as the schema does."""
+    flag = {"type": "boolean", "categories": ["n", "y"]}
+    schema = parse({"columns": {"x": {"type": "integer", "min": 0, "max": 3999}, "a": flag, "b": flag, "c": flag}})
+    rng = np.random.default_rng(5)
+    rows = {n: rng.integers(0, 2, ROWS) for n in "ab"}
+    rows |= {"c": rows["a"] ^ rows["b"], "x": rng.integers(0, 4000, ROWS)}
+    setting = Setting(schema=schema, mu=1.0, sensitivity=1.0, signed=1.0)
+    session = OpenSession(rows, setting)
+    Mixture().measure(session, setting, progress=quiet)
+    named = [[q.bins[i].column for i in t if i >= 0] for q in session.asked if isinstance(q, Search) for t in q.tables]
+    named += [list(m.columns) for q in session.asked if isinstance(q, Counts) for m in q.marginals]
+    assert max(map(len, named)) > 2
+    assert all(n == sorted(n, key="xabc".index) for n in named)
