@@ -85,7 +85,7 @@ def scores(folder: Path, synthetic: Path, table: str) -> dict:
     real, made = real[kept], made[kept]
     numbers = numeric(folder)
     out = {"triple_tv_err": triple_tv_err(real, made, numbers)}
-    if BY in real:
+    if BY in real or table in BY_PAIRS:
         out["k_marginal"] = k_marginal(real, made, numbers, by=None if table in BY_PAIRS else BY)
     if table not in DELTA:
         told = scored(folder, synthetic, "--no-reference")
