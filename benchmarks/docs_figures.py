@@ -36,6 +36,7 @@ import report_time
 import risks
 import sdnist_report
 import shadows
+import synmeter
 import told_apart
 import weights
 from markdown_tables import figure, means, scores, table
@@ -249,6 +250,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "closer": lambda: closer.markdown(kept("closer")),
     "ablation": lambda: ablation.markdown(kept("ablation")),
     "margnet": lambda: margnet.markdown(kept("margnet")),
+    "synmeter": lambda: synmeter.markdown(kept("synmeter")),
+    "parities-parts": lambda: high_order.markdown(kept("high_order_parts")),
     "parities": lambda: high_order.markdown(kept("high_order")),
     "published": published,
     "schedule": schedule,

@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ out = make_tvd(made, real)
 out["queries"] = make_query(made, real, "binclass", {QUERIES}, {COLUMNS})
 print(json.dumps({{k: float(v) for k, v in out.items()}}))
 """
+Judge = Callable[[pd.DataFrame, pd.DataFrame, list[str], Path], dict[str, float]]
 SHOWN = {n: (n, 4) for n in ("tvd 1", "tvd 2", "queries")} | {"seconds": ("seconds", 1)}
 
 
@@ -55,60 +57,68 @@ def plain(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, dtype=str, keep_default_na=False).apply(lambda c: c.str.strip())
 
 
-def judged(given: argparse.Namespace, made: Path, real: Path) -> dict[str, float]:
-    """Its scores of one table."""
-    done = subprocess.run([given.python, "-c", JUDGE, made, real], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(given.repository)})  # fmt: skip
-    if done.returncode:
-        sys.exit(done.stderr)
-    told = json.loads(done.stdout.splitlines()[-1])
-    return {"tvd 1": told["1way margin"], "tvd 2": told["2way margin"], "queries": told["queries"]}
-
-
-def markdown(rows: list[dict]) -> str:
+def markdown(rows: list[dict], shown: Mapping[str, tuple[str, int]] = SHOWN) -> str:
     """Means over runs."""
-    return means([r for r in rows if "failed" not in r], ("table", "epsilon", "method"), SHOWN, runs="runs")
+    return means([r for r in rows if "failed" not in r], ("table", "epsilon", "method"), shown, runs="runs")
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def arguments(told: str, results: Path) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=told)
     parser.add_argument("--repository", type=Path, required=True)
     parser.add_argument("--python", type=Path, required=True)
     parser.add_argument("--methods", default="mixture,aim,mst")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--json", default=str(RESULTS))
-    return parser.parse_args()
-
-
-def main() -> None:
-    given = arguments()
+    parser.add_argument("--json", default=str(results))
+    given = parser.parse_args()
     need_tables()
+    return given
+
+
+def compared(given: argparse.Namespace, judged: Judge) -> list[dict]:
+    """Scores of the real training rows and of every run's rows, all against the held-out ones; kept as they come."""
     rows: list[dict] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(TABLE, folder)
-        kept = [n for n, c in facts(folder).items() if c["type"] != "identifier" and n != TARGET]
+        kept = [n for n, c in facts(folder).items() if c["type"] != "identifier"]
+        train, test = (plain(folder / f"{s}.csv")[kept] for s in SPLITS)
         numbers = [n for n in kept if n in numeric(folder)]
-        others = [n for n in kept if n not in numbers]
-        train, test = (plain(folder / f"{s}.csv") for s in SPLITS)
-        levels = sorted(train[TARGET].unique())
-        laid(test, folder / "real", "test", numbers, others, levels)
-        laid(train, folder / "made", "train", numbers, others, levels)
         cell = {"table": TABLE, "epsilon": None, "method": "real training rows", "seed": 0}
-        rows.append({**cell, **judged(given, folder / "made", folder / "real")})
+        rows.append({**cell, **judged(train, test, numbers, folder)})
         for method in given.methods.split(","):
             for seed in range(given.seeds if method == "mixture" else 1):
                 cell = {"table": TABLE, "epsilon": given.epsilon, "method": method, "options": "", "seed": seed}
                 told = ran(folder, cell, folder / "out")
                 if "failed" not in told:
-                    made = plain(folder / "out" / "synthetic.csv")
-                    laid(made, folder / "made", "train", numbers, others, levels)
-                    told |= judged(given, folder / "made", folder / "real")
+                    told |= judged(plain(folder / "out" / "synthetic.csv")[kept], test, numbers, folder)
                 rows.append(told)
                 print(told, flush=True)
                 store(Path(given.json), rows)
-    print(markdown(rows))
+    return rows
+
+
+def asked(given: argparse.Namespace, code: str, *files: Path) -> dict[str, float]:
+    """What code of theirs prints as its last line, run in their environment beside their repository."""
+    done = subprocess.run([given.python, "-c", code, *files], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(given.repository)})  # fmt: skip
+    if done.returncode:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    given = arguments(__doc__.splitlines()[0], RESULTS)
+
+    def judged(made: pd.DataFrame, real: pd.DataFrame, numbers: list[str], folder: Path) -> dict[str, float]:
+        others = [n for n in real if n not in (*numbers, TARGET)]
+        levels = sorted(real[TARGET].unique())
+        laid(real, folder / "real", "test", numbers, others, levels)
+        laid(made, folder / "made", "train", numbers, others, levels)
+        told = asked(given, JUDGE, folder / "made", folder / "real")
+        return {"tvd 1": told["1way margin"], "tvd 2": told["2way margin"], "queries": told["queries"]}
+
+    print(markdown(compared(given, judged)))
 
 
 if __name__ == "__main__":
