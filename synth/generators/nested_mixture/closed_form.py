@@ -2,10 +2,11 @@
 
 A root has a component z. A row of a child table has a component u of that table's own, whose chances hang on the
 parent's component z; of events the first one has chances of its own. Given both, columns are independent: each column
-is drawn as z has it, with a chance of that column's own, or as u has it. What stays the same from row to row of one
-parent is z's, what belongs together within a row is u's. **Source**: mixtures of products for households, Hu, Reiter
-and Wang, arXiv 1412.2282; shared components, columns of two origins, first and later events, and closed-form tables
-are ours.
+is drawn as z has it, with a chance of that column's own, or as u has it; and of the former some, with another such
+chance, is one value drawn once for all rows of a parent. What stays the same from row to row of one parent is z's or
+this value, what belongs together within a row is u's. **Source**: mixtures of products for households, Hu, Reiter
+and Wang, arXiv 1412.2282; shared components, columns of two origins, values shared by rows, first and later events,
+and closed-form tables are ours.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class Level:
 class Below(Level):
     """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C), ``last`` (C_parent, C): chances, by place
     (``places.py``) where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column that follows
-    ``direct``.
+    ``direct``, of which ``shared`` (G,) is one value for all of a parent's rows; ``of_one`` (G, G): 1 for two bins of
+    one column.
 
     ``mass`` (C_parent, most): the parents' weights by their number of children; ``joint`` (C_parent, C): roots' worth
     of rows by both components; ``by_number`` (most, C): the weights parted by how many siblings there are.
@@ -69,6 +71,8 @@ class Below(Level):
     last: torch.Tensor | None
     direct: torch.Tensor
     lean: torch.Tensor
+    shared: torch.Tensor
+    of_one: torch.Tensor
     mass: torch.Tensor
     joint: torch.Tensor
     by_number: torch.Tensor
@@ -126,8 +130,14 @@ class Below(Level):
         for each in (pairs / pairs.sum((1, 2), keepdim=True).clamp_min(1), pairs):  # a single child has no pair
             mass = torch.einsum("zn,nkl->klz", self.mass, each)[..., None]
             far = torch.cat([torch.stack([mass[k, i] * given[i] for i in after]).sum(0) for k, after in turns.items()])
-            out.append(near.T @ far)
+            out.append(near.T @ far + self._of_shared(mass.sum((0, 1))[:, 0]))
         return out
+
+    def _of_shared(self, mass: torch.Tensor) -> torch.Tensor:
+        """By how much tables of a column with itself, (G, G), differ since two rows share a value; ``mass``: pairs'."""
+        both = self.lean * self.shared
+        apart = (mass[:, None] * self.direct).T @ self.direct * self.of_one
+        return (torch.diag(mass @ self.direct) - apart) * both * both[:, None]
 
     @property
     def states(self) -> list[torch.Tensor]:
@@ -212,16 +222,18 @@ def child(
     """
     assert given.direct is not None
     assert given.lean is not None
+    assert given.shared is not None
     state = given.state.softmax(1)
     later = None if given.later is None else given.later.softmax(2)
     mass = above[:, None] * number[:, 1:]
-    parts = [(given.lean[i].sigmoid() * (n not in fixed), s) for i, (n, s) in enumerate(columns.slices.items())]
-    lean = torch.cat([part.expand(s.stop - s.start) for part, s in parts])
+    free = torch.tensor([float(n not in fixed) for n in columns.slices]).to(mass)
+    widths = torch.tensor([s.stop - s.start for s in columns.slices.values()]).to(mass.device)
+    lean, shared = (part.repeat_interleave(widths) for part in (given.lean.sigmoid() * free, given.shared.sigmoid()))
     last = None if given.last is None else given.last.softmax(1)
     counts = _places(mass.shape[1], later, last)
     states = [state, *([] if later is None else later), *([] if last is None else [last])]
     return Below(probs=probs, state=state, later=later, last=last, direct=_parted(given.direct, columns), lean=lean,
-                 **_weighed(mass, states, counts))  # fmt: skip
+                 shared=shared, of_one=_real(columns.of_one, mass), **_weighed(mass, states, counts))  # fmt: skip
 
 
 def _weighed(mass: torch.Tensor, states: list[torch.Tensor], counts: Places) -> dict[str, torch.Tensor]:

@@ -58,7 +58,7 @@ class Draw:
             parent = np.repeat(np.arange(len(number)), number)
             components[table] = self._children(table, components[key.parent], number, parent)
             codes = _codes(tables[table], components[table], rng, evened=self.evened)
-            others = self._others(table, components[key.parent][parent], codes)
+            others = self._others(table, components[key.parent], parent, codes)
             positions = self._placed(table, components[table], codes, tables[table]._restrict({})[1], {}, others)
             _in_order(key, positions, parent)
             out[table] = Rows(positions=positions, parent=parent)
@@ -93,16 +93,24 @@ class Draw:
             )
         return base + found
 
-    def _others(self, table: str, owner: np.ndarray, codes: np.ndarray) -> _Others | None:
-        """The cells (n, J) that follow the parent's component ``owner`` (n,), drawn into the codes; in place."""
+    def _others(self, table: str, above: np.ndarray, parent: np.ndarray, codes: np.ndarray) -> _Others | None:
+        """The cells (n, J) that follow the component, of ``above``, of a row's ``parent``, drawn into the codes."""
         if table not in self.model.direct:
             return None
-        direct = self.model.direct[table]
+        direct, owner = self.model.direct[table], above[parent]
         drawn = _codes(direct, owner, self.rng, evened=self.evened)
-        lean = np.broadcast_to(self.model.lean[table].astype(np.float32), (len(direct.weights), codes.shape[1]))
-        follows = self.rng.random(codes.shape, dtype=np.float32) < lean[owner]
+        if table in self.model.shared:
+            first = np.append(True, parent[1:] != parent[:-1])[: len(parent)]
+            one = _codes(direct, owner[first], self.rng, evened=self.evened)
+            np.copyto(drawn, one[np.cumsum(first) - 1], where=self._chosen(self.model.shared[table], owner))
+        follows = self._chosen(self.model.lean[table], owner)
         np.copyto(codes, drawn, where=follows)
         return _Others(product=direct, component=owner, follows=follows)
+
+    def _chosen(self, parts: np.ndarray, owner: np.ndarray) -> np.ndarray:
+        """Cells (n, J), drawn by chances (J,) or (C_parent, J) of the rows' parents' components."""
+        drawn = self.rng.random((len(owner), parts.shape[-1]), dtype=np.float32)
+        return drawn < (parts.astype(np.float32) if parts.ndim == 1 else parts.astype(np.float32)[owner])
 
     def _placed(self, table: str, component, codes, views, where, others: _Others | None = None) -> Positions:
         """Positions of rows whose components and groups are given, constraints of the table kept."""

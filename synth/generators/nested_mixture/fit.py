@@ -170,8 +170,9 @@ def start(
             shape = (min(options.ranks, key.most_children) - 1, *state.shape)
             later = real(state + 0.1 * rng.standard_normal(shape))
             last = real(state + 0.1 * rng.standard_normal(state.shape))
+        even = np.zeros(len(columns[table].slices))
         out[table] = Logits(columns=scattered(many), state=real(state), later=later, last=last,
-                            direct=scattered(parents), lean=real(np.zeros(len(columns[table].slices))))  # fmt: skip
+                            direct=scattered(parents), lean=real(even), shared=real(even))  # fmt: skip
     return out
 
 

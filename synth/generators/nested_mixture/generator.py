@@ -84,13 +84,14 @@ def _model(
 ) -> NestedMixture:
     """What one fit found, as it is drawn from."""
     root = found[schema.root].total
-    tables, direct, lean = {}, {}, {}
+    tables, direct, lean, shared = {}, {}, {}, {}
     for table, level in fitted.items():
         told = (found[table], columns[table])
         tables[table] = _product(*told, level.probs, level.weights, root)
         if isinstance(level, Below):
             direct[table] = _product(*told, level.direct, level.mass.sum(1), root)
-            lean[table] = _array(level.lean)[[s.start for s in columns[table].slices.values()]]
+            at = [s.start for s in columns[table].slices.values()]
+            lean[table], shared[table] = _array(level.lean)[at], _array(level.shared)[at]
     below = schema.downwards[1:]
     return NestedMixture(
         schema=schema,
@@ -100,6 +101,7 @@ def _model(
         last={t: _array(last) for t in below if (last := fitted[t].last) is not None},  # type: ignore[attr-defined]
         direct=direct,
         lean=lean,
+        shared=shared,
     )
 
 

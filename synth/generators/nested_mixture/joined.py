@@ -25,6 +25,7 @@ def joined(models: Sequence[NestedMixture]) -> NestedMixture:
         last={t: np.concatenate([m.last[t] for m in models]) for t in first.last},
         direct={t: _product([m.direct[t] for m in models]) for t in first.direct},
         lean={t: np.repeat([m.lean[t] for m in models], len(first.states[t]), axis=0) for t in first.lean},
+        shared={t: np.repeat([m.shared[t] for m in models], len(first.states[t]), axis=0) for t in first.shared},
     )
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from synth.generators.nested_mixture.known import Known
 
@@ -28,25 +31,33 @@ class Columns:
             start += size
         return cls(slices=slices, size=start)
 
+    @cached_property
+    def of_one(self) -> np.ndarray:
+        """Which two bins (G, G) are of one column."""
+        column = np.repeat(np.arange(len(self.slices)), [s.stop - s.start for s in self.slices.values()])
+        return column[:, None] == column
+
 
 @dataclass(kw_only=True)
 class Logits:
     """What is fitted of one table: ``columns`` (C, G); ``state`` (1 or C_parent, C), of events the first one's.
 
     Of a child: ``direct`` (C_parent, G), columns as the parent's component has them; ``lean`` (J,), which of both a
-    column follows; ``later`` (R, C_parent, C), as ``state`` of the second event, the third, ..., one for all after it
-    too, and ``last`` (C_parent, C), of the last event or the only one; None where rows are not in order.
+    column follows; ``shared`` (J,), which part of the former is one value for all rows of a parent; ``later``
+    (R, C_parent, C), as ``state`` of the second event, the third, ..., one for all after it too, and ``last``
+    (C_parent, C), of the last event or the only one; None where rows are not in order.
     """
 
     columns: torch.Tensor
     state: torch.Tensor
     direct: torch.Tensor | None = None
     lean: torch.Tensor | None = None
+    shared: torch.Tensor | None = None
     later: torch.Tensor | None = None
     last: torch.Tensor | None = None
 
     @property
     def tensors(self) -> list[torch.Tensor]:
         """All that is fitted."""
-        return [t for t in (self.columns, self.state, self.direct, self.lean, self.later, self.last)
-                if t is not None]  # fmt: skip
+        whole = (self.columns, self.state, self.direct, self.lean, self.shared, self.later, self.last)
+        return [t for t in whole if t is not None]

@@ -26,8 +26,9 @@ class NestedMixture:
     event or the only one, where it has chances of its own. Of several mixtures in one
     (``joined.py``) these are (C_parent, C / several): chances of the components of the parent's own mixture.
     ``direct``: columns as the parent's components have them; ``lean`` (J,) or (C_parent, J): the part of each column
-    drawn from these. Models of before components were shared are of as many mixtures as the parent has components,
-    with ``turns`` (C_parent, S, S), from one event to the next.
+    drawn from these; ``shared``, as ``lean``: of that part what is one value for all rows of a parent.
+    Models of before components were shared are of as many mixtures as the parent has components, with ``turns``
+    (C_parent, S, S), from one event to the next.
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
 
@@ -38,6 +39,7 @@ class NestedMixture:
     last: Mapping[str, np.ndarray] = field(default_factory=dict)
     direct: Mapping[str, Product] = field(default_factory=dict)
     lean: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shared: Mapping[str, np.ndarray] = field(default_factory=dict)
     turns: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -79,14 +81,14 @@ class NestedMixture:
                 _, own = self.direct[name].state()
                 arrays |= {f"table{i}.direct.{n}": a for n, a in own.items()}
                 arrays[f"table{i}.lean"] = self.lean[name]
-            more = {"later": self.later, "last": self.last, "turn": self.turns}
+            more = {"shared": self.shared, "later": self.later, "last": self.last, "turn": self.turns}
             arrays |= {f"table{i}.{n}": found[name] for n, found in more.items() if name in found}
         return about, arrays
 
     @staticmethod
     def from_state(schema: Related, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "NestedMixture":
         """The model that ``state`` described. Errors: InputError where its parts do not fit the schema or together."""
-        tables, states, later, last, turns, direct, lean = {}, {}, {}, {}, {}, {}, {}
+        tables, states, later, last, turns, direct, lean, shared = {}, {}, {}, {}, {}, {}, {}, {}
         for i, (name, told) in enumerate(about["tables"].items()):
             own = {n.removeprefix(f"table{i}."): a for n, a in arrays.items() if n.startswith(f"table{i}.")}
             tables[name] = Product.from_state(told, own)
@@ -95,6 +97,8 @@ class NestedMixture:
             if "lean" in own:
                 parts = {n.removeprefix("direct."): a for n, a in own.items() if n.startswith("direct.")}
                 direct[name], lean[name] = Product.from_state(told, parts), np.asarray(own["lean"])
+            if "shared" in own:
+                shared[name] = np.asarray(own["shared"])
             if "later" in own:
                 later[name] = np.asarray(own["later"])
             if "last" in own:
@@ -102,7 +106,7 @@ class NestedMixture:
             if name in about["ordered"]:
                 turns[name] = np.asarray(own["turn"])
         found = NestedMixture(schema=schema, tables=tables, states=states, later=later, last=last,
-                              turns=turns, direct=direct, lean=lean)  # fmt: skip
+                              turns=turns, direct=direct, lean=lean, shared=shared)  # fmt: skip
         for problem in found._problems():
             raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
         return found
@@ -140,8 +144,9 @@ class NestedMixture:
         direct, lean = self.direct[name], self.lean[name]
         if [(a.column, a.cells) for a in direct.axes] != [(a.column, a.cells) for a in self.tables[name].axes]:
             yield f"table {name}: what its columns have from the parent are other columns"
-        shaped = lean.shape in ((len(direct.axes),), (above, len(direct.axes)))
-        if len(direct.weights) != above or not shaped or not ((lean >= 0) & (lean <= 1)).all():
+        parts = (lean, self.shared.get(name, lean))
+        shaped = all(p.shape in ((len(direct.axes),), (above, len(direct.axes))) for p in parts)
+        if len(direct.weights) != above or not shaped or not all(((p >= 0) & (p <= 1)).all() for p in parts):
             yield f"table {name}: what its columns have from the parent does not fit its components"
         yield from (f"table {name}, {problem}" for problem in check_state.problems(direct))
 

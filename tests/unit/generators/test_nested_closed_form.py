@@ -47,7 +47,9 @@ def setting(order):
         ordered = order and t == "c"
         later = drawn(MOST - 2, PARENTS[t], OWN[t]) if ordered else None
         last = drawn(PARENTS[t], OWN[t]) if ordered else None
-        more = {"direct": drawn(PARENTS[t], columns[t].size), "lean": drawn(len(columns[t].slices))} if t != "p" else {}
+        many = len(columns[t].slices)
+        more = {"direct": drawn(PARENTS[t], columns[t].size), "lean": drawn(many), "shared": drawn(many)}
+        more = more if t != "p" else {}
         return Logits(columns=drawn(OWN[t], columns[t].size), state=drawn(PARENTS[t], OWN[t]), later=later,
                       last=last, **more)  # fmt: skip
 
@@ -70,6 +72,17 @@ def row(level, z, u):
     return (level.theirs[z] + level.ours[u]).numpy()
 
 
+def two_rows(level, slices, z, u, v):
+    """Columns of two rows, with components u and v, of one parent: the sum over all values that they may share."""
+    out, direct = np.zeros((5, 5)), level.direct[z].numpy()
+    alone, shared = (part.numpy() for part in (level.lean * (1 - level.shared), level.lean * level.shared))
+    for values in product(*(range(s.start, s.stop) for s in slices)):
+        at = np.isin(np.arange(5), values)
+        first, second = (level.ours[x].numpy() + alone * direct + shared * at for x in (u, v))
+        out += np.prod(direct[at]) * np.outer(first, second)
+    return out
+
+
 @pytest.mark.parametrize("order", [None, "cid"], ids=["siblings", "events"])
 def test_tables_of_children_are_sums_over_all_trees(order):
     facts, columns, found = setting(order)
@@ -86,6 +99,8 @@ def test_tables_of_children_are_sums_over_all_trees(order):
             for chance, states in walks(found["c"], z, many):
                 mass = weight * number[z, many] * chance
                 c = [row(found["c"], z, u) for u in range(OWN["c"])]
+                both = {(u, v): two_rows(found["c"], columns["c"].slices.values(), z, u, v)
+                        for u, v in product(range(OWN["c"]), repeat=2)}  # fmt: skip
                 first += mass * c[states[0]]
                 for s in states:
                     rows += mass / many * np.outer(c[s], c[s])
@@ -101,14 +116,14 @@ def test_tables_of_children_are_sums_over_all_trees(order):
                 ordered = range(many - 1)
                 if order:
                     for t in ordered:
-                        pairs += mass / (many - 1) * np.outer(c[states[t]], c[states[t + 1]])
-                        plain_pairs += mass * np.outer(c[states[t]], c[states[t + 1]])
+                        pairs += mass / (many - 1) * both[states[t], states[t + 1]]
+                        plain_pairs += mass * both[states[t], states[t + 1]]
                         near[:, many] += mass / (many - 1) * c[states[t]]
                         far[:, many] += mass / (many - 1) * c[states[t + 1]]
                 elif many > 1:
                     for a, b in product(range(many), repeat=2):
-                        pairs += mass / (many * (many - 1)) * np.outer(c[states[a]], c[states[b]]) * (a != b)
-                        plain_pairs += mass * np.outer(c[states[a]], c[states[b]]) * (a != b)
+                        pairs += mass / (many * (many - 1)) * both[states[a], states[b]] * (a != b)
+                        plain_pairs += mass * both[states[a], states[b]] * (a != b)
     close = {"rtol": 0, "atol": 1e-12}
     np.testing.assert_allclose(found["c"].own.numpy(), rows, **close)
     np.testing.assert_allclose(found["c"].paired().numpy(), pairs, **close)
@@ -157,7 +172,11 @@ def test_columns_that_do_not_depend_on_their_components_tell_nothing():
     def flat(t):
         size, more = columns[t].size, {}
         if t != "p":
-            more = {"direct": torch.zeros(PARENTS[t], size), "lean": torch.zeros(len(columns[t].slices))}
+            more = {
+                "direct": torch.zeros(PARENTS[t], size),
+                "lean": torch.zeros(len(columns[t].slices)),
+                "shared": torch.zeros(len(columns[t].slices)),
+            }
         return Logits(columns=torch.zeros(OWN[t], size), state=torch.zeros(PARENTS[t], OWN[t]), **more)
 
     found = levels(facts, columns, {t: flat(t) for t in SIZES})

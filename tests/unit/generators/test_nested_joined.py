@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from synth.errors import InputError
 from synth.generators.nested_mixture.joined import joined
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.product_mixture.column import Axis
@@ -52,6 +53,34 @@ def test_a_root_and_its_rows_are_of_one_mixture(stored):
     assert x.sum() == 20, "in equal parts, drawn evenly"
     assert np.array_equal(below["y"], np.stack([x, 1 - x, x], 1))
     assert np.array_equal(below["z"], np.stack([x] * 3, 1))
+
+
+def agreeing(lean, shared):
+    """A model whose rows follow their parents by these chances, and its draw of x of one root's three rows."""
+    half = np.full(2, 0.5)
+    root = product(4000.0, [1.0], x=[half], number_of_c=[[0, 0, 0, 1.0]])
+    rows, direct = (product(12000.0, [1.0], y=[half], z=[half]) for _ in range(2))
+    return NestedMixture(schema=SCHEMA, tables={"p": root, "c": rows}, states={"c": np.ones((1, 1))},
+                         direct={"c": direct}, lean={"c": np.full(2, lean)},
+                         shared={"c": np.array(shared)})  # fmt: skip
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_rows_of_one_parent_share_a_value_as_often_as_the_model_says(stored):
+    found = joined([agreeing(0.8, [0.0, 0.5]), agreeing(0.8, [0.0, 1.0])])
+    found = NestedMixture.from_state(SCHEMA, *found.state()) if stored else found
+    (block,) = found.blocks(8000, rng=np.random.default_rng(0))
+    own, shared = (block["c"].positions[n].reshape(8000, 3) for n in ("y", "z"))
+    told = np.mean([0.5 + 0.5 * (0.8 * part) ** 2 for part in (0.5, 1.0)])
+    for rows, wanted in ((own, 0.5), (shared, told)):  # six deviations: less than once in 10**6
+        assert np.mean(rows[:, :2].std(1) == 0) == pytest.approx(wanted, abs=6 * 0.5 / np.sqrt(8000))
+        assert np.mean(rows[:, 1:].std(1) == 0) == pytest.approx(wanted, abs=6 * 0.5 / np.sqrt(8000))
+    assert abs(shared.mean() - 0.5) < 6 * 0.5 / np.sqrt(8000)
+
+
+def test_a_chance_of_sharing_that_is_none_is_a_damaged_model():
+    with pytest.raises(InputError, match="damaged"):
+        NestedMixture.from_state(SCHEMA, *agreeing(0.8, [0.0, 1.5]).state())
 
 
 def test_one_alone_is_itself():

@@ -42,7 +42,8 @@ def laid(ours, theirs):
     wide, narrow = (real["c"] + torch.as_tensor(x, dtype=torch.float32) for x in (ours, theirs))
     state = torch.tensor([[0.0, 1.0, -1.0], [0.5, 0.0, 0.0]])
     logits = {"p": Logits(columns=real["p"].repeat(2, 1), state=torch.tensor([[0.3, 0.0]])),
-              "c": Logits(columns=wide, state=state, direct=narrow, lean=torch.zeros(1))}  # fmt: skip
+              "c": Logits(columns=wide, state=state, direct=narrow, lean=torch.zeros(1),
+                          shared=torch.zeros(1))}  # fmt: skip
     found = levels(SCHEMA, columns, logits)
     uneven = Unevenness.of(SCHEMA, facts, columns, "cpu")
     return uneven, found, float(uneven(found, real))
