@@ -231,7 +231,8 @@ def _fitting(options: Options, measured: Sequence[Block], total: float) -> Optio
     part = min(1.0, most / options.roots)
     steps = max(int(options.steps * min(1.0, 2 * part)), FEW_STEPS)
     return replace(options, roots=min(options.roots, most), children=min(options.children, most),
-                   steps=min(options.steps, steps), pull=options.pull / max(part, 0.5))  # fmt: skip
+                   steps=min(options.steps, steps), pull=options.pull / max(part, 0.5),
+                   stop=options.stop + options.sooner * (1 - part))  # fmt: skip
 
 
 def fit(

@@ -12,7 +12,7 @@ class Options:
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
     times ``simplicity.dependence`` (its ``half``), twice that where there are half the components or fewer, and
     ``smooth`` times the roots times ``Unevenness``. While the first is below the part ``stop`` of the cells, where a
-    fit begins to follow the noise, only the others are followed.
+    fit begins to follow the noise, only the others are followed; of few roots it does so sooner, by up to ``sooner``.
     ``spread``: deviation of the starting logits around the one-ways; ``mixing``: of those of a child's components given
     its parent's. ``root``: how many times over the few tables of the root alone count, on which all others rest, until
     they are met. ``chance``: of the variance that the rows themselves have, as draws from a law, how much is added to
@@ -30,7 +30,8 @@ class Options:
     last_rate: float = 0.03
     spread: float = 1.0
     mixing: float = 3.0
-    stop: float = 0.7
+    stop: float = 0.6
+    sooner: float = 0.1
     pull: float = 0.02
     half: float = 1.0
     root: float = 4.0

@@ -92,12 +92,15 @@ def test_the_roots_own_tables_are_met_at_last_whatever_the_rest_asked_for():
     assert off() < 4 < before, "within the noise of its four cells"
 
 
-@pytest.mark.parametrize(("noise", "components", "steps", "pull"), [(0.9, 256, 600, 0.02), (2.0, 125, 585, 0.04),
-                                                                    (20.0, 16, 300, 0.04)])  # fmt: skip
-def test_what_noise_leaves_few_components_is_fitted_in_fewer_steps_and_pulled_harder(noise, components, steps, pull):
+@pytest.mark.parametrize(("noise", "components", "steps", "pull", "stop"), [
+    (0.9, 256, 600, 0.02, 0.6), (2.0, 125, 585, 0.04, 0.65), (20.0, 16, 300, 0.04, 0.695)])  # fmt: skip
+def test_few_components_are_fitted_in_fewer_steps_pulled_harder_and_stopped_sooner(
+    noise, components, steps, pull, stop
+):
     """1,000 roots, a component for every four times the noise. Found on accounts: a weak pull lost their siblings."""
     asked = block([[0.5, 0.5]], [[(1000 / noise) ** 2] * 2])
-    given = fit.Options(roots=256, children=256, each=4.0, steps=600, pull=0.02)
+    given = fit.Options(roots=256, children=256, each=4.0, steps=600, pull=0.02, stop=0.6, sooner=0.1)
     found = fit._fitting(given, [asked], 1000.0)
     assert (found.roots, found.children, found.steps) == (components, components, steps)
     assert found.pull == pytest.approx(pull, rel=0.03)
+    assert found.stop == pytest.approx(stop, abs=0.002)
