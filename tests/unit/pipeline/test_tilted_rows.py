@@ -74,13 +74,16 @@ def test_by_how_much_a_mean_cannot_be_followed_is_told():
 
 @pytest.mark.long
 def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped(tmp_path, command):
-    """Hardly ever above 3, bounded by 40: the noise of 37 empty cells lifts the tables' mean. The age is followed."""
+    """Hardly ever above 3, bounded by 40: the noise of 37 empty cells lifts the tables' mean. The age is followed.
+
+    The whole run is seeded, 1.6 deviations off: of free runs one in ten is less than .7 off, and is rightly not named.
+    """
     rng = np.random.default_rng(0)
     rows = small_frame(2000)[["age", "sex"]].assign(visits=rng.poisson(0.5, 2000))
     facts = {"dataset": "d", "columns": {n: SMALL["columns"][n] for n in ("age", "sex")}
              | {"visits": {"type": "integer", "min": 0, "max": 40}}}  # fmt: skip
     synth.run(rows, schema=synth.parse(facts), epsilon=0.1, delta=1e-5, out=tmp_path / "out", dataset="d",
-              ledger=tmp_path / "l.sqlite", noise=SeededNoise(1))  # fmt: skip
+              ledger=tmp_path / "l.sqlite", noise=SeededNoise(1), seed=2)  # fmt: skip
     code, told, _ = command("sample", tmp_path / "out", "--multiple", 5, "--seed", 1, "--out", tmp_path / "t")
     assert code == 0
     assert "visits: its mean in these tables is above what the noisy counts say" in told
