@@ -9,6 +9,7 @@ from related_cases import Case
 
 BINS = 20
 NUMBER = "#"
+EVEN = ", roots alike"
 
 
 class Coder:
@@ -61,10 +62,14 @@ def _rank(sorted_codes: np.ndarray) -> np.ndarray:
 
 
 def tables(above: dict, below: dict, parent: np.ndarray, rank: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """(what, table) of every pair of columns, as shares."""
+    """(what, table) of every pair of columns, as shares.
 
-    def share(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.bincount(a * BINS + b, minlength=BINS**2).reshape(BINS, BINS) / max(len(a), 1)
+    Each row or pair of rows counts alike; those ``EVEN`` weigh so that all of one root's weigh one, as they are asked.
+    """
+
+    def share(a: np.ndarray, b: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+        found = np.bincount(a * BINS + b, weights=weight, minlength=BINS**2).reshape(BINS, BINS)
+        return found / max(found.sum(), 1)
 
     own = [n for n in above if n != NUMBER]
     yield from (("parent", share(above[a], above[b])) for a, b in combinations(own, 2))
@@ -73,15 +78,20 @@ def tables(above: dict, below: dict, parent: np.ndarray, rank: np.ndarray) -> It
     yield from (("across", share(below[a], above[b][parent])) for a, b in product(below, own))
     yield from (("number by child", share(below[a], above[NUMBER][parent])) for a in below)
     many = above[NUMBER][parent]
+    yield from (("across" + EVEN, share(below[a], above[b][parent], 1 / many)) for a, b in product(below, own))
     steps = np.flatnonzero(rank + 1 < many)
-    yield from (("steps", share(below[a][steps], below[b][steps + 1])) for a, b in product(below, repeat=2))
+    for a, b in product(below, repeat=2):
+        yield "steps", share(below[a][steps], below[b][steps + 1])
+        yield "steps" + EVEN, share(below[a][steps], below[b][steps + 1], 1 / (many[steps] - 1))
     pairs = [(at, at + k) for k in range(1, int(many.max(initial=1))) for at in [np.flatnonzero(rank + k < many)]]
     near, far = (np.concatenate([np.concatenate([p[i], p[1 - i]]) for p in pairs]) for i in (0, 1))
+    each = 1 / (many[near] * (many[near] - 1))
     for a, b in combinations_with_replacement(below, 2):
-        table = share(below[a][near], below[b][far])
-        yield "siblings", table
-        if a == b:
-            yield "siblings, same column", table
+        for name, weight in (("", None), (EVEN, each)):
+            table = share(below[a][near], below[b][far], weight)
+            yield "siblings" + name, table
+            if a == b:
+                yield "siblings, same column" + name, table
 
 
 def scores(real, made) -> dict[str, dict[str, float]]:

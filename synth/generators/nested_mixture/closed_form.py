@@ -1,7 +1,7 @@
 """The tables that a mixture over roots implies, in closed form; torch, so that gradients follow.
 
 A root has a component z. A row of a child table has a component u of that table's own, whose chances hang on the
-parent's component z; of events the first one has chances of its own. Given both, columns are independent: each column
+parent's component z and on the row's place: of events, its rank. Given both, columns are independent: each column
 is drawn as z has it, with a chance of that column's own, or as u has it; and of the former some, with another such
 chance, is one value drawn once for all rows of a parent. What stays the same from row to row of one parent is z's or
 this value, what belongs together within a row is u's. **Source**: mixtures of products for households, Hu, Reiter
@@ -59,7 +59,7 @@ class Level:
 @dataclass(kw_only=True)
 class Below(Level):
     """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C), ``last`` (C_parent, C): chances, by place
-    (``places.py``) where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column that follows
+    (``places.py``), ``last`` where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column that follows
     ``direct``, of which ``shared`` (G,) is one value for all of a parent's rows; ``of_one`` (G, G): 1 for two bins of
     one column.
 
@@ -169,7 +169,7 @@ class Below(Level):
 
 def _places(most: int, later: torch.Tensor | None, last: torch.Tensor | None) -> Places:
     """The places of rows of which these are the chances."""
-    return places(most, 0 if later is None else 1 + len(later), last=last is not None)
+    return places(most, 1 if later is None else 1 + len(later), last=last is not None)
 
 
 def _real(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:

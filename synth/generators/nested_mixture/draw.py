@@ -52,8 +52,7 @@ class Draw:
         positions = self._placed(root, components[root], codes[order], views, self.where)
         out[root] = Rows(positions=positions, parent=np.zeros(num_roots, dtype=np.int64))
         for table in schema.downwards[1:]:
-            key = schema.key_above(table)
-            assert key is not None
+            key = self._key(table)
             number = out[key.parent].positions[number_of(table)]
             parent = np.repeat(np.arange(len(number)), number)
             components[table] = self._children(table, components[key.parent], number, parent)
@@ -71,6 +70,8 @@ class Draw:
         mixtures = len(self.model.tables[table].weights) // size
         base = owner // (len(state) // mixtures) * size
         rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
+        if table in self.model.later and self._key(table).order is None:  # places of rows that are in no order
+            rank = rank[np.lexsort((rng.random(len(parent)), parent))]
         if table not in self.model.turns:
             found = _picked(state, owner, rng)
             if table in self.model.later:
@@ -92,6 +93,11 @@ class Draw:
                 else _picked(turn, owner[rows] * size + found[rows - 1], rng)
             )
         return base + found
+
+    def _key(self, table: str) -> Key:
+        key = self.model.schema.key_above(table)
+        assert key is not None
+        return key
 
     def _others(self, table: str, above: np.ndarray, parent: np.ndarray, codes: np.ndarray) -> _Others | None:
         """The cells (n, J) that follow the component, of ``above``, of a row's ``parent``, drawn into the codes."""

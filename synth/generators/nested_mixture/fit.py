@@ -166,9 +166,10 @@ def start(
             continue
         state = options.mixing * rng.standard_normal((parents, many))
         later = last = None
-        if key.order is not None and key.most_children > 1:
+        if key.most_children > 1:
             shape = (min(options.ranks, key.most_children) - 1, *state.shape)
             later = real(state + 0.1 * rng.standard_normal(shape))
+        if key.order is not None and key.most_children > 1:
             last = real(state + 0.1 * rng.standard_normal(state.shape))
         even = np.zeros(len(columns[table].slices))
         out[table] = Logits(columns=scattered(many), state=real(state), later=later, last=last,

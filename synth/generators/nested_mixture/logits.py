@@ -44,8 +44,8 @@ class Logits:
 
     Of a child: ``direct`` (C_parent, G), columns as the parent's component has them; ``lean`` (J,), which of both a
     column follows; ``shared`` (J,), which part of the former is one value for all rows of a parent; ``later``
-    (R, C_parent, C), as ``state`` of the second event, the third, ..., one for all after it too, and ``last``
-    (C_parent, C), of the last event or the only one; None where rows are not in order.
+    (R, C_parent, C), as ``state`` of the second row, the third, ..., one for all after it too, None where a parent has
+    one row at most; ``last`` (C_parent, C), of the last event or the only one, None where rows are not in order.
     """
 
     columns: torch.Tensor

@@ -21,8 +21,8 @@ EVENED = 1 << 14  # roots up to which rows are rearranged towards the model's ta
 class NestedMixture:
     """A mixture over roots; ``tables``: each table's components and columns.
 
-    ``states`` (C_parent, C): chances of a child's component, of events the first one's; ``later`` (R, C_parent, C), of
-    the second, the third, ..., one for all after it, where events are in order; ``last`` (C_parent, C), of the last
+    ``states`` (C_parent, C): chances of a child's component, the first one's; ``later`` (R, C_parent, C), of the
+    second, the third, ..., one for all after it; where rows are in no order, these are dealt by chance; ``last`` (C_parent, C), of the last
     event or the only one, where it has chances of its own. Of several mixtures in one
     (``joined.py``) these are (C_parent, C / several): chances of the components of the parent's own mixture.
     ``direct``: columns as the parent's components have them; ``lean`` (J,) or (C_parent, J): the part of each column

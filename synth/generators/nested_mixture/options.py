@@ -6,7 +6,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """``fits``: mixtures from as many starts, which share the model. ``roots``: components of the root; ``children``:
-    of each table below it; ``ranks``: of events, told apart. Of few roots there are fewer components: one for so many
+    of each table below it; ``ranks``: of rows of one parent, told apart. Of few roots there are fewer components: one for so many
     as ``each`` times a table's noise.
 
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots

@@ -13,6 +13,9 @@ class Places:
     """Counts for parents with 1, 2, ..., ``most`` rows. ``rows`` (most, K): how many of their rows are in each place;
     ``pairs`` (most, K, K): how many pairs of a row and the next, or of any two where rows are in no order;
     ``first`` (most, K), in which the first row is.
+
+    Rows in no order have places too, dealt by chance, each row another one. Rows that all had the same chances could
+    only be alike more often than by chance; of a household there is one head, and of an account one order for its rent.
     """
 
     rows: np.ndarray
@@ -28,23 +31,23 @@ class Places:
 
 @lru_cache
 def places(most: int, ranks: int, *, last: bool) -> Places:
-    """``ranks``: places of the first row, the second, ..., one for all after these; 0 where rows are in no order.
+    """``ranks``: places of the first row, the second, ..., one for all after these.
 
-    ``last``: whether the last row, or the only one, has a place of its own, after the others.
+    ``last``: of rows in order; the last one, or the only one, has a place of its own, after the others.
 
     >>> places(3, 2, last=True).rows.tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]]
     """
-    size = max(ranks, 1) + last
+    size = ranks + last
     rows, pairs, first = np.zeros((most, size)), np.zeros((most, size, size)), np.zeros((most, size))
     for many in range(1, most + 1):
-        own = [min(rank, max(ranks, 1) - 1) for rank in range(many)]
+        own = [min(rank, ranks - 1) for rank in range(many)]
         if last:
             own[-1] = size - 1
         first[many - 1, own[0]] = 1
         np.add.at(rows[many - 1], own, 1)
-        if ranks:
+        if last:
             np.add.at(pairs[many - 1], (own[:-1], own[1:]), 1)
         else:
-            pairs[many - 1] = many * (many - 1)
+            pairs[many - 1] = np.outer(rows[many - 1], rows[many - 1]) - np.diag(rows[many - 1])
     return Places(rows=rows, pairs=pairs, first=first)

@@ -31,7 +31,7 @@ PARENTS = {"p": 1, "c": 2, "g": 3}
 OWN = {"p": 2, "c": 3, "g": 2}  # components
 
 
-def setting(order):
+def setting(order, *, placed=True):
     facts = schema(order)
     columns = {}
     for table, sizes in SIZES.items():
@@ -45,7 +45,7 @@ def setting(order):
 
     def logit(t):
         ordered = order and t == "c"
-        later = drawn(MOST - 2, PARENTS[t], OWN[t]) if ordered else None
+        later = drawn(MOST - 2, PARENTS[t], OWN[t]) if placed and t == "c" else None
         last = drawn(PARENTS[t], OWN[t]) if ordered else None
         many = len(columns[t].slices)
         more = {"direct": drawn(PARENTS[t], columns[t].size), "lean": drawn(many), "shared": drawn(many)}
@@ -83,9 +83,11 @@ def two_rows(level, slices, z, u, v):
     return out
 
 
-@pytest.mark.parametrize("order", [None, "cid"], ids=["siblings", "events"])
-def test_tables_of_children_are_sums_over_all_trees(order):
-    facts, columns, found = setting(order)
+@pytest.mark.parametrize(
+    ("order", "placed"), [(None, False), (None, True), ("cid", True)], ids=["siblings", "placed siblings", "events"]
+)
+def test_tables_of_children_are_sums_over_all_trees(order, placed):
+    facts, columns, found = setting(order, placed=placed)
     p = found["p"].probs.numpy()
     number = p[:, columns["p"].slices["number of c"]]
     below = found["c"].probs.numpy()[:, columns["c"].slices["number of g"]]
