@@ -1,14 +1,14 @@
 """Related tables: patients and their stays, accounts and their orders. How near are tables across, siblings and steps?
 
     python benchmarks/related.py [--tables hospital,bank] [--epsilon 3.2] [--runs 3] [--json FILE]
-    python benchmarks/related.py --rival dpsynth --rival-python ENV/bin/python
+    python benchmarks/related.py --rival dpsynth|hma --rival-python ENV/bin/python
 
 Every figure is a mean over tables of two columns: the total variation between the real rows (at most as many children
 of a parent as the key keeps) and the synthetic ones, each column in at most 20 bins: of a table as long as the real
 one, and of the model (up to twelve times as many rows); and the latter divided by the error of independent columns
 without noise. Beside it a run with the same budget that asks for single columns alone. ``--rival`` has the same tables
-made by another method within the same budget, in an environment of its own (related_rival.py says how to make one), and
-scores them alike; without it, what a rival made in the file's runs of before stays, since nothing here changes it.
+made by another method within the same budget, in an environment of its own (related_rival.py and related_hma.py say how to make one), and
+scores them alike; without it, what rivals made in the file's runs of before stays, since nothing here changes it.
 SDMetrics' multi-table quality is measured for all, where it is installed. Beside them stands what a model of the
 population itself would leave: sampling noise. Needs the public tables beside the checkout. Prints Markdown, writes
 benchmarks/results/related.json.
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--tables", default="hospital,bank")
     parser.add_argument("--epsilon", type=float, default=3.2)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rival", choices=["dpsynth"])
+    parser.add_argument("--rival", choices=["dpsynth", "hma"])
     parser.add_argument("--rival-python", type=Path, help="the Python of an environment that has the rival")
     parser.add_argument("--rival-runs", type=int, default=3, help="in how many runs of each table")
     parser.add_argument("--inside", choices=["mst", "aim"], default="mst", help="what dpsynth uses for its tables")
@@ -81,7 +81,7 @@ def main() -> None:
     given = parser.parse_args()
     if (given.rival is None) != (given.rival_python is None):
         parser.error("--rival and --rival-python belong together")
-    rival = None if given.rival is None else Rival(python=given.rival_python, inside=given.inside)
+    rival = None if given.rival is None else Rival(method=given.rival, python=given.rival_python, inside=given.inside)
     before = json.loads(given.json.read_text()) if given.json.exists() else []
     rivals = {(r["table"], r["epsilon"], r["run"]): r["rivals"] for r in before if "rivals" in r}
     found = [r for r in before if r["table"] not in given.tables.split(",")]
@@ -90,8 +90,7 @@ def main() -> None:
         for number in range(given.runs):
             beside = rival if number < given.rival_runs else None
             told = {"table": name, "epsilon": given.epsilon, "run": number, **measured(case, given.epsilon, beside)}
-            if beside is None and (name, given.epsilon, number) in rivals:
-                told["rivals"] = rivals[name, given.epsilon, number]
+            told["rivals"] = rivals.get((name, given.epsilon, number), {}) | told.get("rivals", {})
             found.append(told)
             printed(name, told)
             given.json.write_text(json.dumps(found, indent=1) + "\n")  # what is done stays if a later run is cut off
@@ -112,7 +111,8 @@ def printed(name: str, told: dict) -> None:
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     for what, one in told["scores"].items():
         errors = [one["error"], one["model"], one["model"] / max(one["independent"], 1e-9)]
-        errors += [told["columns"][what]["model"], *(r["scores"][what]["error"] for r in rivals.values())]
+        made = [r["scores"].get(what, {"error": float("nan")}) for r in rivals.values()]  # not of runs of before
+        errors += [told["columns"][what]["model"], *(m["error"] for m in made)]
         errors.append(told["population"][what])
         print(f"| {what} | " + " | ".join(f"{e:.4f}" for e in errors) + " |")
     quality = [told["sdmetrics"], told["columns sdmetrics"], *(r["sdmetrics"] for r in rivals.values())]

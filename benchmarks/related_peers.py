@@ -1,4 +1,4 @@
-"""What related.py compares with: `mixture` on each table alone, google/dpsynth, and SDMetrics' quality for all."""
+"""What related.py compares with: `mixture` on each table alone, google/dpsynth, SDV's HMA, SDMetrics' quality for all."""
 
 import json
 import subprocess
@@ -16,8 +16,9 @@ import synth
 from synth.privacy.accounting.composition import calibrate
 from synth.schema.sdv_related import to_sdv_related
 
-SCRIPT = Path(__file__).resolve().parent / "related_rival.py"
+HERE = Path(__file__).resolve().parent
 DELTA = 1e-6
+HMA = "SDV's HMA, no privacy"
 
 
 def sdmetrics(case: Case, made: dict[str, pd.DataFrame]) -> float | None:
@@ -49,26 +50,32 @@ def _unmade(case: Case) -> set[str]:
 
 @dataclass(frozen=True)
 class Rival:
-    """Another method in an environment of its own; ``inside``: what it uses for its tables."""
+    """Another method in an environment of its own; ``inside``: what dpsynth uses for its tables."""
 
+    method: str
     python: Path
     inside: str
 
     @property
     def name(self) -> str:
         """As it stands in the results."""
-        return f"dpsynth, {self.inside}"
+        return f"dpsynth, {self.inside}" if self.method == "dpsynth" else HMA
 
     def measured(self, case: Case, coder: Coder, real, epsilon: float) -> dict:
-        """Scores of the tables that it makes within the same noise budget."""
+        """Scores of the tables that it makes within the same noise budget; HMA knows none."""
         rho = calibrate(epsilon, DELTA) ** 2 / 2
+        asked = {
+            "dpsynth": ["related_rival.py", "--rho", repr(rho), "--inside", self.inside],
+            "hma": ["related_hma.py"],
+        }
+        script, *options = asked[self.method]
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
             for name, table in case.tables.items():
                 table.to_csv(place / f"{name}.csv", index=False)
             (place / "schema.json").write_text(json.dumps(case.schema))
-            asked = [str(place), "--rho", repr(rho), "--inside", self.inside]
-            command = [str(self.python), "-W", "ignore", str(SCRIPT), *asked]
+            (place / "metadata.json").write_text(json.dumps(to_sdv_related(synth.parse_related(case.schema))))
+            command = [str(self.python), "-W", "ignore", str(HERE / script), str(place), *options]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 raise SystemExit(f"{self.name} failed:\n{done.stderr[-2000:]}")
