@@ -1,52 +1,61 @@
-"""The table of docs/related-tables.md, from benchmarks/results/related.json."""
+"""The tables of docs/related-tables.md, from benchmarks/results/related.json."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from markdown_tables import figure, table
 
 Kept = Callable[[str], Any]
+CASES = {"hospital": "Patients and stays", "bank": "Accounts and orders"}
+ALIKE = ", each of the root's rows counting once"
 RELATED = {"number of children by root column, total variation": "number by parent", "columns of one child": "child",
-           "across the two tables": "across", "siblings, the same column": "siblings, same column",
-           "siblings, any two columns": "siblings", "from one row to the next": "steps"}  # fmt: skip
+           "across the two tables": "across", f"across the two tables{ALIKE}": "across, roots alike",
+           "siblings, the same column": "siblings, same column",
+           f"siblings, the same column{ALIKE}": "siblings, same column, roots alike",
+           "siblings, any two columns": "siblings", f"siblings, any two columns{ALIKE}": "siblings, roots alike",
+           "from one row to the next": "steps", f"from one row to the next{ALIKE}": "steps, roots alike"}  # fmt: skip
+RIVALS = {"dpsynth": "dpsynth", "SDV's HMA, no privacy": "SDV's HMA"}  # column: how the rival's name begins
 
 
 def related(kept: Kept) -> str:
     """Means over runs of the error against that of independent columns, but for the number of children.
 
-    Of the model, of one for single columns with the same budget, and of google/dpsynth's tables.
+    Of the model, of one for single columns with the same budget, and of the tables that others made.
     """
-    names = ("hospital", "bank")
-    rows = {n: [r for r in kept("related") if r["table"] == n] for n in names}
-    rivals = {n: [v for r in rows[n] for v in r.get("rivals", {}).values()] for n in names}
+    runs = {n: [r for r in kept("related") if r["table"] == n] for n in CASES}
+    return "\n\n".join(f"**{title}**\n\n{_case(runs[n])}" for n, title in CASES.items())
 
-    def told(name: str, what: str) -> list[str]:
-        columns = [r["columns"] for r in rows[name] if "columns" in r]
-        sides = ([r["scores"][what]["model"] for r in rows[name]], [c[what]["model"] for c in columns],
-                 [r["scores"][what]["error"] for r in rivals[name]],
-                 [r["population"][what] for r in rows[name] if "population" in r])  # fmt: skip
-        whole = 1.0 if what == "number by parent" else rows[name][0]["scores"][what]["independent"]
-        return [mean([e / whole for e in side], 4 if whole == 1.0 else 2) for side in sides]
 
-    def mean(values: list[float], digits: int) -> str:
-        return figure(sum(values) / len(values), digits) if values else "-"
+def _case(runs: list[dict]) -> str:
+    columns = [r["columns"] for r in runs if "columns" in r]
+    rivals = {c: [v for r in runs for n, v in r.get("rivals", {}).items() if n.startswith(begins)]
+              for c, begins in RIVALS.items()}  # fmt: skip
 
-    def beside(name: str, place: int) -> list[str]:
-        pairs = [list(r["alone"].values())[place] for r in rows[name]]
-        return [" and ".join(mean([p[k] for p in pairs], 4) for k in ("related", "mixture")), "-", "-", "-"]
+    def told(what: str) -> list[str]:
+        whole = 1.0 if what == "number by parent" else runs[0]["scores"][what]["independent"]
+        others = [[r["scores"][what]["error"] for r in found if what in r["scores"]] for found in rivals.values()]
+        sides = ([r["scores"][what]["model"] for r in runs], [c[what]["model"] for c in columns], *others,
+                 [r["population"][what] for r in runs if what in r.get("population", {})])  # fmt: skip
+        return [_mean((e / whole for e in side), 4 if whole == 1.0 else 2) for side in sides]
 
-    def quality(name: str) -> list[str]:
-        ours = [[r[k] for r in rows[name] if r.get(k)] for k in ("sdmetrics", "columns sdmetrics")]
-        return [*(mean(v, 3) for v in (*ours, [r["sdmetrics"] for r in rivals[name] if r.get("sdmetrics")])), "-"]
+    def beside(place: int) -> list[str]:
+        pairs = [list(r["alone"].values())[place] for r in runs]
+        return [" and ".join(_mean((p[k] for p in pairs), 4) for k in ("related", "mixture"))] + ["-"] * 4
 
-    def runs(name: str) -> list[str]:
-        return [str(k) for k in (len(rows[name]), sum("columns" in r for r in rows[name]), len(rivals[name]))] + ["-"]
+    def quality() -> list[str]:
+        ours = [[r[k] for r in runs if r.get(k)] for k in ("sdmetrics", "columns sdmetrics")]
+        others = [[r["sdmetrics"] for r in found if r.get("sdmetrics")] for found in rivals.values()]
+        return [*(_mean(v, 3) for v in (*ours, *others)), "-"]
 
-    lines = [[label, *(cell for n in names for cell in told(n, what))] for label, what in RELATED.items()]
+    lines = [[label, *told(what)] for label, what in RELATED.items() if what in runs[0]["scores"]]
     for place, which in enumerate(("root's table", "child's")):
-        what = f"pairs of the {which} alone: made together, and by `mixture` with half the budget"
-        lines.append([what, *(cell for n in names for cell in beside(n, place))])
-    lines.append(["SDMetrics' multi-table quality, 1 the best", *(cell for n in names for cell in quality(n))])
-    lines.append(["runs", *(cell for n in names for cell in runs(n))])
-    sides = ("single columns, same budget", "dpsynth", "the population")
-    return table(("what", "patients and stays", *sides, "accounts and orders", *sides), lines)
+        lines.append([f"pairs of the {which} alone: made together, and by `mixture` with half the budget",
+                      *beside(place)])  # fmt: skip
+    lines.append(["SDMetrics' multi-table quality, 1 the best", *quality()])
+    lines.append(["runs", *(str(len(found)) for found in (runs, columns, *rivals.values())), "-"])
+    return table(("what", "synth", "single columns, same budget", *RIVALS, "the population"), lines)
+
+
+def _mean(values: Iterable[float], digits: int) -> str:
+    found = list(values)
+    return figure(sum(found) / len(found), digits) if found else "-"

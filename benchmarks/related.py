@@ -6,9 +6,11 @@
 Every figure is a mean over tables of two columns: the total variation between the real rows (at most as many children
 of a parent as the key keeps) and the synthetic ones, each column in at most 20 bins: of a table as long as the real
 one, and of the model (up to twelve times as many rows); and the latter divided by the error of independent columns
-without noise. Beside it a run with the same budget that asks for single columns alone. ``--rival`` has the same tables
-made by another method within the same budget, in an environment of its own (related_rival.py and related_hma.py say how to make one), and
-scores them alike; without it, what rivals made in the file's runs of before stays, since nothing here changes it.
+without noise. Of rows, each counts alike; ``roots alike``: those of one root count as one together, as they are asked.
+Beside it a run with the same budget that asks for single columns alone. ``--rival`` has the same tables made by another
+method, google/dpsynth's within the same budget or SDV's HMA without any, in an environment of its own (related_rival.py
+and related_hma.py say how to make one), and scores them alike; without it, what rivals made in the file's runs of
+before stays, since nothing here changes it.
 SDMetrics' multi-table quality is measured for all, where it is installed. Beside them stands what a model of the
 population itself would leave: sampling noise. Needs the public tables beside the checkout. Prints Markdown, writes
 benchmarks/results/related.json.

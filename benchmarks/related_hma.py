@@ -4,9 +4,9 @@
 
 starts it as ENV/bin/python benchmarks/related_hma.py FOLDER
 
-The environment: ``python3.11 -m venv ENV`` and ``ENV/bin/pip install sdv torch==2.13.0``. FOLDER holds a CSV file a table
-and SDV's ``metadata.json``; the made tables are written beside them as made-TABLE.csv. HMA learns from every row as it
-is: what it reaches says what the interface that people know makes of such tables without any guarantee.
+The environment: ``python3.11 -m venv ENV`` and ``ENV/bin/pip install sdv torch==2.13.0``. FOLDER holds a CSV file a
+table and SDV's ``metadata.json``; the made tables are written beside them as made-TABLE.csv. HMA learns from every row
+as it is: what it reaches says what the interface that people know makes of such tables without any guarantee.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What related.py compares with: `mixture` on each table alone, google/dpsynth, SDV's HMA, SDMetrics' quality for all."""
+"""What related.py compares with: `mixture` on each table alone, google/dpsynth, SDV's HMA; SDMetrics' quality."""
 
 import json
 import subprocess
