@@ -59,9 +59,9 @@ class Level:
 @dataclass(kw_only=True)
 class Below(Level):
     """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C), ``last`` (C_parent, C): chances, by place
-    (``places.py``), ``last`` where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column that follows
-    ``direct``, of which ``shared`` (G,) is one value for all of a parent's rows; ``of_one`` (G, G): 1 for two bins of
-    one column.
+    (``places.py``), ``last`` where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column
+    that follows ``direct``, of which ``shared`` (G,) is one value for all of a parent's rows; ``of_one`` (G, G): 1 for
+    two bins of one column.
 
     ``mass`` (C_parent, most): the parents' weights by their number of children; ``joint`` (C_parent, C): roots' worth
     of rows by both components; ``by_number`` (most, C): the weights parted by how many siblings there are.

@@ -26,8 +26,9 @@ class Plan:
     rest. ``own``: the part of the root's tables of two columns that those without a number of children have at least.
 
     Weights of the tables by view, against those of one table's rows: ``across`` two tables, ``siblings``, ``steps``,
-    ``first``; ``number``: of tables with a number of children, which have few cells and on which, rows of one root
-    weighing less the more they are, all counts of rows rest.
+    ``first``; ``same``: of a column with itself in two rows of one parent, beside the latter two, since rows of one
+    parent are alike in each column first of all; ``number``: of tables with a number of children, which have few cells
+    and on which, rows of one root weighing less the more they are, all counts of rows rest.
     """
 
     oneway: float = 0.15
@@ -36,6 +37,7 @@ class Plan:
     across: float = 5.0
     siblings: float = 2.5
     steps: float = 2.5
+    same: float = 2.5
     steps_number: float = 1.5
     first: float = 1.0
     number: float = 3.0
@@ -117,8 +119,9 @@ def wanted(schema: Related, found: Mapping[str, Known], plan: Plan) -> list[Want
         for view, weight, columns in _listed(schema, found, plan, table):
             coarse = len(columns) == 2 and coarsely(view, *columns)
             bins = tuple(found[t].bins(t, c, other=o, coarse=coarse) for t, c, o in columns)
-            counted = plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
-            out.append(Wanted(table=table, view=view, bins=bins, weight=weight * counted))
+            weight *= plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
+            alike = len(columns) == 2 and columns[0][:2] == columns[1][:2]
+            out.append(Wanted(table=table, view=view, bins=bins, weight=weight * (plan.same if alike else 1.0)))
     return out
 
 

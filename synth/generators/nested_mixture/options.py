@@ -6,8 +6,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """``fits``: mixtures from as many starts, which share the model. ``roots``: components of the root; ``children``:
-    of each table below it; ``ranks``: of rows of one parent, told apart. Of few roots there are fewer components: one for so many
-    as ``each`` times a table's noise.
+    of each table below it; ``ranks``: of rows of one parent, told apart. Of few roots there are fewer components: one
+    for so many as ``each`` times a table's noise.
 
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
     times ``simplicity.dependence`` (its ``half``), twice that where there are half the components or fewer, and
@@ -26,8 +26,8 @@ class Options:
     each: float = 4.0
     ranks: int = 4
     steps: int = 600
-    rate: float = 0.3
-    last_rate: float = 0.03
+    rate: float = 0.2
+    last_rate: float = 0.01
     spread: float = 1.0
     mixing: float = 3.0
     stop: float = 0.6
