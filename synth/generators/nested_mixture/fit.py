@@ -35,6 +35,7 @@ COUNTED: dict[View, float] = {"rows": 0.5, "steps": 0.8, "siblings": 0.8}  # par
 CHECK = 20  # steps between words of progress
 FEWEST = 16  # components, however few roots there are
 FEW_STEPS = 300  # in which these are found
+SELDOM = 2.0  # by which logits of shared values start below none: where no answer tells, rows are not alike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +174,7 @@ def start(
             last = real(state + 0.1 * rng.standard_normal(state.shape))
         even = np.zeros(len(columns[table].slices))
         out[table] = Logits(columns=scattered(many), state=real(state), later=later, last=last,
-                            direct=scattered(parents), lean=real(even), shared=real(even))  # fmt: skip
+                            direct=scattered(parents), lean=real(even), shared=real(even - SELDOM))  # fmt: skip
     return out
 
 
