@@ -7,7 +7,7 @@ from markdown_tables import figure, table
 
 Kept = Callable[[str], Any]
 CASES = {"hospital": "Patients and stays", "bank": "Accounts and orders"}
-ALIKE = ", each of the root's rows counting once"
+ALIKE = ", each parent counting once"
 RELATED = {"number of children by root column, total variation": "number by parent", "columns of one child": "child",
            "across the two tables": "across", f"across the two tables{ALIKE}": "across, roots alike",
            "siblings, the same column": "siblings, same column",
