@@ -44,7 +44,7 @@ class Plan:
     levels: int = 5
     rounds: int = 12
     spare: float = 0.03
-    hidden: float = 0.15
+    hidden: float = 0.02
     determined: int = 3
     sure: float = 0.72
     plain: float = 0.1
