@@ -21,8 +21,16 @@ TO_THE_TOP = Path(__file__).with_name("to_the_top.html")
 HELP_BY_KEY = Path(__file__).with_name("help_by_key.html")
 STYLE = Path(__file__).with_name("style.css")
 OPEN, PASSED, LOCKED = ":material/radio_button_unchecked:", ":material/check_circle:", ":material/lock:"
-LATER = ("pandas", "pyarrow.pandas_compat", "altair", "synth.release.card.card", "synth.privacy.ledger.ledger",
-         "synth.sources.named_databases", "synth.pipeline.kept", "synth.pipeline.reached")  # fmt: skip
+LATER = (
+    "pandas",
+    "pyarrow.pandas_compat",
+    "altair",
+    "synth.release.card.card",
+    "synth.privacy.ledger.ledger",
+    "synth.sources.named_databases",
+    "synth.pipeline.kept",
+    "synth.pipeline.reached",
+)
 AT_EASE = 1.5  # seconds in which the first page is drawn, before anything is loaded for later ones
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
@@ -69,11 +77,16 @@ def _page(who: Visitor) -> None:
     recent.come_back()
     reached, behind = ready(w), passed(w)
     steps = [
-        st.Page(view(s), title=f"{i}. {TITLES[s]}", url_path=s, default=s == "data",
-                icon=PASSED if s in behind else OPEN if reached[s] else LOCKED)
+        st.Page(
+            view(s),
+            title=f"{i}. {TITLES[s]}",
+            url_path=s,
+            default=s == "data",
+            icon=PASSED if s in behind else OPEN if reached[s] else LOCKED,
+        )
         for i, s in enumerate(STEPS, 1)
         if s in open_pages
-    ]  # fmt: skip
+    ]
     others = [
         st.Page(view(s), title=TITLES[s], icon=ICONS[s], url_path=s, default=not steps and s == open_pages[0])
         for s in open_pages

@@ -31,13 +31,25 @@ synth.sweep_scratch()
 try:
     sweep()
 except OSError as error:
-    print(f"synth: uploads that a killed process left cannot be removed ({error.strerror}); see to the folder of"
-          " SYNTH_HOME", file=sys.stderr)  # fmt: skip
+    print(
+        f"synth: uploads that a killed process left cannot be removed ({error.strerror}); see to the folder of"
+        " SYNTH_HOME",
+        file=sys.stderr,
+    )
     sys.exit(synth.InputError.exit_code)
 
 
-FIRST = ("app.run.recent", "app.run.forecast", "app.table.database", "app.table.intake", "app.table.keys",
-         "app.table.reading", "app.table.related", "app.table.stored", "synth.schema.related")  # fmt: skip
+FIRST = (
+    "app.run.recent",
+    "app.run.forecast",
+    "app.table.database",
+    "app.table.intake",
+    "app.table.keys",
+    "app.table.reading",
+    "app.table.related",
+    "app.table.stored",
+    "synth.schema.related",
+)
 
 
 @asynccontextmanager

@@ -94,8 +94,9 @@ def second(folder: Path, table: str, cell: dict, out: Path) -> dict:
 
 def cells(given: argparse.Namespace, table: str) -> list[dict]:
     """The runs to be made."""
-    own = [{"what": w, "method": "mixture", "options": o, "seed": s} for w, o in PARTS.items() for s in
-           range(given.seeds)]  # fmt: skip
+    own = [
+        {"what": w, "method": "mixture", "options": o, "seed": s} for w, o in PARTS.items() for s in range(given.seeds)
+    ]
     aim = [{"what": "AIM", "method": "aim", "options": "", "seed": s} for s in range(given.aim)]
     return [{"table": table, "epsilon": given.epsilon, **c} for c in (*own, *aim)]
 

@@ -50,9 +50,17 @@ def empty(folder: Path, port: int) -> Iterator[str]:
     """A server of two pages with a title and a button each."""
     script = folder / "empty.py"
     script.write_text(EMPTY)
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true",
-               f"--server.port={port}", "--browser.gatherUsageStats=false",
-               "--server.fileWatcherType=none"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        str(script),
+        "--server.headless=true",
+        f"--server.port={port}",
+        "--browser.gatherUsageStats=false",
+        "--server.fileWatcherType=none",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield f"http://127.0.0.1:{port}"

@@ -59,8 +59,9 @@ async def prepare(browser: Browser, url: str, number: int, errors: list[str]) ->
     load = page.get_by_role("button", name="Load this table")
     await expect(load).to_be_enabled(timeout=PATIENCE)  # the server has the file
     await page.wait_for_function(IDLE, timeout=PATIENCE)
-    await files.nth(1).set_input_files({"name": "facts.json", "mimeType": "application/json",
-                                        "buffer": description(number)})  # fmt: skip
+    await files.nth(1).set_input_files(
+        {"name": "facts.json", "mimeType": "application/json", "buffer": description(number)}
+    )
     await page.get_by_test_id("stFileChipName").get_by_text("facts.json").wait_for(timeout=PATIENCE)
     await page.wait_for_function(IDLE, timeout=PATIENCE)
     await load.click(timeout=PATIENCE)
@@ -122,9 +123,15 @@ async def measured(url: str, chromium: str, visitors: int) -> dict[str, Any]:
         own = [await told(browser, i, finished(page, i)) for i, page in enumerate(pages)]
         await browser.close()
     alone.sort()
-    return {"visitors": visitors, "page_seconds_median": alone[len(alone) // 2], "page_seconds_worst": alone[-1],
-            "all_at_once_worst": max(together), "within_limit": alone[-1] < LIMIT, "own_data_only": all(own),
-            "console_errors": errors}  # fmt: skip
+    return {
+        "visitors": visitors,
+        "page_seconds_median": alone[len(alone) // 2],
+        "page_seconds_worst": alone[-1],
+        "all_at_once_worst": max(together),
+        "within_limit": alone[-1] < LIMIT,
+        "own_data_only": all(own),
+        "console_errors": errors,
+    }
 
 
 def main() -> None:

@@ -36,12 +36,19 @@ def write(path: Path, megabytes: int) -> int:
     rows = megabytes * 1_000_000 // ROW
     drawn = "hash(i * 12 + {}) % {}"
     columns = {
-        "id": "i", "age": drawn.format(1, 100), "sex": f"CASE WHEN {drawn.format(2, 2)} = 0 THEN 'f' ELSE 'm' END",
-        "town": f"'town_' || {drawn.format(3, 200)}", "income": f"10 * ({drawn.format(4, 20_000)})",
-        "hours": drawn.format(5, 60), "bmi": f"15 + ({drawn.format(6, 300)}) / 10", "visits": drawn.format(7, 9),
-        "day": f"DATE '2020-01-01' + CAST({drawn.format(8, 1000)} AS INTEGER)", "a": drawn.format(9, 5),
-        "b": drawn.format(10, 9), "c": drawn.format(11, 2),
-    }  # fmt: skip
+        "id": "i",
+        "age": drawn.format(1, 100),
+        "sex": f"CASE WHEN {drawn.format(2, 2)} = 0 THEN 'f' ELSE 'm' END",
+        "town": f"'town_' || {drawn.format(3, 200)}",
+        "income": f"10 * ({drawn.format(4, 20_000)})",
+        "hours": drawn.format(5, 60),
+        "bmi": f"15 + ({drawn.format(6, 300)}) / 10",
+        "visits": drawn.format(7, 9),
+        "day": f"DATE '2020-01-01' + CAST({drawn.format(8, 1000)} AS INTEGER)",
+        "a": drawn.format(9, 5),
+        "b": drawn.format(10, 9),
+        "c": drawn.format(11, 2),
+    }
     query = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
     with duckdb.connect(config={"threads": 1, "memory_limit": "500MB"}) as con:
         con.execute(f"COPY (SELECT {query} FROM range({rows}) AS r(i)) TO '{path}' (HEADER)")
@@ -144,10 +151,15 @@ def measured(part: str, megabytes: int, chromium: str) -> dict[str, Any]:
                 described = time.perf_counter() - began
                 through(page)
                 browser.close()
-    return {"megabytes": megabytes, "rows": rows, "seconds_to_describe": round(described),
-            "seconds": round(time.perf_counter() - began), "mib": {k: round(v) for k, v in watch.most.items()},
-            "pages_within_limit": watch.most["pages"] < LIMITS[part],
-            "all_within_limit": watch.most["together"] < LIMITS[part]}  # fmt: skip
+    return {
+        "megabytes": megabytes,
+        "rows": rows,
+        "seconds_to_describe": round(described),
+        "seconds": round(time.perf_counter() - began),
+        "mib": {k: round(v) for k, v in watch.most.items()},
+        "pages_within_limit": watch.most["pages"] < LIMITS[part],
+        "all_within_limit": watch.most["together"] < LIMITS[part],
+    }
 
 
 def main() -> None:

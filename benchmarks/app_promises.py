@@ -65,8 +65,13 @@ def promised_and_taken(name: str, epsilon: float) -> dict[str, Any]:
         done = ask(env, "run", table, "--schema", schema, "--epsilon", epsilon, "--out", folder / "out", "--json")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"rows": len(frame), "columns": frame.shape[1], "promised": round(json.loads(told)["seconds"], 1),
-            "taken": round(json.loads(done)["seconds_total"], 1), "processor": round(busy, 1)}  # fmt: skip
+    return {
+        "rows": len(frame),
+        "columns": frame.shape[1],
+        "promised": round(json.loads(told)["seconds"], 1),
+        "taken": round(json.loads(done)["seconds_total"], 1),
+        "processor": round(busy, 1),
+    }
 
 
 def ask(env: dict[str, str], *words: object) -> str:

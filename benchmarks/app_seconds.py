@@ -62,9 +62,17 @@ class Tour:
     def noted(self, what: str, kind: str, seconds: float, spent: tuple[float, float]) -> None:
         """Keeps a step, with the processor's seconds since ``spent``; those of processes that have ended are lost."""
         used = [round(max(now - before, 0.0), 2) for now, before in zip(busy(), spent, strict=True)]
-        self.steps.append({"step": what, "kind": kind, "seconds": round(seconds, 2), "browser": used[0],
-                           "server": used[1], "messages": self.heard[0],
-                           "kilobytes": round(self.heard[1] / 1000)})  # fmt: skip
+        self.steps.append(
+            {
+                "step": what,
+                "kind": kind,
+                "seconds": round(seconds, 2),
+                "browser": used[0],
+                "server": used[1],
+                "messages": self.heard[0],
+                "kilobytes": round(self.heard[1] / 1000),
+            }
+        )
         self.heard = [0, 0]
 
     def press(self, name: str, *, kind: str = "widget", heading: str = "", decides: bool = False) -> None:
@@ -225,8 +233,13 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
             tour = walked(page, served.url, name, files)
             browser.close()  # before the server, which its pages would miss
     first = round(served.seconds + tour.steps[0]["seconds"], 2)
-    return {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors, "first_page": first,
-            "steps": tour.steps}  # fmt: skip
+    return {
+        "clicks": tour.clicks,
+        "decisions": tour.decisions,
+        "errors": errors,
+        "first_page": first,
+        "steps": tour.steps,
+    }
 
 
 def floor(chromium: str) -> dict[str, Any]:
@@ -258,8 +271,10 @@ def main() -> None:
     kept = json.loads(told.json.read_text()) if told.json.exists() else {}
     for name in told.tables.split(","):
         found = kept[name] = floor(told.chromium) if name == EMPTY else toured(name, told.chromium)
-        print(f"\n**{name}**: {found['clicks']} clicks, {found['decisions']} decisions, first page "
-              f"{found['first_page']} s after the command, {len(found['errors'])} errors on the console\n")  # fmt: skip
+        print(
+            f"\n**{name}**: {found['clicks']} clicks, {found['decisions']} decisions, first page "
+            f"{found['first_page']} s after the command, {len(found['errors'])} errors on the console\n"
+        )
         print("| step | kind | seconds | processor, browser | server | messages | kB |\n|---|---|---|---|---|---|---|")
         for step in found["steps"]:
             print("| " + " | ".join(str(step[k]) for k in COLUMNS) + " |")

@@ -43,8 +43,12 @@ def serving(home: Path, **more: str) -> Iterator[Served]:
     """The application with its state in a folder; ``more``: environment variables."""
     env = {**os.environ, "SYNTH_HOME": str(home), "SYNTH_LEDGER": str(home / "ledger.sqlite"), **more}
     began, port = time.perf_counter(), free_port()
-    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"], env=env,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "synth", "app", "--port", str(port), "--headless"],
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         answered(port)
         yield Served(f"http://127.0.0.1:{port}", time.perf_counter() - began, process.pid)

@@ -85,9 +85,12 @@ def attacked(
     said = np.array([[(n == name).mean() for name in (0, 1)] for n in named])  # table, name
     excess = np.maximum(said - exp(EPSILON) * said[::-1], 0.0)
     certain = said.sum() / 2
-    return {"draws": 2 * draws, "names a table": round(float(certain), 5),
-            "right then": round(float(np.trace(said) / said.sum()), 4) if said.any() else None,
-            "delta at least": round(float(excess.max()), 5)}  # fmt: skip
+    return {
+        "draws": 2 * draws,
+        "names a table": round(float(certain), 5),
+        "right then": round(float(np.trace(said) / said.sum()), 4) if said.any() else None,
+        "delta at least": round(float(excess.max()), 5),
+    }
 
 
 def main() -> None:

@@ -76,10 +76,16 @@ def mechanisms(draws: int) -> Iterator[dict[str, Any]]:
             whole = bare(name, epsilon=epsilon, draws=draws, confidence=1 - FAMILY / (2 * len(BARE)))
             half = bare(name, epsilon=epsilon, draws=draws // 5, scale=0.5)
             yield {
-                "mechanism": name, "epsilon": epsilon, "draws": draws, "mu_claimed": whole.claimed, "mu": whole.mu,
-                "epsilon_claimed": whole.epsilon_claimed, "epsilon_implied": whole.epsilon_implied,
-                "violated": whole.finding.violated, "half_noise_violated": half.finding.violated,
-            }  # fmt: skip
+                "mechanism": name,
+                "epsilon": epsilon,
+                "draws": draws,
+                "mu_claimed": whole.claimed,
+                "mu": whole.mu,
+                "epsilon_claimed": whole.epsilon_claimed,
+                "epsilon_implied": whole.epsilon_implied,
+                "violated": whole.finding.violated,
+                "half_noise_violated": half.finding.violated,
+            }
 
 
 def methods(names: list[str]) -> Iterator[dict[str, Any]]:
@@ -87,8 +93,14 @@ def methods(names: list[str]) -> Iterator[dict[str, Any]]:
     parts = sum(2 * len(FEW.get(n, USUAL)) for n in GENERATORS)
     for name in names:
         for epsilon, draws, tables in reversed(FEW.get(name, USUAL)):
-            found = audit(name, epsilon=epsilon, draws=draws, table_draws=tables, confidence=1 - FAMILY / parts,
-                          options=QUICK.get(name))  # fmt: skip
+            found = audit(
+                name,
+                epsilon=epsilon,
+                draws=draws,
+                table_draws=tables,
+                confidence=1 - FAMILY / parts,
+                options=QUICK.get(name),
+            )
             plain = found.plain()
             for part in ("outputs", "tables"):
                 if plain[part]:
@@ -124,8 +136,12 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100_000, help="of bare mechanisms")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "audit.json")
     options = parser.parse_args()
-    made = {"planted": planted, "mechanisms": lambda: mechanisms(options.draws),
-            "methods": lambda: methods(options.methods.split(",")), "capacity": capacity}  # fmt: skip
+    made = {
+        "planted": planted,
+        "mechanisms": lambda: mechanisms(options.draws),
+        "methods": lambda: methods(options.methods.split(",")),
+        "capacity": capacity,
+    }
     for part in options.parts.split(","):
         started, rows, kept = time.perf_counter(), [], []
         for row in made[part]():

@@ -97,8 +97,19 @@ def rival(folder: Path, cell: dict, python: str, most: float) -> dict:
     """The cell with the seconds of a method of dpsynth, or with ``failed``; its rows lie in made.csv."""
     mu = composition.calibrate(cell["epsilon"], DELTA.get(cell["table"], 1e-5))
     order = dict(o.split("=") for o in cell["options"].split()).get("order", "3")
-    command = [python, ROOT / "benchmarks" / "rival_table.py", folder, "--method", cell["method"].removeprefix(RIVAL),
-               "--rho", mu**2 / 2, "--order", order, "--seed", cell["seed"]]  # fmt: skip
+    command = [
+        python,
+        ROOT / "benchmarks" / "rival_table.py",
+        folder,
+        "--method",
+        cell["method"].removeprefix(RIVAL),
+        "--rho",
+        mu**2 / 2,
+        "--order",
+        order,
+        "--seed",
+        cell["seed"],
+    ]
     try:
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=most)
     except subprocess.TimeoutExpired:
@@ -136,10 +147,18 @@ def markdown(rows: list[dict]) -> str:
     columns = {n: (n, 1 if n == "k_marginal" else 4) for n in SHOWN} | {"seconds": ("seconds", 1)}
     tables = list(dict.fromkeys(r["table"] for r in rows))
     methods = list(dict.fromkeys(r["method"] for r in rows))
-    made = means([r for r in rows if "failed" not in r], CELL[:4], columns, runs="runs",
-                 order=lambda key: (tables.index(key[0]), key[1] or 0.0, methods.index(key[2]), key[3]))  # fmt: skip
-    failed = [f"- {r['table']}, epsilon {r['epsilon']:g}, {r['method']} {r['options']}: {r['failed']}"
-              for r in rows if "failed" in r]  # fmt: skip
+    made = means(
+        [r for r in rows if "failed" not in r],
+        CELL[:4],
+        columns,
+        runs="runs",
+        order=lambda key: (tables.index(key[0]), key[1] or 0.0, methods.index(key[2]), key[3]),
+    )
+    failed = [
+        f"- {r['table']}, epsilon {r['epsilon']:g}, {r['method']} {r['options']}: {r['failed']}"
+        for r in rows
+        if "failed" in r
+    ]
     return "\n".join([made, *([""] if failed else []), *failed])
 
 

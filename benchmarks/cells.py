@@ -20,9 +20,26 @@ def ran(folder: Path, cell: dict, out: Path, *, delta: float = 1e-5, most: float
     ``most``: seconds after which a run is given up.
     """
     ledger = folder / f"{len(list(folder.iterdir()))}.sqlite"
-    command = [*SYNTH, "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon", cell["epsilon"],
-               "--delta", delta, "--method", cell["method"], "--seed", cell["seed"], "--out", out, "--ledger", ledger,
-               "--json"]  # fmt: skip
+    command = [
+        *SYNTH,
+        "run",
+        folder / "train.csv",
+        "--schema",
+        folder / "schema.json",
+        "--epsilon",
+        cell["epsilon"],
+        "--delta",
+        delta,
+        "--method",
+        cell["method"],
+        "--seed",
+        cell["seed"],
+        "--out",
+        out,
+        "--ledger",
+        ledger,
+        "--json",
+    ]
     options = cell["options"]
     for option in options.split() if isinstance(options, str) else options:
         command += ["--option", option]

@@ -80,8 +80,13 @@ def schema() -> dict:
 
 def one(folder: Path, search_rounds: int, epsilon: float, seed: int) -> dict:
     """Errors of the synthetic rows of one run."""
-    cell = {"table": "simulated", "epsilon": epsilon, "method": "mixture", "seed": seed,
-            "options": f"rounds={search_rounds}"}  # fmt: skip
+    cell = {
+        "table": "simulated",
+        "epsilon": epsilon,
+        "method": "mixture",
+        "seed": seed,
+        "options": f"rounds={search_rounds}",
+    }
     told = ran(folder, cell, folder / "out")
     if "failed" in told:
         return {"failed": told["failed"]}
@@ -140,11 +145,17 @@ def picture(rows: list[dict], path: Path) -> None:
     """Error against epsilon times rows, on logarithmic axes; the model's and chance's beside it."""
     frame = pd.DataFrame([r for r in rows if "failed" not in r])
     told = [
-        {"spent": r["epsilon"] * r["rows"], "error": r[f"{n}_{k}"], "what": words,
-         "tables": f"{k} columns, rounds={r['search']}",
-         "rows": f"{r['rows']:,} rows"}
-        for r in frame.to_dict("records") for k in (3, 4) for n, words in WORDS.items()
-    ]  # fmt: skip
+        {
+            "spent": r["epsilon"] * r["rows"],
+            "error": r[f"{n}_{k}"],
+            "what": words,
+            "tables": f"{k} columns, rounds={r['search']}",
+            "rows": f"{r['rows']:,} rows",
+        }
+        for r in frame.to_dict("records")
+        for k in (3, 4)
+        for n, words in WORDS.items()
+    ]
     base = alt.Chart(pd.DataFrame(told)).encode(
         x=alt.X("spent:Q", scale=alt.Scale(type="log"), title="epsilon times rows"),
         y=alt.Y("error:Q", scale=alt.Scale(type="log"), title="mean total variation to the law"),

@@ -31,8 +31,10 @@ TOLD = ("read", "measure", "fit", "sample", "write")
 def schema_of(columns: int, categories: int) -> dict[str, Any]:
     """The public facts of the simulated table."""
     texts = [str(v) for v in range(categories)]
-    return {"dataset": "simulated", "columns": {
-        f"c{j:03d}": {"type": "categorical", "categories": texts} for j in range(columns)}}  # fmt: skip
+    return {
+        "dataset": "simulated",
+        "columns": {f"c{j:03d}": {"type": "categorical", "categories": texts} for j in range(columns)},
+    }
 
 
 def draw(path: Path, rows: int, columns: int, categories: int) -> None:
@@ -58,9 +60,20 @@ def measured(folder: Path, method: str) -> dict[str, Any]:
     import synth
 
     clock = Clock()
-    made = synth.run(folder / "table.parquet", schema=synth.load(folder / "schema.json"), epsilon=1.0, delta=1e-7,
-                     method=method, seed=0, num_rows=100_000, out=folder / "out", ledger=folder / "ledger.sqlite",
-                     assume_public=True, reporter=clock, device="cpu")  # fmt: skip
+    made = synth.run(
+        folder / "table.parquet",
+        schema=synth.load(folder / "schema.json"),
+        epsilon=1.0,
+        delta=1e-7,
+        method=method,
+        seed=0,
+        num_rows=100_000,
+        out=folder / "out",
+        ledger=folder / "ledger.sqlite",
+        assume_public=True,
+        reporter=clock,
+        device="cpu",
+    )
     return {"stages": clock.told(), "peak_mib": made.peak_mib}
 
 

@@ -50,8 +50,10 @@ def noise() -> dict[str, float]:
     space = dp.vector_domain(dp.atom_domain(T=int), size=20_000), dp.l2_distance(T=float)
     discrete = dp.m.make_gaussian(*space, scale=30.0)
     ours = SystemNoise()
-    return {"opendp": 1e6 * busy(lambda: discrete([0] * 20_000)) / 20_000,
-            "ours": 1e6 * busy(lambda: ours.gaussian_counts((1_000_000,), sigma=30.0)) / 1_000_000}  # fmt: skip
+    return {
+        "opendp": 1e6 * busy(lambda: discrete([0] * 20_000)) / 20_000,
+        "ours": 1e6 * busy(lambda: ours.gaussian_counts((1_000_000,), sigma=30.0)) / 1_000_000,
+    }
 
 
 def busy(work: Callable[[], object]) -> float:

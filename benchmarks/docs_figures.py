@@ -51,14 +51,37 @@ LONG = (
 )
 ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
 SLICED = {n: (n, 3) for n in ("tv", "ks", "contsim", "logreg_f1", "tstr_auc")}
-PUBLISHED = ("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass",
-             "SliceWass + one-ways", "DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF",
-             "MERF + one-ways", "single records (best fit)", "slicing (groups) alone", "slicing (groups)",
-             "mixture")  # fmt: skip
-TIMES = {"rows": ("rows", 0), "steps_an_epoch": ("steps an epoch", 0), "seconds_an_epoch": ("seconds an epoch", 1),
-         "seconds": ("seconds of 200 epochs, extrapolated", 0)}  # fmt: skip
-STEPS = ("Algorithm 1, noise by the published bound", "noise by the exact profile", "a rotation for the directions",
-         "moments instead of a network", "sums of groups", "two stages")  # fmt: skip
+PUBLISHED = (
+    "Algorithm 1",
+    "Algorithm 1 by its schedule",
+    "Algorithm 1 + one-ways",
+    "SliceWass",
+    "SliceWass + one-ways",
+    "DP-SGD",
+    "DP-SGD + one-ways",
+    "PATE",
+    "PATE + one-ways",
+    "MERF",
+    "MERF + one-ways",
+    "single records (best fit)",
+    "slicing (groups) alone",
+    "slicing (groups)",
+    "mixture",
+)
+TIMES = {
+    "rows": ("rows", 0),
+    "steps_an_epoch": ("steps an epoch", 0),
+    "seconds_an_epoch": ("seconds an epoch", 1),
+    "seconds": ("seconds of 200 epochs, extrapolated", 0),
+}
+STEPS = (
+    "Algorithm 1, noise by the published bound",
+    "noise by the exact profile",
+    "a rotation for the directions",
+    "moments instead of a network",
+    "sums of groups",
+    "two stages",
+)
 
 
 def kept(name: str) -> Any:
@@ -101,8 +124,10 @@ def aim() -> str:
         return " to ".join(dict.fromkeys(ends))
 
     others = [[r] for r in kept("peers-aim") if r["options"]]
-    lines = [[group[0]["options"] or f"defaults, {len(group)} runs", *(told(n, group) for n in names)]
-             for group in (usual, *others)]  # fmt: skip
+    lines = [
+        [group[0]["options"] or f"defaults, {len(group)} runs", *(told(n, group) for n in names)]
+        for group in (usual, *others)
+    ]
     return table(("options of aim", *names), lines)
 
 
@@ -129,8 +154,13 @@ def embeddings(method: str) -> str:
     rows = [r for r in kept("embeddings") if r["part"] == "table" and r["method"].partition(",")[0] == method]
     names = ("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc")
     methods = list(dict.fromkeys(r["method"] for r in rows))
-    return means(rows, ("method", "epsilon"), {n: (n, 3) for n in names}, runs="runs",
-                 order=lambda key: (methods.index(key[0]), key[1]))  # fmt: skip
+    return means(
+        rows,
+        ("method", "epsilon"),
+        {n: (n, 3) for n in names},
+        runs="runs",
+        order=lambda key: (methods.index(key[0]), key[1]),
+    )
 
 
 def digits(method: str) -> str:
@@ -138,8 +168,12 @@ def digits(method: str) -> str:
     rows = [r for r in kept("embeddings") if r["part"] == "digits"]
     mine = [r for r in rows if r["method"].partition(",")[0] == method]
     real = next(r for r in rows if r["epsilon"] is None)
-    return means([real, *mine], ("method", "epsilon"), {"accuracy": ("accuracy", 2)},
-                 order=lambda key: (key[1] is not None, key[0], key[1]))  # fmt: skip
+    return means(
+        [real, *mine],
+        ("method", "epsilon"),
+        {"accuracy": ("accuracy", 2)},
+        order=lambda key: (key[1] is not None, key[0], key[1]),
+    )
 
 
 def gradients(method: str) -> str:
@@ -161,8 +195,14 @@ def of_families(*tables: str) -> str:
 def published() -> str:
     """The published comparison, in the order of its own tables, this library's methods last."""
     rows = [r for r in kept("table1") if r["relation"] == "zero_out"]
-    return means(rows, ("method", "epsilon"), SLICED | {"seconds": ("seconds", 1)}, runs="runs", spread=True,
-                 order=lambda key: (key[1], PUBLISHED.index(key[0])))  # fmt: skip
+    return means(
+        rows,
+        ("method", "epsilon"),
+        SLICED | {"seconds": ("seconds", 1)},
+        runs="runs",
+        spread=True,
+        order=lambda key: (key[1], PUBLISHED.index(key[0])),
+    )
 
 
 def schedule() -> str:
@@ -177,8 +217,13 @@ def relations() -> str:
 
 def steps() -> str:
     """From the published algorithm to the default, step by step."""
-    made = means(kept("steps"), ("method",), SLICED | {"seconds": ("seconds", 1)}, runs="runs",
-                 order=lambda key: STEPS.index(key[0]))  # fmt: skip
+    made = means(
+        kept("steps"),
+        ("method",),
+        SLICED | {"seconds": ("seconds", 1)},
+        runs="runs",
+        order=lambda key: STEPS.index(key[0]),
+    )
     return made.replace("| method |", "| step |", 1)
 
 

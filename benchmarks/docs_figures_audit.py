@@ -9,12 +9,21 @@ Row = dict[str, Any]
 HEADS = {
     "planted": ("fault", "violated at 95 %", "mu at least", "claimed", "seen by", "sound run violated"),
     "mechanisms": ("mechanism", "epsilon", "mu / claimed", "epsilon implied", "violated", "with half the noise"),
-    "methods": ("method", "epsilon", "draws", "mu of outputs at least", "claimed", "epsilon at 1e-2 at least",
-                "claimed", "mu of tables at least", "violated"),
+    "methods": (
+        "method",
+        "epsilon",
+        "draws",
+        "mu of outputs at least",
+        "claimed",
+        "epsilon at 1e-2 at least",
+        "claimed",
+        "mu of tables at least",
+        "violated",
+    ),
     "capacity": ("noise", "epsilon", "linear, exact", "linear", "polynomial", "kernel", "ReLU", "unrestricted"),
     "whole": ("fault", "contradicted", "canary", "seen by", "distance at least", "claimed", "noise / claimed"),
     "whole-sound": ("relation", "canary", "table", "contradicted", "noise / claimed", "distance at least", "claimed"),
-}  # fmt: skip
+}
 PARTS = ("planted", "mechanisms", "methods", "capacity", "whole", "whole-sound")
 WHOLE = {"whole": "faults", "whole-sound": "sound"}  # parts of audit_whole.json
 
@@ -40,25 +49,50 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def _planted(r: Row) -> list[str]:
     claim = r["faulty"]["claim"]["mu"]
-    return [r["fault"], yes(r["faulty"]["violated"]), number(r["faulty"]["mu"]), number(claim), r["faulty"]["attack"],
-            yes(r["sound"]["violated"])]  # fmt: skip
+    return [
+        r["fault"],
+        yes(r["faulty"]["violated"]),
+        number(r["faulty"]["mu"]),
+        number(claim),
+        r["faulty"]["attack"],
+        yes(r["sound"]["violated"]),
+    ]
 
 
 def _mechanisms(r: Row) -> list[str]:
-    return [r["mechanism"], f"{r['epsilon']:g}", number(r["mu"] / r["mu_claimed"]), number(r["epsilon_implied"]),
-            yes(r["violated"]), yes(r["half_noise_violated"])]  # fmt: skip
+    return [
+        r["mechanism"],
+        f"{r['epsilon']:g}",
+        number(r["mu"] / r["mu_claimed"]),
+        number(r["epsilon_implied"]),
+        yes(r["violated"]),
+        yes(r["half_noise_violated"]),
+    ]
 
 
 def _methods(r: Row) -> list[str]:
     o, t = r["outputs"], r["tables"]
-    return [r["method"], f"{r['epsilon']:g}", f"{o['draws']:,}", number(o["mu"]), number(o["claim"]["mu"]),
-            number(o["epsilon"]), number(o["claimed_at_audit_delta"]), number(t["mu"] if t else None),
-            yes(r["violated"])]  # fmt: skip
+    return [
+        r["method"],
+        f"{r['epsilon']:g}",
+        f"{o['draws']:,}",
+        number(o["mu"]),
+        number(o["claim"]["mu"]),
+        number(o["epsilon"]),
+        number(o["claimed_at_audit_delta"]),
+        number(t["mu"] if t else None),
+        yes(r["violated"]),
+    ]
 
 
 def _capacity(r: Row) -> list[str]:
-    return [r["mechanism"], f"{r['epsilon']:g}", number(r["closed"]["linear"]),
-            *(number(a["bound"]) for a in r["attackers"]), number(r["ceiling"])]  # fmt: skip
+    return [
+        r["mechanism"],
+        f"{r['epsilon']:g}",
+        number(r["closed"]["linear"]),
+        *(number(a["bound"]) for a in r["attackers"]),
+        number(r["ceiling"]),
+    ]
 
 
 def _moments(r: Row) -> Row:
@@ -67,15 +101,34 @@ def _moments(r: Row) -> Row:
 
 def _whole(r: Row) -> list[str]:
     seen = r["seen_by"].replace("|", "/").replace("\n", " ")
-    return [r["fault"], yes(r["violated"]), r["canary"], seen, number(_moments(r)["mu"], 2),
-            number(r["mu_claimed"], 2), number(_moments(r)["noise_found"], 2)]  # fmt: skip
+    return [
+        r["fault"],
+        yes(r["violated"]),
+        r["canary"],
+        seen,
+        number(_moments(r)["mu"], 2),
+        number(r["mu_claimed"], 2),
+        number(_moments(r)["noise_found"], 2),
+    ]
 
 
 def _sound(r: Row) -> list[str]:
-    return [r["relation"], r["name"], r["kind"], yes(r["violated"]), number(_moments(r)["noise_found"], 2),
-            number(_moments(r)["mu"], 2), number(r["finding"]["claim"]["mu"], 2)]  # fmt: skip
+    return [
+        r["relation"],
+        r["name"],
+        r["kind"],
+        yes(r["violated"]),
+        number(_moments(r)["noise_found"], 2),
+        number(_moments(r)["mu"], 2),
+        number(r["finding"]["claim"]["mu"], 2),
+    ]
 
 
 CELLS: dict[str, Callable[[Row], list[str]]] = {
-    "planted": _planted, "mechanisms": _mechanisms, "methods": _methods, "capacity": _capacity, "whole": _whole,
-    "whole-sound": _sound}  # fmt: skip
+    "planted": _planted,
+    "mechanisms": _mechanisms,
+    "methods": _methods,
+    "capacity": _capacity,
+    "whole": _whole,
+    "whole-sound": _sound,
+}

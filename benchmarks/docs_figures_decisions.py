@@ -49,5 +49,11 @@ def workbook(kept: Kept) -> str:
     return table(heads, [[figure(r[n], d) for n, d in fields.items()] for r in kept("decisions")["workbook"]])
 
 
-TABLES = {"composition": composition, "noise": noise, "zcdp": zcdp, "csv-rows": csv_rows, "csv-seconds": csv_seconds,
-          "workbook": workbook}  # fmt: skip
+TABLES = {
+    "composition": composition,
+    "noise": noise,
+    "zcdp": zcdp,
+    "csv-rows": csv_rows,
+    "csv-seconds": csv_seconds,
+    "workbook": workbook,
+}

@@ -8,12 +8,18 @@ from markdown_tables import figure, table
 Kept = Callable[[str], Any]
 CASES = {"hospital": "Patients and stays", "bank": "Accounts and orders"}
 ALIKE = ", each parent counting once"
-RELATED = {"number of children by root column, total variation": "number by parent", "columns of one child": "child",
-           "across the two tables": "across", f"across the two tables{ALIKE}": "across, roots alike",
-           "siblings, the same column": "siblings, same column",
-           f"siblings, the same column{ALIKE}": "siblings, same column, roots alike",
-           "siblings, any two columns": "siblings", f"siblings, any two columns{ALIKE}": "siblings, roots alike",
-           "from one row to the next": "steps", f"from one row to the next{ALIKE}": "steps, roots alike"}  # fmt: skip
+RELATED = {
+    "number of children by root column, total variation": "number by parent",
+    "columns of one child": "child",
+    "across the two tables": "across",
+    f"across the two tables{ALIKE}": "across, roots alike",
+    "siblings, the same column": "siblings, same column",
+    f"siblings, the same column{ALIKE}": "siblings, same column, roots alike",
+    "siblings, any two columns": "siblings",
+    f"siblings, any two columns{ALIKE}": "siblings, roots alike",
+    "from one row to the next": "steps",
+    f"from one row to the next{ALIKE}": "steps, roots alike",
+}
 RIVALS = {"dpsynth": "dpsynth", "SDV's HMA, no privacy": "SDV's HMA"}  # column: how the rival's name begins
 
 
@@ -28,14 +34,20 @@ def related(kept: Kept) -> str:
 
 def _case(runs: list[dict]) -> str:
     columns = [r["columns"] for r in runs if "columns" in r]
-    rivals = {c: [v for r in runs for n, v in r.get("rivals", {}).items() if n.startswith(begins)]
-              for c, begins in RIVALS.items()}  # fmt: skip
+    rivals = {
+        c: [v for r in runs for n, v in r.get("rivals", {}).items() if n.startswith(begins)]
+        for c, begins in RIVALS.items()
+    }
 
     def told(what: str) -> list[str]:
         whole = 1.0 if what == "number by parent" else runs[0]["scores"][what]["independent"]
         others = [[r["scores"][what]["error"] for r in found if what in r["scores"]] for found in rivals.values()]
-        sides = ([r["scores"][what]["model"] for r in runs], [c[what]["model"] for c in columns], *others,
-                 [r["population"][what] for r in runs if what in r.get("population", {})])  # fmt: skip
+        sides = (
+            [r["scores"][what]["model"] for r in runs],
+            [c[what]["model"] for c in columns],
+            *others,
+            [r["population"][what] for r in runs if what in r.get("population", {})],
+        )
         return [_mean((e / whole for e in side), 4 if whole == 1.0 else 2) for side in sides]
 
     def beside(place: int) -> list[str]:
@@ -49,8 +61,9 @@ def _case(runs: list[dict]) -> str:
 
     lines = [[label, *told(what)] for label, what in RELATED.items() if what in runs[0]["scores"]]
     for place, which in enumerate(("root's table", "child's")):
-        lines.append([f"pairs of the {which} alone: made together, and by `mixture` with half the budget",
-                      *beside(place)])  # fmt: skip
+        lines.append(
+            [f"pairs of the {which} alone: made together, and by `mixture` with half the budget", *beside(place)]
+        )
     lines.append(["SDMetrics' multi-table quality, 1 the best", *quality()])
     lines.append(["runs", *(str(len(found)) for found in (runs, columns, *rivals.values())), "-"])
     return table(("what", "synth", "single columns, same budget", *RIVALS, "the population"), lines)

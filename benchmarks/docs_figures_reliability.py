@@ -6,10 +6,17 @@ from typing import Any
 from markdown_tables import figure, table
 
 Kept = Callable[[str], Any]
-DEEDS = {"spend": "a spend on a ledger with a policy", "first": "first start: file, key, policy, spend, fingerprint",
-         "bundle": "a bundle of a release", "job": "a whole run"}  # fmt: skip
-NOISES = {"naive Laplace": "Laplace, added in floating point", "naive Gaussian": "Gaussian, added in floating point",
-          "ours": "ours"}  # fmt: skip
+DEEDS = {
+    "spend": "a spend on a ledger with a policy",
+    "first": "first start: file, key, policy, spend, fingerprint",
+    "bundle": "a bundle of a release",
+    "job": "a whole run",
+}
+NOISES = {
+    "naive Laplace": "Laplace, added in floating point",
+    "naive Gaussian": "Gaussian, added in floating point",
+    "ours": "ours",
+}
 TRIED = {
     "beyond their ends": "options beyond their ends and values that are none, by whole runs",
     "at their ends": "options at their ends, by the rehearsal, {} methods under add_remove",
@@ -25,9 +32,16 @@ def faults(kept: Kept) -> str:
         ends = found["ends"]
         refused = sum(n for end, n in ends.items() if end not in ("killed", "ok", "code0"))
         every = "" if found["stride"] == 1 else f", every {found['stride']}th call"
-        lines.append([named + every, str(found["calls"]), str(found["faults"]), str(ends.get("killed", 0)),
-                      f"{refused}" + (f", of them {ends['code5']} with exit code 5, spent" if "code5" in ends else ""),
-                      str(ends.get("ok", 0) + ends.get("code0", 0))])  # fmt: skip
+        lines.append(
+            [
+                named + every,
+                str(found["calls"]),
+                str(found["faults"]),
+                str(ends.get("killed", 0)),
+                f"{refused}" + (f", of them {ends['code5']} with exit code 5, spent" if "code5" in ends else ""),
+                str(ends.get("ok", 0) + ends.get("code0", 0)),
+            ]
+        )
     heads = ["operation", "calls", "faults", "killed", "refused in one line", "went through"]
     return table(heads, lines)
 
@@ -40,10 +54,25 @@ def refusals(kept: Kept) -> str:
         ends = found[what]
         on = ", ".join(f"{n} {w}" for w, n in ends.items() if w in ("measured", "rehearsed")) or "-"
         vain = sum(n for w, n in ends.items() if w not in ("refused", "measured", "rehearsed"))
-        lines.append([named.format(found["rehearsed methods"]), figure(sum(ends.values()), 0),
-                      figure(ends.get("refused", 0), 0), on, str(vain)])  # fmt: skip
-    lines.append([f"all: {found['methods']} methods, {found['with a relation']} with their relations, "
-                  f"{found['options']} options", "", "", "", f"{found['spends']} spends"])  # fmt: skip
+        lines.append(
+            [
+                named.format(found["rehearsed methods"]),
+                figure(sum(ends.values()), 0),
+                figure(ends.get("refused", 0), 0),
+                on,
+                str(vain),
+            ]
+        )
+    lines.append(
+        [
+            f"all: {found['methods']} methods, {found['with a relation']} with their relations, "
+            f"{found['options']} options",
+            "",
+            "",
+            "",
+            f"{found['spends']} spends",
+        ]
+    )
     return table(["", "tried", "refused before the spend", "went on", "spent in vain"], lines)
 
 

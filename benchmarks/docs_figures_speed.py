@@ -45,8 +45,18 @@ def billion(kept: Kept) -> str:
 
 def runs(kept: Kept) -> str:
     """The check of files' form beside the counting, and whole runs."""
-    heads = ("rows", "check, s", "processor", "MiB", "counting, s", "processor", "check to counting",
-             "`run` with `mixture`, s", "processor", "peak MiB")  # fmt: skip
+    heads = (
+        "rows",
+        "check, s",
+        "processor",
+        "MiB",
+        "counting, s",
+        "processor",
+        "check to counting",
+        "`run` with `mixture`, s",
+        "processor",
+        "peak MiB",
+    )
     found = kept("rows_runs")["sizes"].items()
     whole = [[*_times(own["run"]), figure(own["run"]["peak_mib"], 0)] for _, own in found]
     return table(heads, [[*_beside(*size, "form", "ours"), *run] for size, run in zip(found, whole, strict=True)])
@@ -89,8 +99,17 @@ def touring(kept: Kept) -> str:
 
 def promising(kept: Kept) -> str:
     """What is promised before a run, beside what it takes of the processor."""
-    lines = [[name, f"{f['rows']:,}", str(f["columns"]), figure(f["promised"], 1), figure(f["processor"], 1),
-              figure(f["promised"] / f["processor"], 2)] for name, f in kept("app_promises").items()]  # fmt: skip
+    lines = [
+        [
+            name,
+            f"{f['rows']:,}",
+            str(f["columns"]),
+            figure(f["promised"], 1),
+            figure(f["processor"], 1),
+            figure(f["promised"] / f["processor"], 2),
+        ]
+        for name, f in kept("app_promises").items()
+    ]
     return table(("table", "rows", "columns", "promised, s", "processor, s", "promised to taken"), lines)
 
 
@@ -99,14 +118,18 @@ def _times(found: dict[str, float]) -> list[str]:
 
 
 def files(kept: Kept) -> str:
-    lines = [[f"{int(size) / 1000:g} GB", f"{r['rows']:,}", *_times(r), figure(r["peak_mib"], 0)]
-             for size, r in kept("rows_csv").items()]  # fmt: skip
+    lines = [
+        [f"{int(size) / 1000:g} GB", f"{r['rows']:,}", *_times(r), figure(r["peak_mib"], 0)]
+        for size, r in kept("rows_csv").items()
+    ]
     return table(("CSV file", "rows", "`run` with `mixture`, s", "processor", "peak MiB"), lines)
 
 
 def persons(kept: Kept) -> str:
-    lines = [[power(int(rows)), f"{int(rows) // 3:,}", *_times(r), figure(r["peak_mib"], 0)]
-             for rows, r in kept("rows_persons").items()]  # fmt: skip
+    lines = [
+        [power(int(rows)), f"{int(rows) // 3:,}", *_times(r), figure(r["peak_mib"], 0)]
+        for rows, r in kept("rows_persons").items()
+    ]
     return table(("rows", "persons", "`run` with `mixture`, s", "processor", "peak MiB"), lines)
 
 

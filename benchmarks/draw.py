@@ -39,8 +39,18 @@ def model(folder: Path, table: str) -> None:
     else:
         place, schema, target = folder / "table.parquet", synth.parse(scaling.schema_of(COLUMNS, 20)), "c0"
         scaling.write(place, FITTED, COLUMNS, 20)
-    synth.run(place, schema=schema, epsilon=1.0, delta=1e-5, target=target, num_rows=1000, seed=0, out=folder / "out",
-              ledger=folder / "ledger.sqlite", assume_public=True)  # fmt: skip
+    synth.run(
+        place,
+        schema=schema,
+        epsilon=1.0,
+        delta=1e-5,
+        target=target,
+        num_rows=1000,
+        seed=0,
+        out=folder / "out",
+        ledger=folder / "ledger.sqlite",
+        assume_public=True,
+    )
 
 
 def drawn(folder: Path, what: str, rows: int, cores: int) -> dict[str, Any]:
@@ -64,8 +74,11 @@ def drawn(folder: Path, what: str, rows: int, cores: int) -> dict[str, Any]:
             pass
     else:
         bundle.write_blocks(folder / f"t{cores}.parquet", table.blocks(), stored.schema)
-    return {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - busy,
-            "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}  # fmt: skip
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": time.process_time() - busy,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
 
 
 def main() -> None:
@@ -92,8 +105,11 @@ def main() -> None:
                 done = subprocess.run(command, check=True, capture_output=True, text=True)
                 found = told["runs"][f"{what} {cores}"] = json.loads(done.stdout.splitlines()[-1])
                 wall, busy = found["seconds"], found["cpu_seconds"]
-                print(f"| {what} | {cores} | {wall:.1f} | {busy:.1f} | {given.rows / wall:,.0f} | "
-                      f"{given.rows / busy:,.0f} | {found['peak_mib']:.0f} |", flush=True)  # fmt: skip
+                print(
+                    f"| {what} | {cores} | {wall:.1f} | {busy:.1f} | {given.rows / wall:,.0f} | "
+                    f"{given.rows / busy:,.0f} | {found['peak_mib']:.0f} |",
+                    flush=True,
+                )
     into = given.json or HERE / "results" / f"draw_{given.table}.json"
     into.write_text(json.dumps(told, indent=1) + "\n")
 

@@ -52,9 +52,28 @@ def run(folder: Path, name: str, epsilon: float, seed: int, *more: object) -> tu
     method, *options = METHODS[name]
     out = folder / f"{name.replace(', ', '-')}-{epsilon}-{seed}"
     chosen = [part for option in options for part in ("--option", option)]
-    said = call(*SYNTH, "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon", epsilon,
-                "--delta", 1e-5, "--method", method, *chosen, "--out", out, "--seed", seed,
-                "--ledger", folder / "ledger.sqlite", "--json", *more)  # fmt: skip
+    said = call(
+        *SYNTH,
+        "run",
+        folder / "train.csv",
+        "--schema",
+        folder / "schema.json",
+        "--epsilon",
+        epsilon,
+        "--delta",
+        1e-5,
+        "--method",
+        method,
+        *chosen,
+        "--out",
+        out,
+        "--seed",
+        seed,
+        "--ledger",
+        folder / "ledger.sqlite",
+        "--json",
+        *more,
+    )
     return json.loads(said), out
 
 
@@ -67,9 +86,21 @@ def table(folder: Path, name: str, epsilons: list[float], methods: list[str], se
             for seed in range(seeds):
                 answer, out = run(folder, method, epsilon, seed)
                 scored = folder / "scores.json"
-                call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
-                     out / "synthetic.csv", "--schema", out / "schema.json", "--test", folder / "test.csv",
-                     "--no-reference", "--json", scored)  # fmt: skip
+                call(
+                    sys.executable,
+                    SHARED / "tools" / "score.py",
+                    "--real",
+                    folder / "train.csv",
+                    "--synthetic",
+                    out / "synthetic.csv",
+                    "--schema",
+                    out / "schema.json",
+                    "--test",
+                    folder / "test.csv",
+                    "--no-reference",
+                    "--json",
+                    scored,
+                )
                 row = {"part": "table", "table": name, "epsilon": epsilon, "method": method, "seed": seed}
                 row |= json.loads(scored.read_text()) | {k: answer[k] for k in KEPT}
                 rows.append(row)

@@ -20,8 +20,15 @@ from synth.generators.options import options_of
 from synth.questions import CountsRelease
 
 METHODS = (
-    "private_evolution", "dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set", "gs_wgan", "datalens", "g_pate",
-)  # fmt: skip
+    "private_evolution",
+    "dp_flow",
+    "dp_diffusion",
+    "dp_sinkhorn",
+    "private_set",
+    "gs_wgan",
+    "datalens",
+    "g_pate",
+)
 OTHERS = ("slice_wasserstein", "mwem", "small_db", "independent", "mixture")  # measured beside them by --methods
 ORDER = (*METHODS, *OTHERS)
 PAID = 0.3  # the share of methods that ask for no one-way counts of themselves
@@ -93,8 +100,14 @@ def main() -> None:
                     for seed in range(given.seeds):
                         asked = [*given.option, *chosen(method, oneways)]
                         found = one(folder, epsilon, method, seed, options=asked, mark=oneways)
-                        row = {"table": given.table, "epsilon": epsilon, "method": method, "oneways": oneways,
-                               "seed": seed, **found}  # fmt: skip
+                        row = {
+                            "table": given.table,
+                            "epsilon": epsilon,
+                            "method": method,
+                            "oneways": oneways,
+                            "seed": seed,
+                            **found,
+                        }
                         rows.append(row)
                         show(row)
                         kept = keep(given.json, rows)

@@ -130,8 +130,18 @@ def need_tables() -> None:
 
 def drafted(folder: Path, options: Sequence[str]) -> None:
     """The schema of a folder's train.csv, drafted and vouched for."""
-    call(sys.executable, "-m", "synth", "schema", "init", folder / "train.csv", "--out", folder / "schema.json",
-         "--assume-public", *options)  # fmt: skip
+    call(
+        sys.executable,
+        "-m",
+        "synth",
+        "schema",
+        "init",
+        folder / "train.csv",
+        "--out",
+        folder / "schema.json",
+        "--assume-public",
+        *options,
+    )
 
 
 @contextmanager
@@ -156,14 +166,44 @@ def one(folder: Path, epsilon: float, method: str, seed: int, *, options: Sequen
     """One run with fresh noise and its scores. ``options``: NAME=VALUE each; ``mark``: of the run's folder."""
     out = folder / f"{method}-{epsilon}-{seed}{mark}"
     synth = (sys.executable, "-m", "synth")
-    said = call(*synth, "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon", epsilon,
-                "--delta", 1e-5, "--method", method, "--out", out, "--seed", seed, "--ledger", folder / "ledger.sqlite",
-                "--json", *(part for o in options for part in ("--option", o)))  # fmt: skip
+    said = call(
+        *synth,
+        "run",
+        folder / "train.csv",
+        "--schema",
+        folder / "schema.json",
+        "--epsilon",
+        epsilon,
+        "--delta",
+        1e-5,
+        "--method",
+        method,
+        "--out",
+        out,
+        "--seed",
+        seed,
+        "--ledger",
+        folder / "ledger.sqlite",
+        "--json",
+        *(part for o in options for part in ("--option", o)),
+    )
     run = json.loads(said)
     scored = folder / "scores.json"
-    call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
-         out / "synthetic.csv", "--schema", out / "schema.json", "--test", folder / "test.csv", "--no-reference",
-         "--json", scored)  # fmt: skip
+    call(
+        sys.executable,
+        SHARED / "tools" / "score.py",
+        "--real",
+        folder / "train.csv",
+        "--synthetic",
+        out / "synthetic.csv",
+        "--schema",
+        out / "schema.json",
+        "--test",
+        folder / "test.csv",
+        "--no-reference",
+        "--json",
+        scored,
+    )
     kept = ("seconds", "seconds_total", "peak_mib", "epsilon_spent", "epsilon_derived", "num_rows")
     return {**json.loads(scored.read_text()), **{k: run[k] for k in kept}}
 

@@ -46,9 +46,14 @@ def markdown(rows: list[dict]) -> str:
     """A line a table."""
     heads = ("columns", "rows", "planned s", "measured s", "planned MiB", "measured MiB")
     lines = [
-        [str(r["columns"]), f"{r['rows']:,}", *(figure(r[k], 1) for k in ("planned_seconds", "seconds")),
-         *(figure(r[k], 0) for k in ("planned_mib", "mib"))] for r in rows
-    ]  # fmt: skip
+        [
+            str(r["columns"]),
+            f"{r['rows']:,}",
+            *(figure(r[k], 1) for k in ("planned_seconds", "seconds")),
+            *(figure(r[k], 0) for k in ("planned_mib", "mib")),
+        ]
+        for r in rows
+    ]
     return table(heads, lines)
 
 
@@ -65,9 +70,16 @@ def main() -> None:
             (folder / "schema.json").write_text(json.dumps(schema))
             plan = json.loads(call(*SYNTH, "plan", "--schema", folder / "schema.json", "--rows", rows, "--json"))
             done = run(folder)
-            found.append({"columns": columns, "rows": rows, "planned_seconds": plan["seconds"],
-                          "seconds": done["seconds_total"], "planned_mib": plan["peak_mib"],
-                          "mib": done["peak_mib"]})  # fmt: skip
+            found.append(
+                {
+                    "columns": columns,
+                    "rows": rows,
+                    "planned_seconds": plan["seconds"],
+                    "seconds": done["seconds_total"],
+                    "planned_mib": plan["peak_mib"],
+                    "mib": done["peak_mib"],
+                }
+            )
             print(found[-1], flush=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     print(markdown(found))

@@ -34,13 +34,28 @@ MADE_BY = "python benchmarks/forecast_reach.py --fit"
 def cell(folder: Path, real: pd.DataFrame, schema: synth.Schema, epsilon: float) -> dict:
     """One run with fresh noise beside its comparison with the real rows."""
     real.to_csv(folder / "real.csv", index=False)
-    made = synth.run(folder / "real.csv", schema=schema, epsilon=epsilon, delta=DELTA, dataset="forecast",
-                     out=folder / "out", ledger=folder / "ledger.sqlite", separate=True)  # fmt: skip
+    made = synth.run(
+        folder / "real.csv",
+        schema=schema,
+        epsilon=epsilon,
+        delta=DELTA,
+        dataset="forecast",
+        out=folder / "out",
+        ledger=folder / "ledger.sqlite",
+        separate=True,
+    )
     found = synth.compare(folder / "real.csv", folder / "out" / "synthetic.csv", schema, quality=False)
-    return {"rows": len(real), "epsilon": epsilon, "delta": DELTA, "columns": len(found.columns),
-            "cells": [c.cells for c in schema.measured().values()], "synthetic_rows": made.num_rows,
-            "one_way": found.one_way_mean, "two_way": found.pairs_mean,
-            "two_way_by_chance": found.pairs_by_chance}  # fmt: skip
+    return {
+        "rows": len(real),
+        "epsilon": epsilon,
+        "delta": DELTA,
+        "columns": len(found.columns),
+        "cells": [c.cells for c in schema.measured().values()],
+        "synthetic_rows": made.num_rows,
+        "one_way": found.one_way_mean,
+        "two_way": found.pairs_mean,
+        "two_way_by_chance": found.pairs_by_chance,
+    }
 
 
 def measure(tables: list[str], out: Path) -> None:
@@ -100,12 +115,23 @@ def fitted(runs: list[dict]) -> dict:
             tried[max(np.quantile(off[names == t], HELD, method="higher") for t in tables)] = (floor, off)
         wide, (floor, off) = min(tried.items())
         intercept, slope = law(x, y, floor)
-        out[kind] = {"intercept": round(float(intercept), 4), "slope": round(float(slope), 4), "floor": floor,
-                     "factor": round(float(np.exp(wide)) + 0.0005, 3),
-                     "runs_inside": {t: round(float((off[names == t] <= wide).mean()), 3) for t in tables}}  # fmt: skip
+        out[kind] = {
+            "intercept": round(float(intercept), 4),
+            "slope": round(float(slope), 4),
+            "floor": floor,
+            "factor": round(float(np.exp(wide)) + 0.0005, 3),
+            "runs_inside": {t: round(float((off[names == t] <= wide).mean()), 3) for t in tables},
+        }
     spans = {k: [min(r[k] for r in runs), max(r[k] for r in runs)] for k in ("rows", "columns", "epsilon")}
-    return {"method": "mixture", "origin": "benchmarks/results/forecast.json", "made_by": MADE_BY,
-            "tables": tables, "runs": len(runs), "measured": spans, **out}  # fmt: skip
+    return {
+        "method": "mixture",
+        "origin": "benchmarks/results/forecast.json",
+        "made_by": MADE_BY,
+        "tables": tables,
+        "runs": len(runs),
+        "measured": spans,
+        **out,
+    }
 
 
 def main() -> None:

@@ -105,10 +105,15 @@ def by_graph(stored: StoredRelease, seed: int) -> tuple[Product, str]:
         for i, (n, h) in enumerate(found.items())
     ]
     several = [
-        Told(tuple(place[b.column] for b in m.bins), v.astype(float), m.sigma,
-             tuple(_bins_of(groups[b.column], b.groups) for b in m.bins))
-        for r in tables for m, v in zip(r.question.marginals, r.values, strict=True)
-    ]  # fmt: skip
+        Told(
+            tuple(place[b.column] for b in m.bins),
+            v.astype(float),
+            m.sigma,
+            tuple(_bins_of(groups[b.column], b.groups) for b in m.bins),
+        )
+        for r in tables
+        for m, v in zip(r.question.marginals, r.values, strict=True)
+    ]
     kept = chosen(sizes, several, MOST_CELLS)
     field = fitted(sizes, [*alone, *kept], total)
     count = round(total)

@@ -89,8 +89,16 @@ def main() -> None:
     for columns in map(int, given.columns.split(",")):
         rng = np.random.default_rng(columns)
         train, test = table(columns, rng), table(columns, rng)
-        rows.append({"columns": columns, "target": False, "label": "real rows", "accuracy": learnt(train, test),
-                     "kept": 1 - TURNED, "seconds": 0.0})  # fmt: skip
+        rows.append(
+            {
+                "columns": columns,
+                "target": False,
+                "label": "real rows",
+                "accuracy": learnt(train, test),
+                "kept": 1 - TURNED,
+                "seconds": 0.0,
+            }
+        )
         for target in (True, False):
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
@@ -98,8 +106,15 @@ def main() -> None:
                 (folder / "schema.json").write_text(json.dumps(schema(target)))
                 for method, label, options in tried:
                     for seed in range(given.seeds):
-                        cell = {"columns": columns, "target": target, "label": label, "method": method,
-                                "options": options, "epsilon": given.epsilon, "seed": seed}  # fmt: skip
+                        cell = {
+                            "columns": columns,
+                            "target": target,
+                            "label": label,
+                            "method": method,
+                            "options": options,
+                            "epsilon": given.epsilon,
+                            "seed": seed,
+                        }
                         rows.append(one(folder, cell, test, columns))
                         print(rows[-1], flush=True)
     store(Path(given.json), rows)

@@ -72,8 +72,9 @@ def released(place: Path, name: str, epsilon: float, rows: int, seed: int) -> fl
     start = time.process_time()
     synth.run(sample, schema=schema, epsilon=epsilon, delta=DELTA, dataset="release", out=place / "release", **kept)
     spent = time.process_time() - start
-    paid = statistics(sample, schema=schema, ask=table.ask, epsilon=epsilon, delta=DELTA, dataset="paid",
-                      separate=True, **kept)  # fmt: skip
+    paid = statistics(
+        sample, schema=schema, ask=table.ask, epsilon=epsilon, delta=DELTA, dataset="paid", separate=True, **kept
+    )
     (place / "paid.json").write_text(json.dumps(table.paid(paid.answers, table.analysed(sample))))
     return spent
 
@@ -86,11 +87,13 @@ def one(place: Path, name: str, combined: int) -> dict:
     spent = time.process_time() - start
     whole = table.analysed(table.typed(pd.read_csv(place / "release" / "synthetic.csv", dtype=str)))
     out = {
-        "estimates": {n: [*(told[n][k] for k in ("estimate", "low", "high")), bool(told[n]["warnings"])]
-                      for n in whole},
+        "estimates": {
+            n: [*(told[n][k] for k in ("estimate", "low", "high")), bool(told[n]["warnings"])] for n in whole
+        },
         "naive": {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in whole.items()},
-        "paid_half": json.loads((place / "paid.json").read_text()), "seconds": {"estimates": spent},
-    }  # fmt: skip
+        "paid_half": json.loads((place / "paid.json").read_text()),
+        "seconds": {"estimates": spent},
+    }
     if combined:
         drawn = [table.analysed(t) for t in synth.multiple(place / "release", count=combined)]
         all_ = synth.combine([[t[n][0] for n in whole] for t in drawn], [[t[n][1] for n in whole] for t in drawn])
@@ -107,8 +110,10 @@ def summary(cells: list[dict]) -> list[dict]:
         truth = estimands.TABLES[key[0]].truth(population(key[0]))
         for family in (*dict.fromkeys(n.partition(":")[0] for n in truth), "all"):
             names = [n for n in truth if family in ("all", n.partition(":")[0])]
-            rows.append({"table": key[0], "epsilon": key[1], "family": family, "estimands": len(names),
-                         "releases": len(mine)} | _of_family(mine, names, truth))  # fmt: skip
+            rows.append(
+                {"table": key[0], "epsilon": key[1], "family": family, "estimands": len(names), "releases": len(mine)}
+                | _of_family(mine, names, truth)
+            )
     return rows
 
 
@@ -116,20 +121,34 @@ def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> 
     """``unwarned``: covered where nothing was warned of; ``bias``: of the mean estimate, in deviations over releases,
     in the middle; ``lowest``: covered, of the worst estimand; ``width``: half of it over that of paid statistics, of
     ``synth.combine`` as ``combined_width``."""
-    hit = {w: np.array([[c[w][n][1] <= truth[n] <= c[w][n][2] for n in names] for c in cells if w in c])
-           for w in ("estimates", "naive", "combined")}  # fmt: skip
+    hit = {
+        w: np.array([[c[w][n][1] <= truth[n] <= c[w][n][2] for n in names] for c in cells if w in c])
+        for w in ("estimates", "naive", "combined")
+    }
     warned = np.array([[c["estimates"][n][3] for n in names] for c in cells])
     middle = np.array([[c["estimates"][n][0] for n in names] for c in cells])
     off = np.abs(middle.mean(0) - [truth[n] for n in names]) / np.maximum(middle.std(0), 1e-12)
-    wide = {w: [(c[w][n][2] - c[w][n][1]) / 2 / c["paid_half"][n] for c in cells for n in names
-                if w in c and n in c["paid_half"]] for w in ("estimates", "combined")}  # fmt: skip
+    wide = {
+        w: [
+            (c[w][n][2] - c[w][n][1]) / 2 / c["paid_half"][n]
+            for c in cells
+            for n in names
+            if w in c and n in c["paid_half"]
+        ]
+        for w in ("estimates", "combined")
+    }
     return {
-        "covered": share(hit["estimates"]), "unwarned": share(hit["estimates"][~warned]), "warned": share(warned),
-        "lowest": round(float(hit["estimates"].mean(0).min()), 4), "naive": share(hit["naive"]),
-        "combined": share(hit["combined"]), "bias": round(float(np.median(off)), 3),
-        "combined_releases": len(hit["combined"]), "width": middle_of(wide["estimates"]),
+        "covered": share(hit["estimates"]),
+        "unwarned": share(hit["estimates"][~warned]),
+        "warned": share(warned),
+        "lowest": round(float(hit["estimates"].mean(0).min()), 4),
+        "naive": share(hit["naive"]),
+        "combined": share(hit["combined"]),
+        "bias": round(float(np.median(off)), 3),
+        "combined_releases": len(hit["combined"]),
+        "width": middle_of(wide["estimates"]),
         "combined_width": middle_of(wide["combined"]),
-    }  # fmt: skip
+    }
 
 
 def share(hits: np.ndarray) -> float | None:

@@ -51,19 +51,26 @@ class Table:
     @property
     def ask(self) -> list[str]:
         """Paid statistics that answer what of these they can."""
-        return [*(f"mean:{n}" for n in self.numbers), *(f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES),
-                *(f"count:{n}" for n in self.groups), *(f"count:{g}*{self.target}" for g in self.groups
-                                                        if g != self.target)]  # fmt: skip
+        return [
+            *(f"mean:{n}" for n in self.numbers),
+            *(f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES),
+            *(f"count:{n}" for n in self.groups),
+            *(f"count:{g}*{self.target}" for g in self.groups if g != self.target),
+        ]
 
     @property
     def questions(self) -> list[str]:
         """All estimands, in the words of ``synth.estimates``."""
         hit = f"{self.target}={self.yes}"
         others = [g for g in self.groups if g != self.target]
-        return [*(f"mean:{n}" for n in self.numbers), *(f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES),
-                *(f"share:{g}" for g in self.groups), *(f"difference:{hit}*{g}" for g in others),
-                *(f"difference:{n}*{g}" for n in self.numbers for g in self.groups),
-                *(f"{kind}:{hit if y == self.target else y}~{'+'.join(by)}" for kind, y, by in self.fits)]  # fmt: skip
+        return [
+            *(f"mean:{n}" for n in self.numbers),
+            *(f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES),
+            *(f"share:{g}" for g in self.groups),
+            *(f"difference:{hit}*{g}" for g in others),
+            *(f"difference:{n}*{g}" for n in self.numbers for g in self.groups),
+            *(f"{kind}:{hit if y == self.target else y}~{'+'.join(by)}" for kind, y, by in self.fits),
+        ]
 
     def truth(self, rows: pd.DataFrame) -> dict[str, float]:
         """Of the whole population."""
@@ -151,8 +158,12 @@ QUANTILES = (0.25, 0.5, 0.75)
 def quantile(x: np.ndarray, q: float) -> tuple[float, float]:
     """Of whole numbers, taken as spread evenly over their unit; its variance by Woodruff's interval."""
     x = np.sort(x)
-    spread = x + (np.arange(len(x)) - np.searchsorted(x, x)) / np.maximum(
-        np.searchsorted(x, x, side="right") - np.searchsorted(x, x), 1) - 0.5  # fmt: skip
+    spread = (
+        x
+        + (np.arange(len(x)) - np.searchsorted(x, x))
+        / np.maximum(np.searchsorted(x, x, side="right") - np.searchsorted(x, x), 1)
+        - 0.5
+    )
     half = Z * np.sqrt(q * (1 - q) / len(x))
     low, middle, high = np.quantile(spread, [max(q - half, 0), q, min(q + half, 1)])
     return float(middle), float(((high - low) / (2 * Z)) ** 2)
@@ -204,27 +215,61 @@ FITS = {"linear": linear, "logistic": logistic, "poisson": poisson}
 TABLES = {
     "acs": Table(
         numbers={"age": (17, 94), "hours": (1, 99), "school": (1, 24)},
-        groups=("sex", "marital", "race", "high"), target="high", yes="yes",
-        categories={"sex": ("1", "2"), "marital": ("1", "2", "3", "4", "5"), "race": ("1", "2", "6", "other"),
-                    "high": ("no", "yes")},
-        names={"age": "AGEP", "hours": "WKHP", "school": "SCHL", "sex": "SEX", "marital": "MAR", "race": "RAC1P",
-               "high": "PINCP"},
-        fits=(("linear", "hours", ("age", "sex", "school")), ("logistic", "high", ("age", "sex", "hours", "school")),
-              ("poisson", "hours", ("age", "sex")))),
+        groups=("sex", "marital", "race", "high"),
+        target="high",
+        yes="yes",
+        categories={
+            "sex": ("1", "2"),
+            "marital": ("1", "2", "3", "4", "5"),
+            "race": ("1", "2", "6", "other"),
+            "high": ("no", "yes"),
+        },
+        names={
+            "age": "AGEP",
+            "hours": "WKHP",
+            "school": "SCHL",
+            "sex": "SEX",
+            "marital": "MAR",
+            "race": "RAC1P",
+            "high": "PINCP",
+        },
+        fits=(
+            ("linear", "hours", ("age", "sex", "school")),
+            ("logistic", "high", ("age", "sex", "hours", "school")),
+            ("poisson", "hours", ("age", "sex")),
+        ),
+    ),
     "adult": Table(
         numbers={"age": (17, 90), "hours": (1, 99), "school": (1, 16)},
-        groups=("sex", "race", "relationship", "high"), target="high", yes="yes",
-        categories={"sex": ("Female", "Male"), "race": ("White", "Black", "other"),
-                    "relationship": ("Husband", "Not-in-family", "Own-child", "Unmarried", "Wife", "other"),
-                    "high": ("no", "yes")},
+        groups=("sex", "race", "relationship", "high"),
+        target="high",
+        yes="yes",
+        categories={
+            "sex": ("Female", "Male"),
+            "race": ("White", "Black", "other"),
+            "relationship": ("Husband", "Not-in-family", "Own-child", "Unmarried", "Wife", "other"),
+            "high": ("no", "yes"),
+        },
         names={"hours": "hours-per-week", "school": "education-num", "high": "income"},
-        fits=(("linear", "hours", ("age", "sex", "school")), ("logistic", "high", ("age", "sex", "hours", "school")),
-              ("poisson", "hours", ("age", "sex")))),
+        fits=(
+            ("linear", "hours", ("age", "sex", "school")),
+            ("logistic", "high", ("age", "sex", "hours", "school")),
+            ("poisson", "hours", ("age", "sex")),
+        ),
+    ),
     "simulated": Table(
         numbers={"age": (18, 90), "hours": (0, 80), "visits": (0, 20)},
-        groups=("group", "sex", "high"), target="high", yes="yes",
-        categories={"group": ("a", "b", "c", "d"), "sex": ("f", "m"), "high": ("no", "yes")}, names={},
-        fits=(("linear", "hours", ("age", "sex")), ("logistic", "high", ("age", "hours", "group")),
-              ("linear", "age", ("group", "sex")), ("logistic", "high", ("group", "sex")),
-              ("poisson", "visits", ("age", "sex")))),
-}  # fmt: skip
+        groups=("group", "sex", "high"),
+        target="high",
+        yes="yes",
+        categories={"group": ("a", "b", "c", "d"), "sex": ("f", "m"), "high": ("no", "yes")},
+        names={},
+        fits=(
+            ("linear", "hours", ("age", "sex")),
+            ("logistic", "high", ("age", "hours", "group")),
+            ("linear", "age", ("group", "sex")),
+            ("logistic", "high", ("group", "sex")),
+            ("poisson", "visits", ("age", "sex")),
+        ),
+    ),
+}

@@ -28,8 +28,12 @@ RESULTS = flagship.ROOT / "benchmarks" / "results"
 OUT = flagship.ROOT / "synth" / "pipeline" / "kept.json"
 OWN = "kept"
 FILES = ("flagship", "peers", "embeddings", "gradients", "families", OWN)
-TABLES = {"acs": ("ACSIncome, Colorado 2018", 25_044), "adult": ("Adult", 32_561),
-          "few": ("seven columns of ACSIncome", 25_044), "four": ("four columns of ACSIncome", 25_044)}  # fmt: skip
+TABLES = {
+    "acs": ("ACSIncome, Colorado 2018", 25_044),
+    "adult": ("Adult", 32_561),
+    "few": ("seven columns of ACSIncome", 25_044),
+    "four": ("four columns of ACSIncome", 25_044),
+}
 FEW = {"few": 7, "four": 4}
 EPSILONS = (0.2, 1.0, 5.1)
 SCORES = ("tv", "ks", "pair_tv_err", "tstr_auc")
@@ -47,9 +51,11 @@ def held(name: str) -> list[dict]:
     return [
         r
         for r in everything(name)
-        if r.get("table") in TABLES and "tv" in r and not r.get("options")
+        if r.get("table") in TABLES
+        and "tv" in r
+        and not r.get("options")
         and ("oneways" not in r or r["oneways"] == families.by_default(r["method"]))
-    ]  # fmt: skip
+    ]
 
 
 def gathered() -> dict:
@@ -67,12 +73,23 @@ def gathered() -> dict:
                     if mine:
                         means = {s: round(fmean(r[s] for r in mine), 4) for s in SCORES}
                         seconds = round(fmean(r["seconds"] for r in mine), 1)
-                        lines.append({"method": method, "table": table, "epsilon": epsilon, "runs": len(mine),
-                                      **means, "seconds": seconds, "file": f"{name}.json"})  # fmt: skip
+                        lines.append(
+                            {
+                                "method": method,
+                                "table": table,
+                                "epsilon": epsilon,
+                                "runs": len(mine),
+                                **means,
+                                "seconds": seconds,
+                                "file": f"{name}.json",
+                            }
+                        )
                         break
     real = {r["table"]: r["tstr_auc"] for name in ("peers", OWN) for r in everything(name) if r["method"] == REAL}
-    tables = {t: {"name": n, "rows": k, "auc": round(real[t], 4)} | ({"few": FEW[t]} if t in FEW else {})
-              for t, (n, k) in TABLES.items()}  # fmt: skip
+    tables = {
+        t: {"name": n, "rows": k, "auc": round(real[t], 4)} | ({"few": FEW[t]} if t in FEW else {})
+        for t, (n, k) in TABLES.items()
+    }
     return {"written_by": "python benchmarks/kept.py", "tables": tables, "figures": lines}
 
 
@@ -97,14 +114,46 @@ def add(methods: list[str], tables: list[str], epsilons: list[float], seeds: int
 def one(folder: Path, method: str, epsilon: float, seed: int) -> dict:
     """One run through the command line, and its scores."""
     out = folder / f"{method}-{epsilon}-{seed}"
-    run = json.loads(flagship.call(
-        sys.executable, "-m", "synth", "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon",
-        epsilon, "--delta", 1e-5, "--method", method, "--out", out, "--seed", seed, "--ledger",
-        folder / "ledger.sqlite", "--json"))  # fmt: skip
+    run = json.loads(
+        flagship.call(
+            sys.executable,
+            "-m",
+            "synth",
+            "run",
+            folder / "train.csv",
+            "--schema",
+            folder / "schema.json",
+            "--epsilon",
+            epsilon,
+            "--delta",
+            1e-5,
+            "--method",
+            method,
+            "--out",
+            out,
+            "--seed",
+            seed,
+            "--ledger",
+            folder / "ledger.sqlite",
+            "--json",
+        )
+    )
     scored = folder / "scores.json"
-    flagship.call(sys.executable, flagship.SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
-                  out / "synthetic.csv", "--schema", out / "schema.json", "--test", folder / "test.csv",
-                  "--no-reference", "--json", scored)  # fmt: skip
+    flagship.call(
+        sys.executable,
+        flagship.SHARED / "tools" / "score.py",
+        "--real",
+        folder / "train.csv",
+        "--synthetic",
+        out / "synthetic.csv",
+        "--schema",
+        out / "schema.json",
+        "--test",
+        folder / "test.csv",
+        "--no-reference",
+        "--json",
+        scored,
+    )
     found = json.loads(scored.read_text())
     return {**{s: found[s] for s in SCORES}, "seconds": run["seconds"], "epsilon_spent": run["epsilon_spent"]}
 

@@ -49,8 +49,9 @@ def filled(path: Path, lines: int, datasets: int) -> Ledger:
                     sealed = row_marks.sealed(db, key, mark(i // 1000), dataset=told["dataset"], apart=False)
                     entries.append(db, kind="fingerprint", question=sealed, **told)
                 else:
-                    entries.append(db, kind="spend", epsilon=0.1 + i * 1e-7, delta=1e-9, question=QUESTION,
-                                   **told, **SHARED)  # fmt: skip
+                    entries.append(
+                        db, kind="spend", epsilon=0.1 + i * 1e-7, delta=1e-9, question=QUESTION, **told, **SHARED
+                    )
         finally:
             accounts.follow = follow
         accounts.rebuild(db)

@@ -100,8 +100,12 @@ def compared(given: argparse.Namespace, judged: Judge) -> list[dict]:
 
 def asked(given: argparse.Namespace, code: str, *files: Path) -> dict[str, float]:
     """What code of theirs prints as its last line, run in their environment beside their repository."""
-    done = subprocess.run([given.python, "-c", code, *files], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(given.repository)})  # fmt: skip
+    done = subprocess.run(
+        [given.python, "-c", code, *files],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(given.repository)},
+    )
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])

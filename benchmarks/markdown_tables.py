@@ -64,9 +64,14 @@ def means(
         groups.setdefault(tuple(row.get(k) for k in by), []).append(row)
     keys = sorted(groups, key=order) if order else list(groups)
     heads = [*by, *([runs] if runs else []), *(title for title, _ in columns.values())]
-    lines = [[*(_key(k) for k in key), *([str(len(groups[key]))] if runs else []),
-              *(_mean(groups[key], field, digits, spread) for field, (_, digits) in columns.items())]
-             for key in keys]  # fmt: skip
+    lines = [
+        [
+            *(_key(k) for k in key),
+            *([str(len(groups[key]))] if runs else []),
+            *(_mean(groups[key], field, digits, spread) for field, (_, digits) in columns.items()),
+        ]
+        for key in keys
+    ]
     return table(heads, lines)
 
 

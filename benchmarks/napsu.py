@@ -33,15 +33,27 @@ import synth
 
 RESULTS = ROOT / "benchmarks" / "results" / "napsu.json"
 PLACE = ROOT / "build" / "twinify"
-PACKAGES = ("twinify==2.0.0", "jax==0.4.13", "jaxlib==0.4.13", "numpyro==0.11.0", "scipy<1.12", "arviz<0.18",
-            "matplotlib<3.9", "python-dateutil<3")  # fmt: skip
+PACKAGES = (
+    "twinify==2.0.0",
+    "jax==0.4.13",
+    "jaxlib==0.4.13",
+    "numpyro==0.11.0",
+    "scipy<1.12",
+    "arviz<0.18",
+    "matplotlib<3.9",
+    "python-dateutil<3",
+)
 EDGES = {"age": (30, 40, 50), "school": (10, 13), "hours": (39, 41)}  # bins begin there
 CODES = {"age": 4, "school": 3, "hours": 3, "sex": 2, "high": 2}
 FEW = estimands.Table(
-    numbers={}, groups=tuple(CODES), target="high", yes="1", names={},
+    numbers={},
+    groups=tuple(CODES),
+    target="high",
+    yes="1",
+    names={},
     categories={n: tuple(str(i) for i in range(k)) for n, k in CODES.items()},
     fits=(("logistic", "high", ("age", "sex", "school", "hours")),),
-)  # fmt: skip
+)
 WAYS = {"estimates": "`synth.estimates`", "combined": "`synth.combine`", "napsu": "NAPSU-MQ"}
 Told = Mapping[str, Sequence[float]]
 
@@ -67,8 +79,14 @@ def coded() -> pd.DataFrame:
 
 def rivals(python: str, place: Path, files: Sequence[tuple[int, str]], epsilon: float, tables: int) -> None:
     """Tables of NAPSU-MQ for every file of rows, beside the file."""
-    told = {"files": files, "columns": CODES, "epsilon": epsilon, "delta": DELTA, "tables": tables,
-            "pairs": list(combinations(CODES, 2))}  # fmt: skip
+    told = {
+        "files": files,
+        "columns": CODES,
+        "epsilon": epsilon,
+        "delta": DELTA,
+        "tables": tables,
+        "pairs": list(combinations(CODES, 2)),
+    }
     (place / "place.json").write_text(json.dumps(told))
     alone = os.environ | {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
     script = str(ROOT / "benchmarks" / "napsu_draws.py")
@@ -94,15 +112,24 @@ def of_rival(counts: np.ndarray) -> dict[str, list[float]]:
 def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Told]:
     """Estimates and intervals of one release."""
     release = place / "release"
-    synth.run(rows, schema=synth.parse(FEW.schema), epsilon=epsilon, delta=DELTA, relation="replace_one",
-              dataset="few", ledger=place / "ledger.sqlite", out=release)  # fmt: skip
+    synth.run(
+        rows,
+        schema=synth.parse(FEW.schema),
+        epsilon=epsilon,
+        delta=DELTA,
+        relation="replace_one",
+        dataset="few",
+        ledger=place / "ledger.sqlite",
+        out=release,
+    )
     told = {f"{a['ask']} {a['name']}": a for a in synth.estimates(release, FEW.questions)}
     drawn = [FEW.analysed(x) for x in synth.multiple(release, count=20)]
     names = list(drawn[0])
     both = synth.combine([[x[n][0] for n in names] for x in drawn], [[x[n][1] for n in names] for x in drawn])
-    return {"estimates": {n: [told[n][k] for k in ("estimate", "low", "high")] for n in names},
-            "combined": {n: [float(x[i]) for x in (both.estimate, both.low, both.high)]
-                         for i, n in enumerate(names)}}  # fmt: skip
+    return {
+        "estimates": {n: [told[n][k] for k in ("estimate", "low", "high")] for n in names},
+        "combined": {n: [float(x[i]) for x in (both.estimate, both.low, both.high)] for i, n in enumerate(names)},
+    }
 
 
 def summary(runs: Sequence[Mapping[str, Told]], truth: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -121,11 +148,24 @@ def summary(runs: Sequence[Mapping[str, Told]], truth: Mapping[str, float]) -> l
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     """A line a family."""
-    heads = ["family", *(f"{w} covers" for w in WAYS.values()), *(f"{w}, width" for w in WAYS.values()),
-             "estimands, releases"]  # fmt: skip
-    return table(heads, [[r["family"], *(f"{r[f'{w}_covered']:.1%}" for w in WAYS),
-                          *(f"{r[f'{w}_width']:.2f}" for w in WAYS), f"{r['estimands']}, {r['releases']}"]
-                         for r in rows])  # fmt: skip
+    heads = [
+        "family",
+        *(f"{w} covers" for w in WAYS.values()),
+        *(f"{w}, width" for w in WAYS.values()),
+        "estimands, releases",
+    ]
+    return table(
+        heads,
+        [
+            [
+                r["family"],
+                *(f"{r[f'{w}_covered']:.1%}" for w in WAYS),
+                *(f"{r[f'{w}_width']:.2f}" for w in WAYS),
+                f"{r['estimands']}, {r['releases']}",
+            ]
+            for r in rows
+        ],
+    )
 
 
 def main() -> None:
@@ -154,8 +194,13 @@ def main() -> None:
                 warnings.simplefilter("ignore")
                 (place / "ours.json").write_text(json.dumps(of_ours(rows, asked.epsilon, place)))
         real = {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in FEW.analysed(rows).items()}
-        runs.append({**json.loads((place / "ours.json").read_text()), "real": real,
-                     "napsu": of_rival(np.load(Path(path).with_suffix(".npy")))})  # fmt: skip
+        runs.append(
+            {
+                **json.loads((place / "ours.json").read_text()),
+                "real": real,
+                "napsu": of_rival(np.load(Path(path).with_suffix(".npy"))),
+            }
+        )
     found = summary(runs, FEW.truth(everyone.astype(str)))
     asked.json.write_text(json.dumps(found, indent=1) + "\n")
     print(markdown(found))

@@ -29,10 +29,15 @@ PACKAGE = "syntheval==1.7.3"
 MOST = 4000
 KEY = ("table", "epsilon", "method", "seed")
 METRICS = {
-    "avg_dwm_diff": ("means, difference", 4), "avg_cio": ("intervals, overlap", 3), "ks_tvd_stat": ("KS or TV", 4),
-    "avg_h_dist": ("Hellinger distance", 4), "auroc": ("AUC, real minus made", 3), "nnaa": ("adversarial accuracy", 3),
-    "priv_loss_nnaa": ("privacy loss", 3), "hit_rate": ("hit rate", 4),
-}  # fmt: skip
+    "avg_dwm_diff": ("means, difference", 4),
+    "avg_cio": ("intervals, overlap", 3),
+    "ks_tvd_stat": ("KS or TV", 4),
+    "avg_h_dist": ("Hellinger distance", 4),
+    "auroc": ("AUC, real minus made", 3),
+    "nnaa": ("adversarial accuracy", 3),
+    "priv_loss_nnaa": ("privacy loss", 3),
+    "hit_rate": ("hit rate", 4),
+}
 
 
 def environment() -> str:
@@ -72,8 +77,12 @@ def judged(python: str, folder: Path, made: pd.DataFrame, schema: synth.Schema) 
     codes = [n for n, c in schema.measured().items() if not c.is_numeric]
     told = {n: str(folder / f"{n}.csv") for n in sides} | {"target": schema.target, "codes": codes}
     (folder / "place.json").write_text(json.dumps(told))
-    done = subprocess.run([python, str(ROOT / "benchmarks" / "syntheval_score.py"), str(folder / "place.json")],
-                          capture_output=True, text=True, cwd=folder)  # fmt: skip  # it leaves pictures where it runs
+    done = subprocess.run(
+        [python, str(ROOT / "benchmarks" / "syntheval_score.py"), str(folder / "place.json")],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )  # it leaves pictures where it runs
     if done.returncode:
         sys.exit(f"syntheval: {done.stderr.strip().splitlines()[-1]}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -85,14 +94,28 @@ def measured(python: str, table: str, methods: list[str], epsilon: float, seeds:
     with prepared(table) as folder:
         schema = synth.load(folder / "schema.json")
         other = drawn(folder / "train.csv")[MOST:]
-        out.append({**judged(python, folder, other, schema), "table": table, "epsilon": None, "seed": 0,
-                    "method": "other real rows"})  # fmt: skip
+        out.append(
+            {
+                **judged(python, folder, other, schema),
+                "table": table,
+                "epsilon": None,
+                "seed": 0,
+                "method": "other real rows",
+            }
+        )
         for method in methods:
             for seed in range(seeds):
                 made = synth.Synthesizer(schema, method=method, delta=1e-5, ledger=folder / "ledger.sqlite")
                 made.fit(folder / "train.csv", epsilon=epsilon)
-                out.append({**judged(python, folder, made.sample(MOST, seed=seed), schema), "table": table,
-                            "epsilon": epsilon, "seed": seed, "method": method})  # fmt: skip
+                out.append(
+                    {
+                        **judged(python, folder, made.sample(MOST, seed=seed), schema),
+                        "table": table,
+                        "epsilon": epsilon,
+                        "seed": seed,
+                        "method": method,
+                    }
+                )
                 print(out[-1], flush=True)
     return out
 

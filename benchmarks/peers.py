@@ -28,8 +28,18 @@ from markdown_tables import means, store, stored
 
 RESULTS = ROOT / "benchmarks" / "results" / "peers.json"
 PICTURES = ROOT / "docs" / "pictures"
-SCORES = ("contsim", "tv", "ks", "corrsim", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc",
-          "copies_train")  # fmt: skip
+SCORES = (
+    "contsim",
+    "tv",
+    "ks",
+    "corrsim",
+    "pair_tv_err",
+    "max_pair_tv_err",
+    "logreg_f1",
+    "tstr_auc",
+    "c2st_auc",
+    "copies_train",
+)
 REAL = ("logreg_f1_real", "trtr_auc")
 FLOOR = "bootstrap of the real rows"
 ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
@@ -62,8 +72,21 @@ def table_of(name: str) -> Callable[[Path], list[str]]:
 
 def scored(folder: Path, synthetic: Path, *more: str) -> dict:
     told = folder / "scores.json"
-    call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic", synthetic,
-         "--schema", folder / "schema.json", "--test", folder / "test.csv", *more, "--json", told)  # fmt: skip
+    call(
+        sys.executable,
+        SHARED / "tools" / "score.py",
+        "--real",
+        folder / "train.csv",
+        "--synthetic",
+        synthetic,
+        "--schema",
+        folder / "schema.json",
+        "--test",
+        folder / "test.csv",
+        *more,
+        "--json",
+        told,
+    )
     return json.loads(told.read_text())
 
 
@@ -91,10 +114,18 @@ def markdown(rows: list[dict]) -> str:
     tables = list(dict.fromkeys(r["table"] for r in rows))
     order = {m: i for i, m in enumerate([FLOOR, *ORDER])}
     columns = {n: (n, 4) for n in SCORES} | {"seconds": ("seconds", 1)}
-    made = means([r for r in rows if "failed" not in r], CELL[:4], columns, runs="runs",
-                 order=lambda key: (tables.index(key[0]), key[1] or 0.0, order.get(key[2], 99), key[3]))  # fmt: skip
-    failed = [f"- {r['table']}, epsilon {r['epsilon']:g}, {r['method']} {r['options']}: {r['failed']}"
-              for r in rows if "failed" in r]  # fmt: skip
+    made = means(
+        [r for r in rows if "failed" not in r],
+        CELL[:4],
+        columns,
+        runs="runs",
+        order=lambda key: (tables.index(key[0]), key[1] or 0.0, order.get(key[2], 99), key[3]),
+    )
+    failed = [
+        f"- {r['table']}, epsilon {r['epsilon']:g}, {r['method']} {r['options']}: {r['failed']}"
+        for r in rows
+        if "failed" in r
+    ]
     return "\n".join([made, *([""] if failed else []), *failed])
 
 

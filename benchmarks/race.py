@@ -27,8 +27,18 @@ COST = 0.1
 def request(ledger: Ledger) -> str:
     """One spend: its run, or ``refused``."""
     try:
-        return ledger.spend(Spend(dataset="census", epsilon=COST, delta=1e-7, relation="add_remove", unit="row",
-                                  engine="gdp", noise_source="system", question={})).run  # fmt: skip
+        return ledger.spend(
+            Spend(
+                dataset="census",
+                epsilon=COST,
+                delta=1e-7,
+                relation="add_remove",
+                unit="row",
+                engine="gdp",
+                noise_source="system",
+                question={},
+            )
+        ).run
     except BudgetError:
         return "refused"
 
@@ -76,12 +86,18 @@ def race(folder: Path, *, processes: int, threads: int) -> dict[str, Any]:
     recorded = {e.run for e in ledger.entries() if e.kind == "spend"}
     total = ledger.summary("census")[0]
     return {
-        "requests": requests, "processes": processes, "threads": threads, "fit": fit,
-        "granted": sum(run != "refused" for run in said), "refused": said.count("refused"),
+        "requests": requests,
+        "processes": processes,
+        "threads": threads,
+        "fit": fit,
+        "granted": sum(run != "refused" for run in said),
+        "refused": said.count("refused"),
         "lost": len({run for run in said if run != "refused"} ^ recorded),
-        "overspent": max(0.0, round(total.epsilon - cap, 12)), "verified": ledger.verify().ok,
-        "seconds": round(seconds, 2), "a second": round(requests / seconds, 1),
-    }  # fmt: skip
+        "overspent": max(0.0, round(total.epsilon - cap, 12)),
+        "verified": ledger.verify().ok,
+        "seconds": round(seconds, 2),
+        "a second": round(requests / seconds, 1),
+    }
 
 
 def main() -> None:

@@ -45,8 +45,13 @@ def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.sqlite"
         result = synth.run(case.tables, schema=schema, epsilon=epsilon, delta=DELTA, ledger=ledger)
-        told = {**_of_both(case, coder, real, result), "seconds": result.seconds_total, "peak_mib": result.peak_mib,
-                "rows": dict(result.num_rows), "sdmetrics": sdmetrics(case, result.frames)}  # fmt: skip
+        told = {
+            **_of_both(case, coder, real, result),
+            "seconds": result.seconds_total,
+            "peak_mib": result.peak_mib,
+            "rows": dict(result.num_rows),
+            "sdmetrics": sdmetrics(case, result.frames),
+        }
         told["alone"] = alone(case, epsilon, ledger, coder, real, result.frames)
         request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
         columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=Plan(oneway=1.0)))
@@ -108,7 +113,7 @@ def printed(name: str, told: dict) -> None:
         "of the model",
         "against independent columns",
         "single columns, same budget",
-    ]  # fmt: skip
+    ]
     heads = [*titles, *rivals, "model of the population"]
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     for what, one in told["scores"].items():

@@ -7,10 +7,26 @@ import numpy as np
 import pandas as pd
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-CHAPTERS = [(139, "infectious"), (239, "neoplasms"), (249, "endocrine"), (250, "diabetes"), (279, "endocrine"),
-            (289, "blood"), (319, "mental"), (389, "nervous"), (459, "circulatory"), (519, "respiratory"),
-            (579, "digestive"), (629, "genitourinary"), (679, "pregnancy"), (709, "skin"), (739, "muscles"),
-            (759, "congenital"), (799, "symptoms"), (999, "injury")]  # fmt: skip
+CHAPTERS = [
+    (139, "infectious"),
+    (239, "neoplasms"),
+    (249, "endocrine"),
+    (250, "diabetes"),
+    (279, "endocrine"),
+    (289, "blood"),
+    (319, "mental"),
+    (389, "nervous"),
+    (459, "circulatory"),
+    (519, "respiratory"),
+    (579, "digestive"),
+    (629, "genitourinary"),
+    (679, "pregnancy"),
+    (709, "skin"),
+    (739, "muscles"),
+    (759, "congenital"),
+    (799, "symptoms"),
+    (999, "injury"),
+]
 
 
 @dataclass(frozen=True)
@@ -51,21 +67,43 @@ def hospital() -> Case:
     """Diabetes 130-US hospitals: race and gender of patients, twelve columns of stays, ordered by their numbers."""
     rows = pd.read_csv(SHARED / "diabetes_130_hospitals.csv.gz", dtype=str, keep_default_na=False)
     rows["diagnosis"] = rows["diag_1"].map(chapter)
-    columns = ["age", "admission_type_id", "discharge_disposition_id", "admission_source_id", "time_in_hospital",
-               "medical_specialty", "num_medications", "number_inpatient", "number_diagnoses", "diagnosis", "insulin",
-               "readmitted"]  # fmt: skip
+    columns = [
+        "age",
+        "admission_type_id",
+        "discharge_disposition_id",
+        "admission_source_id",
+        "time_in_hospital",
+        "medical_specialty",
+        "num_medications",
+        "number_inpatient",
+        "number_diagnoses",
+        "diagnosis",
+        "insulin",
+        "readmitted",
+    ]
     ordered = rows.iloc[np.argsort(rows["encounter_id"].astype(int))]
     patients = ordered.groupby("patient_nbr", as_index=False).first()[["patient_nbr", "race", "gender"]]
     stays = rows[["encounter_id", "patient_nbr", *columns]]
-    numbers = {"time_in_hospital": (1, 14), "num_medications": (0, 81), "number_inpatient": (0, 21),
-               "number_diagnoses": (1, 16)}  # fmt: skip
+    numbers = {
+        "time_in_hospital": (1, 14),
+        "num_medications": (0, 81),
+        "number_inpatient": (0, 21),
+        "number_diagnoses": (1, 16),
+    }
     keys = ["encounter_id", "patient_nbr"]
     schema = {
         "dataset": "hospital",
         "tables": {"patients": facts(patients, numbers, keys), "stays": facts(stays, numbers, keys)},
-        "keys": [{"parent": "patients", "child": "stays", "columns": ["patient_nbr"], "most_children": 5,
-                  "order": "encounter_id"}],
-    }  # fmt: skip
+        "keys": [
+            {
+                "parent": "patients",
+                "child": "stays",
+                "columns": ["patient_nbr"],
+                "most_children": 5,
+                "order": "encounter_id",
+            }
+        ],
+    }
     return Case("hospital", {"patients": patients, "stays": stays}, schema)
 
 

@@ -27,10 +27,15 @@ def main() -> None:
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     plain = json.loads((given.folder / "metadata.json").read_text())
-    numbers = {t: {n: float for n, c in m["columns"].items() if c["sdtype"] == "numerical"}
-               for t, m in plain["tables"].items()}  # fmt: skip
-    tables = {t: pd.read_csv(given.folder / f"{t}.csv", dtype=str, keep_default_na=False)[list(m["columns"])].astype(
-        numbers[t]) for t, m in plain["tables"].items()}  # fmt: skip
+    numbers = {
+        t: {n: float for n, c in m["columns"].items() if c["sdtype"] == "numerical"} for t, m in plain["tables"].items()
+    }
+    tables = {
+        t: pd.read_csv(given.folder / f"{t}.csv", dtype=str, keep_default_na=False)[list(m["columns"])].astype(
+            numbers[t]
+        )
+        for t, m in plain["tables"].items()
+    }
     started = time.perf_counter()
     synthesizer = HMASynthesizer(Metadata.load_from_dict(plain), verbose=False)
     synthesizer.fit(tables)

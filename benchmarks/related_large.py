@@ -55,10 +55,14 @@ def make(folder: Path, *, roots: int, children: int, columns: int, kind: str) ->
     many = rng.binomial(2 * children, 0.3 + 0.4 * owner / (CLASSES - 1))
     parent = np.repeat(np.arange(roots), many)
     rng.shuffle(parent)
-    whole = {"roots": {"id": pa.array(np.arange(roots)), **cells(owner, columns, rng)},
-             "events": {"id": pa.array(parent), **cells(owner[parent], columns, rng)}}  # fmt: skip
-    facts = {n: {"type": "categorical", "categories": [f"v{k}" for k in range(SIZES[i % len(SIZES)])]}
-             for i, n in enumerate(names(columns))}  # fmt: skip
+    whole = {
+        "roots": {"id": pa.array(np.arange(roots)), **cells(owner, columns, rng)},
+        "events": {"id": pa.array(parent), **cells(owner[parent], columns, rng)},
+    }
+    facts = {
+        n: {"type": "categorical", "categories": [f"v{k}" for k in range(SIZES[i % len(SIZES)])]}
+        for i, n in enumerate(names(columns))
+    }
     for name, table in whole.items():
         if kind == "parquet":
             pq.write_table(pa.table(table), folder / f"{name}.parquet")
@@ -75,9 +79,24 @@ def make(folder: Path, *, roots: int, children: int, columns: int, kind: str) ->
 def run(folder: Path, epsilon: float) -> dict:
     """One command: what it took. ``os.wait4`` tells the peak of that process alone."""
     with tempfile.TemporaryDirectory() as out:
-        call = [sys.executable, "-m", "synth", "run", str(folder), "--schema", str(folder / "schema.json"),
-                "--epsilon", str(epsilon), "--delta", "1e-6", "--out", f"{out}/release", "--json",
-                "--ledger", f"{out}/ledger.sqlite"]  # fmt: skip
+        call = [
+            sys.executable,
+            "-m",
+            "synth",
+            "run",
+            str(folder),
+            "--schema",
+            str(folder / "schema.json"),
+            "--epsilon",
+            str(epsilon),
+            "--delta",
+            "1e-6",
+            "--out",
+            f"{out}/release",
+            "--json",
+            "--ledger",
+            f"{out}/ledger.sqlite",
+        ]
         started = time.perf_counter()
         with subprocess.Popen(call, stdout=subprocess.PIPE, cwd=ROOT) as process:
             assert process.stdout is not None
@@ -87,8 +106,12 @@ def run(folder: Path, epsilon: float) -> dict:
         if process.returncode:
             sys.exit(f"the command ended with {process.returncode}")
         told = json.loads(said)
-    return {"seconds": time.perf_counter() - started, "peak_mib": used.ru_maxrss / 1024,
-            "cpu_seconds": used.ru_utime + used.ru_stime, "rows": told["num_rows"]}  # fmt: skip
+    return {
+        "seconds": time.perf_counter() - started,
+        "peak_mib": used.ru_maxrss / 1024,
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "rows": told["num_rows"],
+    }
 
 
 def main() -> None:

@@ -30,8 +30,9 @@ def sdmetrics(case: Case, made: dict[str, pd.DataFrame]) -> float | None:
     metadata = to_sdv_related(synth.parse_related(case.schema))
     for table in metadata["tables"].values():  # cells are texts on both sides, identifiers are no measured columns
         table["columns"] = {n: c for n, c in table["columns"].items() if n not in _unmade(case)}
-    numbers = {n: float for t in case.schema["tables"].values() for n, c in t["columns"].items()
-               if c["type"] == "integer"}  # fmt: skip
+    numbers = {
+        n: float for t in case.schema["tables"].values() for n, c in t["columns"].items() if c["type"] == "integer"
+    }
 
     def plain(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         told = {t: f.drop(columns=[n for n in _unmade(case) if n in f]) for t, f in tables.items()}
@@ -80,8 +81,11 @@ class Rival:
             if done.returncode:
                 raise SystemExit(f"{self.name} failed:\n{done.stderr[-2000:]}")
             made = {t: pd.read_csv(place / f"made-{t}.csv", dtype=str, keep_default_na=False) for t in case.tables}
-        return {"scores": scores(real, coded(case, made, coder)), "sdmetrics": sdmetrics(case, made),
-                **json.loads(done.stdout.splitlines()[-1])}  # fmt: skip
+        return {
+            "scores": scores(real, coded(case, made, coder)),
+            "sdmetrics": sdmetrics(case, made),
+            **json.loads(done.stdout.splitlines()[-1]),
+        }
 
 
 def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: dict[str, pd.DataFrame]) -> dict:
@@ -92,10 +96,19 @@ def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: di
         plain = dict(case.schema["tables"][table])
         if table == key["child"]:
             plain |= {"unit": key["columns"][0], "max_rows": key["most_children"]}
-        frame = synth.run(case.tables[table], schema=synth.parse(plain), epsilon=float(half), delta=DELTA,
-                          ledger=ledger, dataset=f"{case.name} {table}", separate=True).frame  # fmt: skip
+        frame = synth.run(
+            case.tables[table],
+            schema=synth.parse(plain),
+            epsilon=float(half),
+            delta=DELTA,
+            ledger=ledger,
+            dataset=f"{case.name} {table}",
+            separate=True,
+        ).frame
         names = [n for t, n in coder.edges if t == table]
         truth = {n: real[i][n] for n in names}
-        out[table] = {"related": pairs(truth, {n: coder.code(table, n, made[table][n]) for n in names}),
-                      "mixture": pairs(truth, {n: coder.code(table, n, frame[n]) for n in names})}  # fmt: skip
+        out[table] = {
+            "related": pairs(truth, {n: coder.code(table, n, made[table][n]) for n in names}),
+            "mixture": pairs(truth, {n: coder.code(table, n, frame[n]) for n in names}),
+        }
     return out

@@ -58,16 +58,23 @@ def main() -> None:
         read = pd.read_csv(given.folder / f"{name}.csv", dtype=str, keep_default_na=False)
         tables[name] = read.astype(numbers)
     keys = [
-        dpsynth.ForeignKeyRelation(parent_table=k["parent"], parent_primary_key=k["columns"][0],
-                                   child_table=k["child"], child_foreign_key=k["columns"][0],
-                                   max_children_per_parent=k["most_children"])
+        dpsynth.ForeignKeyRelation(
+            parent_table=k["parent"],
+            parent_primary_key=k["columns"][0],
+            child_table=k["child"],
+            child_foreign_key=k["columns"][0],
+            max_children_per_parent=k["most_children"],
+        )
         for k in schema["keys"]
-    ]  # fmt: skip
+    ]
     inside = dpsynth.discrete_mechanisms
     config = dpsynth.MultiTableConfig(
-        domains=domains, foreign_keys=keys, num_permutation_slots=given.slots, exploration_strategy=given.strategy,
+        domains=domains,
+        foreign_keys=keys,
+        num_permutation_slots=given.slots,
+        exploration_strategy=given.strategy,
         discrete_mechanism=inside.MSTConfig() if given.inside == "mst" else inside.AIMConfig(),
-    )  # fmt: skip
+    )
     started = time.perf_counter()
     mechanism = config.configure(zcdp_rho=given.rho)
     made = mechanism(rng=np.random.default_rng(given.seed), data=tables).synthetic_tables

@@ -101,8 +101,10 @@ def scores(real, made) -> dict[str, dict[str, float]]:
         alone = np.outer(truth.sum(1), truth.sum(0))
         errors = (0.5 * float(np.abs(table - truth).sum()), 0.5 * float(np.abs(alone - truth).sum()))
         found.setdefault(what, []).append(errors)
-    return {w: {"error": float(np.mean(e, axis=0)[0]), "independent": float(np.mean(e, axis=0)[1])}
-            for w, e in found.items()}  # fmt: skip
+    return {
+        w: {"error": float(np.mean(e, axis=0)[0]), "independent": float(np.mean(e, axis=0)[1])}
+        for w, e in found.items()
+    }
 
 
 def population(case: Case, coder: Coder) -> dict[str, float]:

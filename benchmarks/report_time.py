@@ -23,9 +23,24 @@ SYNTH = (sys.executable, "-m", "synth")
 
 def measured(folder: Path, real: str) -> dict:
     """One report's seconds by the clock, of the processor, and its most memory."""
-    command = ["/usr/bin/time", "-f", "%e %U %S %M", "-o", str(folder / "time"), *SYNTH, "report",
-               str(folder / "release"), "--real", str(folder / real), "--test", str(folder / "test.csv"),
-               "--ledger", str(folder / "ledger.sqlite"), "--out", str(folder / "report.html")]  # fmt: skip
+    command = [
+        "/usr/bin/time",
+        "-f",
+        "%e %U %S %M",
+        "-o",
+        str(folder / "time"),
+        *SYNTH,
+        "report",
+        str(folder / "release"),
+        "--real",
+        str(folder / real),
+        "--test",
+        str(folder / "test.csv"),
+        "--ledger",
+        str(folder / "ledger.sqlite"),
+        "--out",
+        str(folder / "report.html"),
+    ]
     flagship.call(*command)
     seconds, user, system, kib = map(float, (folder / "time").read_text().split())
     return {"seconds": seconds, "cpu_seconds": user + system, "peak_mib": kib / 1024}
@@ -34,9 +49,15 @@ def measured(folder: Path, real: str) -> dict:
 def markdown(rows: list[dict]) -> str:
     """A line a table."""
     lines = [
-        [r["table"], f"{r['rows']:,} x {r['columns']}", figure(r["seconds"], 0), figure(r["cpu_seconds"], 0),
-         figure(r["peak_mib"], 0)] for r in rows
-    ]  # fmt: skip
+        [
+            r["table"],
+            f"{r['rows']:,} x {r['columns']}",
+            figure(r["seconds"], 0),
+            figure(r["cpu_seconds"], 0),
+            figure(r["peak_mib"], 0),
+        ]
+        for r in rows
+    ]
     return table(("table", "rows x columns", "seconds", "processor", "peak MiB"), lines)
 
 
@@ -57,8 +78,10 @@ def main() -> None:
         rows = pd.read_csv(train, dtype=str, keep_default_na=False)
         times = -(-given.rows // len(rows))
         pd.concat([rows] * times).head(given.rows).to_csv(folder / "many.csv", index=False)
-        for real, named, count in (("train.csv", "ACSIncome Colorado, with held-out rows", len(rows)),
-                                   ("many.csv", "the same rows repeated", given.rows)):  # fmt: skip
+        for real, named, count in (
+            ("train.csv", "ACSIncome Colorado, with held-out rows", len(rows)),
+            ("many.csv", "the same rows repeated", given.rows),
+        ):
             found.append({"table": named, "rows": count, "columns": rows.shape[1], **measured(folder, real)})
             print(found[-1], flush=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")

@@ -33,10 +33,19 @@ PACKAGE = "anonymeter==1.1.0"
 LEFT_OUT = ("person_id", "weekly_hours", "last_visit")  # a key; two that are mostly missing
 WHOLE = ("income", "bmi")  # anonymeter's distance knows no missing number: rows without are left out
 KNOWN = ["sex", "region", "education", "marital_status"]
-MADE = {"mixture": "mixture, epsilon 1", "independent": "independent, epsilon 1",
-        "half": "half copied, half independent", "copied": "rows copied"}  # fmt: skip
-ATTACKS = {"one": "singling out by one column", "several": "singling out by 4 columns", "link": "linkability",
-           "infer": "inference, all columns", "reconstruct": "reconstruction, worst column"}  # fmt: skip
+MADE = {
+    "mixture": "mixture, epsilon 1",
+    "independent": "independent, epsilon 1",
+    "half": "half copied, half independent",
+    "copied": "rows copied",
+}
+ATTACKS = {
+    "one": "singling out by one column",
+    "several": "singling out by 4 columns",
+    "link": "linkability",
+    "infer": "inference, all columns",
+    "reconstruct": "reconstruction, worst column",
+}
 Row = dict[str, Any]
 
 
@@ -63,8 +72,17 @@ def prepare(folder: Path) -> synth.Schema:
         plain["columns"][name]["nullable"] = False
     schema = synth.parse(plain)
     for method in ("mixture", "independent"):
-        made = synth.run(real, schema=schema, epsilon=1.0, delta=1e-6, method=method, num_rows=half,
-                         ledger=folder / f"{method}.sqlite", dataset="town", out=folder / method)  # fmt: skip
+        made = synth.run(
+            real,
+            schema=schema,
+            epsilon=1.0,
+            delta=1e-6,
+            method=method,
+            num_rows=half,
+            ledger=folder / f"{method}.sqlite",
+            dataset="town",
+            out=folder / method,
+        )
         made.frame.to_csv(folder / f"{method}.csv", index=False)
     parts = [real[: half // 2], pd.read_csv(folder / "independent.csv", dtype=str, keep_default_na=False)[: half // 2]]
     pd.concat(parts).sample(frac=1, random_state=1).to_csv(folder / "half.csv", index=False)
@@ -75,13 +93,18 @@ def prepare(folder: Path) -> synth.Schema:
 def ours(folder: Path, schema: synth.Schema, attacks: int) -> list[Row]:
     """The attacks of the steward's report; of inference all columns, as the package's are."""
     rng = np.random.default_rng(0)
-    real, held, *made = (read(folder / f"{n}.csv", schema, limit=10**6, rng=rng, synthetic=True)
-                         for n in ("real", "held", *MADE))  # fmt: skip
+    real, held, *made = (
+        read(folder / f"{n}.csv", schema, limit=10**6, rng=rng, synthetic=True) for n in ("real", "held", *MADE)
+    )
     out: list[Row] = []
     for name, one in zip(MADE, made, strict=True):
         found = chapter.attack(real, one, test=held, name=name, known=KNOWN, attacks=attacks, rng=rng)
-        kinds = {"linkability": "link", "reconstruction from quasi-identifiers": "reconstruct",
-                 chapter.singling_out.NAMES[0]: "one", chapter.singling_out.NAMES[1]: "several"}  # fmt: skip
+        kinds = {
+            "linkability": "link",
+            "reconstruction from quasi-identifiers": "reconstruct",
+            chapter.singling_out.NAMES[0]: "one",
+            chapter.singling_out.NAMES[1]: "several",
+        }
         out += [_row(name, "ours", kinds[f.attack], f) for f in found if f.attack in kinds]
         out.append(_row(name, "ours", "infer", _inferred(real, held, one, attacks, rng)))
     return out
@@ -92,17 +115,28 @@ def _inferred(real: Sample, held: Sample, made: Sample, attacks: int, rng: np.ra
     asked = [s.at_most(attacks, rng) for s in (real, held)]
     both = [rate(np.concatenate(list(neighbours.inferred(a, made).values()))) for a in asked]
     guess = rng.integers(0, made.used, attacks)
-    naive = [neighbours.same(asked[0], n, np.asarray(made.positions[n])[guess[: asked[0].used]]).mean()
-             for n in made.columns]  # fmt: skip
+    naive = [
+        neighbours.same(asked[0], n, np.asarray(made.positions[n])[guess[: asked[0].used]]).mean() for n in made.columns
+    ]
     return Finding(attack="inference", table="", real=both[0], control=both[1], baseline=float(np.mean(naive)))
 
 
 def _row(made: str, by: str, attack: str, found: Finding) -> Row:
     assert found.control is not None
     assert found.risk is not None
-    return {"made": made, "by": by, "attack": attack, "attacks": found.real.attacks, "real": found.real.value,
-            "control": found.control.value, "baseline": found.baseline, "risk": found.risk[0], "low": found.risk[1],
-            "high": found.risk[2], "detail": found.detail}  # fmt: skip
+    return {
+        "made": made,
+        "by": by,
+        "attack": attack,
+        "attacks": found.real.attacks,
+        "real": found.real.value,
+        "control": found.control.value,
+        "baseline": found.baseline,
+        "risk": found.risk[0],
+        "low": found.risk[1],
+        "high": found.risk[2],
+        "detail": found.detail,
+    }
 
 
 def markdown(rows: list[Row]) -> str:
@@ -115,8 +149,19 @@ def markdown(rows: list[Row]) -> str:
             if mine is not None:
                 rates = (f"{mine[n]:.3f}" for n in ("real", "control", "baseline"))
                 lines.append([title, name, f"{mine['attacks']:,}", *rates, _risk(mine), _risk(theirs)])
-    return table(("attack", "table", "attacks", "rows of the run", "held-out rows", "guessing", "risk, ours",
-                  "risk, anonymeter"), lines)  # fmt: skip
+    return table(
+        (
+            "attack",
+            "table",
+            "attacks",
+            "rows of the run",
+            "held-out rows",
+            "guessing",
+            "risk, ours",
+            "risk, anonymeter",
+        ),
+        lines,
+    )
 
 
 def _risk(row: Mapping[str, Any] | None) -> str:

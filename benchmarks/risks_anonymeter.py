@@ -25,17 +25,25 @@ def read(path: Path) -> pd.DataFrame:
 
 def told(attack: str, results: EvaluationResults) -> dict:
     risk = results.risk()
-    return {"attack": attack, "attacks": results.n_attacks_ori, "real": results.attack_rate.value,
-            "control": results.control_rate.value, "baseline": results.baseline_rate.value, "risk": risk.value,
-            "low": risk.ci[0], "high": risk.ci[1]}  # fmt: skip
+    return {
+        "attack": attack,
+        "attacks": results.n_attacks_ori,
+        "real": results.attack_rate.value,
+        "control": results.control_rate.value,
+        "baseline": results.baseline_rate.value,
+        "risk": risk.value,
+        "low": risk.ci[0],
+        "high": risk.ci[1],
+    }
 
 
 def attacked(real: pd.DataFrame, held: pd.DataFrame, made: pd.DataFrame, attacks: int) -> list[dict]:
     names = list(real.columns)
     out = []
     for attack, mode, width in (("one", "univariate", 1), ("several", "multivariate", 4)):
-        evaluator = SinglingOutEvaluator(ori=real, syn=made, control=held, n_attacks=attacks, n_cols=width,
-                                         max_attempts=50_000, seed=0)  # fmt: skip
+        evaluator = SinglingOutEvaluator(
+            ori=real, syn=made, control=held, n_attacks=attacks, n_cols=width, max_attempts=50_000, seed=0
+        )
         out.append(told(attack, evaluator.evaluate(mode=mode).results()))
     halves = (names[::2], names[1::2])
     link = LinkabilityEvaluator(ori=real, syn=made, control=held, n_attacks=attacks, aux_cols=halves, n_neighbors=1)
@@ -43,8 +51,15 @@ def attacked(real: pd.DataFrame, held: pd.DataFrame, made: pd.DataFrame, attacks
     parts = []
     for secret in names:
         known = [n for n in names if n != secret]
-        evaluator = InferenceEvaluator(ori=real, syn=made, control=held, n_attacks=attacks, secret=secret,
-                                       aux_cols=known, regression=secret in NUMBERS)  # fmt: skip
+        evaluator = InferenceEvaluator(
+            ori=real,
+            syn=made,
+            control=held,
+            n_attacks=attacks,
+            secret=secret,
+            aux_cols=known,
+            regression=secret in NUMBERS,
+        )
         parts.append(evaluator.evaluate(n_jobs=1).results())
     hits = [sum(getattr(p, n) for p in parts) for n in ("n_success", "n_baseline", "n_control")]
     whole = EvaluationResults(n_attacks=attacks * len(names), n_success=hits[0], n_baseline=hits[1], n_control=hits[2])

@@ -31,9 +31,11 @@ def domain_of(column: dict):
     codes = [float(c) for c in column.get("missing", [])]
     kind = "int" if column["type"] == "integer" else "float"
     return dpsynth.NumericalAttribute(
-        min_value=min(column["min"], *codes, column["min"]), max_value=max(column["max"], *codes, column["max"]),
-        dtype=kind, interval_handling="sample",
-    )  # fmt: skip
+        min_value=min(column["min"], *codes, column["min"]),
+        max_value=max(column["max"], *codes, column["max"]),
+        dtype=kind,
+        interval_handling="sample",
+    )
 
 
 def main() -> None:

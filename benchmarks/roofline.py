@@ -126,9 +126,19 @@ def run(folder: Path, *, rows: int, columns_: int, categories: int, epsilon: flo
     (folder / "schema.json").write_text(json.dumps(columns.schema_of(columns_, categories)))
     columns.draw(folder / "table.parquet", rows, columns_, categories)
     clock = Clock()
-    synth.run(folder / "table.parquet", schema=synth.load(folder / "schema.json"), epsilon=epsilon, delta=1e-6, seed=0,
-              num_rows=1000, out=folder / "out", ledger=folder / "ledger.sqlite", assume_public=True, reporter=clock,
-              device="cpu")  # fmt: skip
+    synth.run(
+        folder / "table.parquet",
+        schema=synth.load(folder / "schema.json"),
+        epsilon=epsilon,
+        delta=1e-6,
+        seed=0,
+        num_rows=1000,
+        out=folder / "out",
+        ledger=folder / "ledger.sqlite",
+        assume_public=True,
+        reporter=clock,
+        device="cpu",
+    )
     told = clock.told()
     print(rows, columns_, {n: round(t["cpu_seconds"], 2) for n, t in told.items()}, flush=True)
     return {n: told[n]["cpu_seconds"] for n in STAGES}
@@ -140,8 +150,11 @@ def stages(folder: Path, rows: int) -> tuple[dict[str, dict[str, Any]], float]:
 
     with watched() as done:
         told = run(folder, rows=rows, columns_=COLUMNS, categories=CATEGORIES, epsilon=1.0)
-    fit = {"seconds": told["fit"], "rows": rows,
-           "work": {"memory": done["table_bytes"], "arithmetic": done["operations"]}}  # fmt: skip
+    fit = {
+        "seconds": told["fit"],
+        "rows": rows,
+        "work": {"memory": done["table_bytes"], "arithmetic": done["operations"]},
+    }
     reading, counting, cells = counted(folder)
     drawing, writing = drawn(folder, bundle.load_model(folder / "out"))
     return {"reading": reading, "counting": counting, "fitting": fit, "drawing": drawing, "writing": writing}, cells
@@ -210,8 +223,13 @@ def curves(found: list[dict[str, Any]], keep: Callable[[], None]) -> None:
             told = done.get(tuple(shape.values()))  # the one that all curves go through is run once
             if told is None:
                 with tempfile.TemporaryDirectory() as name:
-                    told = run(Path(name), rows=shape["rows"], columns_=shape["columns"],
-                               categories=shape["categories"], epsilon=shape["epsilon"])  # fmt: skip
+                    told = run(
+                        Path(name),
+                        rows=shape["rows"],
+                        columns_=shape["columns"],
+                        categories=shape["categories"],
+                        epsilon=shape["epsilon"],
+                    )
             done[tuple(shape.values())] = told
             found.append({"vary": vary, **shape, "stages": told})
             print(json.dumps(found[-1]), flush=True)

@@ -6,10 +6,20 @@ from typing import Any
 
 from markdown_tables import figure, table
 
-NAMES = {"memory": "memory", "disk_read": "disk, reading", "disk_write": "disk, writing",
-         "arithmetic": "arithmetic", "increments": "increments of counts"}  # fmt: skip
-UNITS = {"memory": "GB/s", "disk_read": "GB/s", "disk_write": "GB/s", "arithmetic": "10^9 operations a second",
-         "increments": "10^9 a second"}  # fmt: skip
+NAMES = {
+    "memory": "memory",
+    "disk_read": "disk, reading",
+    "disk_write": "disk, writing",
+    "arithmetic": "arithmetic",
+    "increments": "increments of counts",
+}
+UNITS = {
+    "memory": "GB/s",
+    "disk_read": "GB/s",
+    "disk_write": "GB/s",
+    "arithmetic": "10^9 operations a second",
+    "increments": "10^9 a second",
+}
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
@@ -17,23 +27,38 @@ def draw(found: dict[str, Any], path: Path) -> None:
     import altair as alt
     import pandas as pd
 
-    shares = [{"stage": n, "ceiling": NAMES[c], "share": least / s["seconds"]}
-              for n, s in found["stages"].items() for c, least in s["least"].items()]  # fmt: skip
-    bars = alt.Chart(pd.DataFrame(shares)).mark_bar().encode(
-        x=alt.X("share:Q", title="share of the ceiling", scale=alt.Scale(type="log", domain=[1e-4, 1], clamp=True)),
-        y=alt.Y("ceiling:N", title=None), color=alt.Color("ceiling:N", legend=None),
-        row=alt.Row("stage:N", title=None, sort=list(found["stages"])),
-    ).properties(width=260, height=75)  # fmt: skip
-    costs = [{"stage": n, "seconds": max(seconds, 1e-3), "over": r["vary"], "value": r[r["vary"]]}
-             for r in found["curves"] for n, seconds in r["stages"].items()]  # fmt: skip
+    shares = [
+        {"stage": n, "ceiling": NAMES[c], "share": least / s["seconds"]}
+        for n, s in found["stages"].items()
+        for c, least in s["least"].items()
+    ]
+    bars = (
+        alt.Chart(pd.DataFrame(shares))
+        .mark_bar()
+        .encode(
+            x=alt.X("share:Q", title="share of the ceiling", scale=alt.Scale(type="log", domain=[1e-4, 1], clamp=True)),
+            y=alt.Y("ceiling:N", title=None),
+            color=alt.Color("ceiling:N", legend=None),
+            row=alt.Row("stage:N", title=None, sort=list(found["stages"])),
+        )
+        .properties(width=260, height=75)
+    )
+    costs = [
+        {"stage": n, "seconds": max(seconds, 1e-3), "over": r["vary"], "value": r[r["vary"]]}
+        for r in found["curves"]
+        for n, seconds in r["stages"].items()
+    ]
     charts = [
-        alt.Chart(pd.DataFrame([c for c in costs if c["over"] == over])).mark_line(point=True).encode(
+        alt.Chart(pd.DataFrame([c for c in costs if c["over"] == over]))
+        .mark_line(point=True)
+        .encode(
             x=alt.X("value:Q", title=over, scale=alt.Scale(type="log")),
             y=alt.Y("seconds:Q", title="processor, s", scale=alt.Scale(type="log", domain=[1e-3, 100])),
             color=alt.Color("stage:N", title="stage", sort=["read", "measure", "fit", "sample", "write"]),
-        ).properties(width=210, height=150)
+        )
+        .properties(width=210, height=150)
         for over in dict.fromkeys(c["over"] for c in costs)
-    ]  # fmt: skip
+    ]
     if not charts:
         bars.save(str(path))
         return
@@ -54,10 +79,27 @@ def stages(found: dict[str, Any]) -> str:
         unit = 1e9
         work = ", ".join(f"{NAMES[c]} {figure(w / unit, 2)}" for c, w in s["work"].items())
         rate = s["work"][s["bound"]] / s["seconds"] / unit
-        lines.append([name, figure(s["seconds"], 2), work, f"{figure(rate, 3)} {UNITS[s['bound']]}",
-                      NAMES[s["bound"]], f"{100 * s['share']:.1f} %"])  # fmt: skip
-    return table(("stage", "processor, s", "work, 10^9 (bytes, operations, increments)", "rate", "ceiling met first",
-                  "share of it"), lines)  # fmt: skip
+        lines.append(
+            [
+                name,
+                figure(s["seconds"], 2),
+                work,
+                f"{figure(rate, 3)} {UNITS[s['bound']]}",
+                NAMES[s["bound"]],
+                f"{100 * s['share']:.1f} %",
+            ]
+        )
+    return table(
+        (
+            "stage",
+            "processor, s",
+            "work, 10^9 (bytes, operations, increments)",
+            "rate",
+            "ceiling met first",
+            "share of it",
+        ),
+        lines,
+    )
 
 
 def cost(found: dict[str, Any]) -> str:

@@ -118,8 +118,10 @@ def bare(folder: Path, *, sets: bool) -> dict[str, Any]:
             query = f"SELECT {', '.join(names)}, count(*) FROM {rows} GROUP BY GROUPING SETS ({listed})"
             cells = len(con.execute(query).fetchall())
         else:
-            cells = sum(len(con.execute(f"SELECT {a}, {b}, count(*) FROM {rows} GROUP BY 1, 2").fetchall())
-                        for a, b in combinations(names, 2))  # fmt: skip
+            cells = sum(
+                len(con.execute(f"SELECT {a}, {b}, count(*) FROM {rows} GROUP BY 1, 2").fetchall())
+                for a, b in combinations(names, 2)
+            )
         return {"seconds": time.perf_counter() - started, "pairs": len(names) * (len(names) - 1) // 2, "cells": cells}
 
 
@@ -151,8 +153,13 @@ def counted(folder: Path) -> dict[str, Any]:
     encoded = time.perf_counter()
     tables = encoder.spill.counts(list(combinations(bins.values(), 2)))
     done = time.perf_counter()
-    return {"seconds": done - started, "encode": encoded - started, "count": done - encoded, "pairs": len(tables),
-            "rows": int(tables[0].sum())}  # fmt: skip
+    return {
+        "seconds": done - started,
+        "encode": encoded - started,
+        "count": done - encoded,
+        "pairs": len(tables),
+        "rows": int(tables[0].sum()),
+    }
 
 
 def fitted(folder: Path, rows: int, *, persons: bool = False) -> dict[str, Any]:
@@ -166,8 +173,16 @@ def fitted(folder: Path, rows: int, *, persons: bool = False) -> dict[str, Any]:
         facts["columns"]["person"] = {"type": "identifier"}
     with tempfile.TemporaryDirectory() as home:
         started = time.perf_counter()
-        result = pipeline.run(folder, schema=parse(facts), epsilon=1, delta=1e-5, num_rows=min(rows, 10**6),
-                              out=Path(home) / "out", ledger=Path(home) / "ledger.sqlite", seed=1)  # fmt: skip
+        result = pipeline.run(
+            folder,
+            schema=parse(facts),
+            epsilon=1,
+            delta=1e-5,
+            num_rows=min(rows, 10**6),
+            out=Path(home) / "out",
+            ledger=Path(home) / "ledger.sqlite",
+            seed=1,
+        )
         return {"seconds": time.perf_counter() - started, "seconds_after_form_check": result.seconds}
 
 
@@ -230,8 +245,13 @@ def measure(sizes: list[int], rows: int, *, drawn: int, run: bool, beside: bool)
             draw(folder, min(size, drawn))
             repeat(folder, times)
             found: dict[str, Any] = {"times": times}
-            wanted = {"ours": True, "form": True, "group by": beside, "groupings": beside and size <= 10**7,
-                      "run": run and (size == rows or not beside)}  # fmt: skip
+            wanted = {
+                "ours": True,
+                "form": True,
+                "group by": beside,
+                "groupings": beside and size <= 10**7,
+                "run": run and (size == rows or not beside),
+            }
             results[str(size)] = found | {what: apart(what, folder, size) for what, asked in wanted.items() if asked}
             shutil.rmtree(folder)
     return results
@@ -244,8 +264,11 @@ def compared(sizes: dict[str, Any], clock: str) -> dict[str, Any]:
     slope = log10(ours[ends[-1]] / ours[ends[0]]) / log10(ends[-1] / ends[0]) if len(ends) > 1 else None
     last = sizes[str(max(ours))]
     bare = min((last[w][clock] for w in ("group by", "groupings") if w in last), default=None)
-    found = {"ratio": bare and last["ours"][clock] / bare, "slope": slope,
-             "form_to_counting": last["form"][clock] / last["ours"][clock]}  # fmt: skip
+    found = {
+        "ratio": bare and last["ours"][clock] / bare,
+        "slope": slope,
+        "form_to_counting": last["form"][clock] / last["ours"][clock],
+    }
     print(f"{clock}: ratio to bare DuckDB, slope of counting, check of form: {json.dumps(found)}")
     return found
 
@@ -281,8 +304,9 @@ def main() -> None:
     elif given.persons:
         measure_persons(given.persons, given.json or HERE / "results" / "rows_persons.json")
     else:
-        sizes = measure(given.sizes, given.rows, drawn=given.drawn or given.rows, run=not given.no_run,
-                        beside=not given.no_bare)  # fmt: skip
+        sizes = measure(
+            given.sizes, given.rows, drawn=given.drawn or given.rows, run=not given.no_run, beside=not given.no_bare
+        )
         results = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": sizes}
         results |= {clock: compared(sizes, clock) for clock in ("seconds", "cpu_seconds")}
         (given.json or HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")

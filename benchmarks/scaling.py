@@ -75,9 +75,21 @@ def measured(folder: Path, method: str) -> dict:
 
     clock = Clock()
     schema = synth.load(folder / "schema.json")
-    made = synth.run(folder / "table.parquet", schema=schema, epsilon=1.0, delta=1e-7, method=method, seed=0,
-                     num_rows=100_000, out=folder / "out", ledger=folder / f"{method}.sqlite", assume_public=True,
-                     max_categories=10**6, reporter=clock, device="cpu")  # fmt: skip
+    made = synth.run(
+        folder / "table.parquet",
+        schema=schema,
+        epsilon=1.0,
+        delta=1e-7,
+        method=method,
+        seed=0,
+        num_rows=100_000,
+        out=folder / "out",
+        ledger=folder / f"{method}.sqlite",
+        assume_public=True,
+        max_categories=10**6,
+        reporter=clock,
+        device="cpu",
+    )
     return {
         "stages": dict.fromkeys(STAGES, 0.0) | clock.seconds(),
         "seconds_total": made.seconds_total,
@@ -116,8 +128,13 @@ def markdown(rows: list[dict]) -> str:
         cells = [str(r[k]) for k in CELL]
         told = [r["failed"]] if "failed" in r else [*(f"{r['stages'][s]:.2f}" for s in STAGES), f"{r['peak_mib']:.0f}"]
         lines.append("| " + " | ".join([*cells, *told]) + " |")
-    lines += ["", "Log-log slopes:", "", "| method | against | " + " | ".join((*STAGES, "peak")) + " |",
-              "|" + "---|" * (len(STAGES) + 3)]  # fmt: skip
+    lines += [
+        "",
+        "Log-log slopes:",
+        "",
+        "| method | against | " + " | ".join((*STAGES, "peak")) + " |",
+        "|" + "---|" * (len(STAGES) + 3),
+    ]
     done = [r for r in rows if "failed" not in r]
     for method, vary in dict.fromkeys((r["method"], r["vary"]) for r in done):
         part = [r for r in done if (r["method"], r["vary"]) == (method, vary)]
@@ -132,8 +149,11 @@ def numbers(text: str) -> list[int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", default="independent,mixture,slicing,dp_kernel")
-    for name, default in (("rows", "10000,100000,1000000,10000000"), ("columns", "10,30,100"),
-                          ("categories", "100,1000,10000,100000")):  # fmt: skip
+    for name, default in (
+        ("rows", "10000,100000,1000000,10000000"),
+        ("columns", "10,30,100"),
+        ("categories", "100,1000,10000,100000"),
+    ):
         parser.add_argument(f"--{name}", default=default, type=numbers)
     parser.add_argument("--most-seconds", type=float, default=600)
     parser.add_argument("--fresh", action="store_true")

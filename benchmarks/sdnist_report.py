@@ -66,11 +66,30 @@ def told(report: Path) -> dict[str, Any]:
 def markdown(rows: list[dict[str, Any]]) -> str:
     """A line a method."""
     groups = list(rows[0]["inconsistent"])
-    heads = ("method", "epsilon", "k-marginal", "as a sample of the real rows of", "propensity MSE",
-             *(f"inconsistent, {g}" for g in groups), "unique rows matched")  # fmt: skip
-    return table(heads, [[r["method"], f"{r['epsilon']:g}", str(r["k_marginal"]), f"{r['as_a_sample_of']} %",
-                          f"{r['propensity_mse']:.4f}", *(f"{r['inconsistent'][g]:.1%}" for g in groups),
-                          str(r["unique_matches"])] for r in rows])  # fmt: skip
+    heads = (
+        "method",
+        "epsilon",
+        "k-marginal",
+        "as a sample of the real rows of",
+        "propensity MSE",
+        *(f"inconsistent, {g}" for g in groups),
+        "unique rows matched",
+    )
+    return table(
+        heads,
+        [
+            [
+                r["method"],
+                f"{r['epsilon']:g}",
+                str(r["k_marginal"]),
+                f"{r['as_a_sample_of']} %",
+                f"{r['propensity_mse']:.4f}",
+                *(f"{r['inconsistent'][g]:.1%}" for g in groups),
+                str(r["unique_matches"]),
+            ]
+            for r in rows
+        ],
+    )
 
 
 def main() -> None:

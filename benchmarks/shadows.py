@@ -22,13 +22,30 @@ RESULTS = ROOT / "benchmarks" / "results" / "shadows.json"
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """A line for each kind of table."""
-    heads = ("tables made by", "the attacker has", "runs of each", "right guesses", "at most, by the guarantee",
-             "epsilon at 0.01 at least", "claimed")  # fmt: skip
-    return table(heads, [
-        [r["made"], r["seen"], f"{r['runs']:,}", f"{r['right']:.3f} ({r['interval'][0]:.3f} to {r['interval'][1]:.3f})",
-         f"{r['allowed']:.3f}", f"{r['epsilon_at_least']:.2f}", f"{r['epsilon_claimed']:.2f}"]
-        for r in rows
-    ])  # fmt: skip
+    heads = (
+        "tables made by",
+        "the attacker has",
+        "runs of each",
+        "right guesses",
+        "at most, by the guarantee",
+        "epsilon at 0.01 at least",
+        "claimed",
+    )
+    return table(
+        heads,
+        [
+            [
+                r["made"],
+                r["seen"],
+                f"{r['runs']:,}",
+                f"{r['right']:.3f} ({r['interval'][0]:.3f} to {r['interval'][1]:.3f})",
+                f"{r['allowed']:.3f}",
+                f"{r['epsilon_at_least']:.2f}",
+                f"{r['epsilon_claimed']:.2f}",
+            ]
+            for r in rows
+        ],
+    )
 
 
 def main() -> None:
@@ -40,8 +57,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--json", type=Path, default=RESULTS)
     asked = parser.parse_args()
-    found = shadows.measure(asked.method, epsilon=asked.epsilon, delta=asked.delta, relation="add_remove",
-                            draws=asked.runs, rng=np.random.default_rng(0))  # fmt: skip
+    found = shadows.measure(
+        asked.method,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        relation="add_remove",
+        draws=asked.runs,
+        rng=np.random.default_rng(0),
+    )
     rows = [s.plain() for s in found]
     asked.json.write_text(json.dumps(rows, indent=1) + "\n")
     print(markdown(rows))

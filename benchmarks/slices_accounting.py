@@ -21,9 +21,16 @@ def row(epsilon: float, delta: float, dim: int, slices: int) -> list[str]:
     exact, rotation = sigma_at(epsilon, delta, law), sigma_at(epsilon, delta, turned) * scale
     true = epsilon_at(delta, law, ratio=1 / published)
     return [
-        f"{epsilon:g}", f"{dim}", f"{slices}", f"{published:.3f}", f"{exact:.3f}", f"{rotation:.3f}",
-        f"{100 * (1 - exact / published):.0f} %", f"{100 * (1 - rotation / published):.0f} %", f"{true:.2f}",
-    ]  # fmt: skip
+        f"{epsilon:g}",
+        f"{dim}",
+        f"{slices}",
+        f"{published:.3f}",
+        f"{exact:.3f}",
+        f"{rotation:.3f}",
+        f"{100 * (1 - exact / published):.0f} %",
+        f"{100 * (1 - rotation / published):.0f} %",
+        f"{true:.2f}",
+    ]
 
 
 def main() -> None:

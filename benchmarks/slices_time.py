@@ -37,8 +37,9 @@ def release(num_slices: int, rng: np.random.Generator) -> SlicesRelease:
     line = weight * np.linspace(0, 1, 100)[:, None]
     blocks += [Block(bins=Bins.each(f"n{i}", 100), table=line) for i in range(LINES)]
     encoding = Encoding(blocks=tuple(blocks))
-    question = Slices(purpose="time", encoding=encoding, sigma=0.45, groups=None, directions="gaussian",
-                      num_slices=num_slices)  # fmt: skip
+    question = Slices(
+        purpose="time", encoding=encoding, sigma=0.45, groups=None, directions="gaussian", num_slices=num_slices
+    )
     directions = rng.normal(0, 1 / np.sqrt(encoding.dim), (encoding.dim, num_slices))
     return SlicesRelease(question=question, values=rng.normal(0, 0.45, (ROWS, num_slices)), directions=directions)
 
@@ -53,9 +54,20 @@ def seconds(made: SlicesRelease, *, batch: int, k: int, steps: int, device: str)
     def timed(count: int) -> float:
         shares = [np.full(b.bins.size, 1 / b.bins.size) for b in made.question.encoding.blocks]
         started = clock()
-        training.network(made, shares, total=ROWS, loss=loss, k=k, batch=batch, steps=count, rate=1e-3,
-                         num_slices=made.values.shape[1], rng=np.random.default_rng(0), device=device,
-                         progress=lambda _: None)  # fmt: skip
+        training.network(
+            made,
+            shares,
+            total=ROWS,
+            loss=loss,
+            k=k,
+            batch=batch,
+            steps=count,
+            rate=1e-3,
+            num_slices=made.values.shape[1],
+            rng=np.random.default_rng(0),
+            device=device,
+            progress=lambda _: None,
+        )
         return clock() - started
 
     timed(2)
@@ -72,8 +84,14 @@ def memory(device: str) -> float:
 def by_schedule(took: float, batch: int) -> dict:
     """What the published schedule takes on the whole table, from the seconds of 1,000 steps."""
     steps = ceil(SAMPLED * TABLE / batch)
-    return {"rows": TABLE, "steps_an_epoch": steps, "epochs": EPOCHS, "seconds_1000": took,
-            "seconds_an_epoch": took * steps / 1000, "seconds": took * steps * EPOCHS / 1000}  # fmt: skip
+    return {
+        "rows": TABLE,
+        "steps_an_epoch": steps,
+        "epochs": EPOCHS,
+        "seconds_1000": took,
+        "seconds_an_epoch": took * steps / 1000,
+        "seconds": took * steps * EPOCHS / 1000,
+    }
 
 
 def main() -> None:
@@ -100,8 +118,10 @@ def main() -> None:
             lines.append(f"| {named} | {num_slices} | {took:.0f} | {memory(device):.0f} |")
     for r in rows:
         lines.append(f"\nThe published schedule on {r['rows']:,} rows, {r['slices']} slices, {r['device']}:")
-        lines.append(f"{r['steps_an_epoch']} steps and {r['seconds_an_epoch']:.1f} s an epoch; {r['epochs']} epochs "
-                     f"{r['seconds']:.0f} s, extrapolated.")  # fmt: skip
+        lines.append(
+            f"{r['steps_an_epoch']} steps and {r['seconds_an_epoch']:.1f} s an epoch; {r['epochs']} epochs "
+            f"{r['seconds']:.0f} s, extrapolated."
+        )
     print("\n".join(lines))
     store(RESULTS, rows)
 

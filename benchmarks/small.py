@@ -32,7 +32,7 @@ SCHEMA = {
         "amount": {"type": "integer", "min": 0, "max": 5000},
         "paid": {"type": "categorical", "categories": ["no", "yes"]},
     },
-}  # fmt: skip
+}
 
 
 def table() -> pd.DataFrame:
@@ -65,9 +65,25 @@ def fits(path: Path) -> bool:
 def run(method: str, folder: Path) -> dict:
     """One method's command."""
     out = folder / method
-    command = [sys.executable, "-m", "synth", "run", str(folder / "table.csv"), "--schema", str(folder / "schema.json"),
-               "--epsilon", "1", "--method", method, "--num-rows", str(WANTED), "--out", str(out),
-               "--ledger", str(folder / f"{method}.ledger")]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "synth",
+        "run",
+        str(folder / "table.csv"),
+        "--schema",
+        str(folder / "schema.json"),
+        "--epsilon",
+        "1",
+        "--method",
+        method,
+        "--num-rows",
+        str(WANTED),
+        "--out",
+        str(out),
+        "--ledger",
+        str(folder / f"{method}.ledger"),
+    ]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True)
     seconds = time.perf_counter() - start

@@ -86,8 +86,22 @@ class Soak:
         self.started += 1
         out = self.folder / "out" / str(self.started)
         job = jobs.create({"dataset": "soak"}, folder=self.folder / "home" / "jobs" / f"{self.started:06d}")
-        arguments = ["run", str(TABLE), "--schema", str(SCHEMA), "--method", "independent", "--epsilon", str(COST),
-                     "--dataset", "soak", "--out", str(out), "--num-rows", "200"]  # fmt: skip
+        arguments = [
+            "run",
+            str(TABLE),
+            "--schema",
+            str(SCHEMA),
+            "--method",
+            "independent",
+            "--epsilon",
+            str(COST),
+            "--dataset",
+            "soak",
+            "--out",
+            str(out),
+            "--num-rows",
+            "200",
+        ]
         if self.rng.random() < 0.5:
             job.start(arguments, program=jobs.QUEUED)
             self.running.append((job, None, out))
@@ -241,12 +255,19 @@ class Soak:
         paid = {e.run for e in lines if e.kind == "spend"}
         well = {e.run for e in lines if e.kind == "outcome" and e.question["state"] == "done"}
         return {
-            "minutes": round(seconds / 60, 1), "did": dict(sorted(self.done.items())), "faults": self.faults,
-            "tracebacks of the application": log.count("Traceback"), "spends": spent.runs, "epsilon": spent.epsilon,
-            "overspent": max(0.0, spent.epsilon - CAP), "runs done": self.done["ended done"],
-            "lost": max(0, self.done["ended done"] - len(well & paid)), "unpaid": len(well - paid),
-            "verified": self.ledger.verify().ok, "memory of the application, MiB": self._flat(),
-        }  # fmt: skip
+            "minutes": round(seconds / 60, 1),
+            "did": dict(sorted(self.done.items())),
+            "faults": self.faults,
+            "tracebacks of the application": log.count("Traceback"),
+            "spends": spent.runs,
+            "epsilon": spent.epsilon,
+            "overspent": max(0.0, spent.epsilon - CAP),
+            "runs done": self.done["ended done"],
+            "lost": max(0, self.done["ended done"] - len(well & paid)),
+            "unpaid": len(well - paid),
+            "verified": self.ledger.verify().ok,
+            "memory of the application, MiB": self._flat(),
+        }
 
     def _flat(self) -> dict[str, float]:
         """Median memory early and late in the life of the server that was there at the end."""

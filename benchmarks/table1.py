@@ -125,14 +125,49 @@ def one(folder: Path, *, method: str, options: dict, epsilon: float, seed: int, 
     """One run through the command line, and its scores."""
     out = folder / f"{method}-{epsilon}-{seed}-{abs(hash(tuple(options.items())))}"
     given = [x for name, value in options.items() for x in ("--option", f"{name}={value}")]
-    run = json.loads(flagship.call(
-        sys.executable, "-m", "synth", "run", folder / "train.csv", "--schema", folder / "schema.json", "--epsilon",
-        epsilon, "--delta", 1e-5, "--relation", relation, "--method", method, *given, "--out", out, "--seed", seed,
-        "--ledger", folder / f"ledger-{relation}.sqlite", "--json"))  # fmt: skip
+    run = json.loads(
+        flagship.call(
+            sys.executable,
+            "-m",
+            "synth",
+            "run",
+            folder / "train.csv",
+            "--schema",
+            folder / "schema.json",
+            "--epsilon",
+            epsilon,
+            "--delta",
+            1e-5,
+            "--relation",
+            relation,
+            "--method",
+            method,
+            *given,
+            "--out",
+            out,
+            "--seed",
+            seed,
+            "--ledger",
+            folder / f"ledger-{relation}.sqlite",
+            "--json",
+        )
+    )
     scored = folder / "scores.json"
-    flagship.call(sys.executable, flagship.SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
-                  out / "synthetic.csv", "--schema", out / "schema.json", "--test", folder / "test.csv",
-                  "--no-reference", "--json", scored)  # fmt: skip
+    flagship.call(
+        sys.executable,
+        flagship.SHARED / "tools" / "score.py",
+        "--real",
+        folder / "train.csv",
+        "--synthetic",
+        out / "synthetic.csv",
+        "--schema",
+        out / "schema.json",
+        "--test",
+        folder / "test.csv",
+        "--no-reference",
+        "--json",
+        scored,
+    )
     found = json.loads(scored.read_text())
     return {**{k: found.get(k) for k in SCORES}, "seconds": run["seconds"], "epsilon_spent": run["epsilon_spent"]}
 

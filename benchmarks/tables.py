@@ -25,15 +25,42 @@ def run(
     folder: Path, *options: object, epsilon: float = 1.0, table: str = "train.csv", schema: str = "schema.json"
 ) -> dict:
     """One run through the command line; its JSON answer."""
-    said = call(*SYNTH, "run", folder / table, "--schema", folder / schema, "--epsilon", epsilon, "--delta", 1e-5,
-                "--out", folder / "out", "--ledger", folder / "ledger.sqlite", "--json", *options)  # fmt: skip
+    said = call(
+        *SYNTH,
+        "run",
+        folder / table,
+        "--schema",
+        folder / schema,
+        "--epsilon",
+        epsilon,
+        "--delta",
+        1e-5,
+        "--out",
+        folder / "out",
+        "--ledger",
+        folder / "ledger.sqlite",
+        "--json",
+        *options,
+    )
     return json.loads(said)
 
 
 def scored(folder: Path, schema: str = "schema.json") -> dict:
-    call(sys.executable, SHARED / "tools" / "score.py", "--real", folder / "train.csv", "--synthetic",
-         folder / "out" / "synthetic.csv", "--schema", folder / schema, "--test", folder / "test.csv",
-         "--no-reference", "--json", folder / "scores.json")  # fmt: skip
+    call(
+        sys.executable,
+        SHARED / "tools" / "score.py",
+        "--real",
+        folder / "train.csv",
+        "--synthetic",
+        folder / "out" / "synthetic.csv",
+        "--schema",
+        folder / schema,
+        "--test",
+        folder / "test.csv",
+        "--no-reference",
+        "--json",
+        folder / "scores.json",
+    )
     return json.loads((folder / "scores.json").read_text())
 
 
@@ -51,8 +78,11 @@ def unit(folder: Path, seeds: int) -> list[dict]:
     codes = "admission_type_id,discharge_disposition_id,admission_source_id,diag_1,diag_2,diag_3"
     drafted(folder, ["--missing", "?", "--categorical", codes, "--target", "readmitted", "--identifier", "patient_nbr"])
     made = []
-    for name, options in (("row", ()), ("patient, 3 rows", ("--unit", "patient_nbr", "--max-rows", 3)),
-                          ("patient, 1 row", ("--unit", "patient_nbr", "--max-rows", 1))):  # fmt: skip
+    for name, options in (
+        ("row", ()),
+        ("patient, 3 rows", ("--unit", "patient_nbr", "--max-rows", 3)),
+        ("patient, 1 row", ("--unit", "patient_nbr", "--max-rows", 1)),
+    ):
         for seed in range(seeds):
             answer = run(folder, "--seed", seed, *options)
             row = {"part": "unit", "what": name, "seconds": answer["seconds"], "rows": answer["num_rows"]}
@@ -140,8 +170,10 @@ def learnt(folder: Path, seeds: int) -> list[dict]:
     kinds = {n: {"type": c["type"], "missing": ["?"]} for n, c in schema["columns"].items()}
     (folder / "kinds.json").write_text(json.dumps({"target": "income", "columns": kinds}))
     made = []
-    for name, options in (("declared", ("--schema", folder / "schema.json")),
-                          ("learnt", ("--schema", folder / "kinds.json", "--learn-share", 0.1))):  # fmt: skip
+    for name, options in (
+        ("declared", ("--schema", folder / "schema.json")),
+        ("learnt", ("--schema", folder / "kinds.json", "--learn-share", 0.1)),
+    ):
         for seed in range(seeds):
             answer = run(folder, "--seed", seed, *options)
             row = {"part": "learnt", "what": name, "seconds": answer["seconds"]}
@@ -174,10 +206,18 @@ def columns(folder: Path, _: int) -> list[dict]:
         floor = [_pair(frame, frame.sample(len(frame), replace=True, random_state=0), *p) for p in _some_pairs(count)]
         alone = frame.apply(lambda c: c.sample(frac=1, random_state=abs(hash(c.name)) % 2**32).to_numpy())
         apart = [_pair(frame, alone, *p) for p in _some_pairs(count)]
-        made.append({"part": "columns", "what": f"{count} columns", "seconds": answer["seconds"],
-                     "seconds_total": answer["seconds_total"], "peak_mib": answer["peak_mib"],
-                     "pair_tv_err": float(np.mean(error)), "bootstrap": float(np.mean(floor)),
-                     "independent": float(np.mean(apart))})  # fmt: skip
+        made.append(
+            {
+                "part": "columns",
+                "what": f"{count} columns",
+                "seconds": answer["seconds"],
+                "seconds_total": answer["seconds_total"],
+                "peak_mib": answer["peak_mib"],
+                "pair_tv_err": float(np.mean(error)),
+                "bootstrap": float(np.mean(floor)),
+                "independent": float(np.mean(apart)),
+            }
+        )
     return made
 
 

@@ -31,8 +31,12 @@ RESULTS = ROOT / "benchmarks" / "results" / "weights.json"
 COLUMNS = ["PUMA", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "EDU", "PINCP_DECILE", "OWN_RENT", "PWGTP"]
 NUMBERS = {"AGEP": (0, 99), "PWGTP": (0, 500)}
 KEY = ("weight", "epsilon", "told by")
-METRICS = {"weighted": ("weighted columns", 4), "plain": ("columns", 4), "total": ("total weight, relative", 4),
-           "pairs": ("weighted pairs", 4)}  # fmt: skip
+METRICS = {
+    "weighted": ("weighted columns", 4),
+    "plain": ("columns", 4),
+    "total": ("total weight, relative", 4),
+    "pairs": ("weighted pairs", 4),
+}
 
 
 def schema(rows: pd.DataFrame) -> synth.Schema:
@@ -84,9 +88,12 @@ def scored(real: pd.DataFrame, made: pd.DataFrame) -> dict[str, float]:
         return float(np.mean([apart(shares(real, g, weights[0]), shares(made, g, weights[1])) for g in groups]))
 
     singles = [(n,) for n in names]
-    return {"weighted": mean(singles, ours, theirs), "pairs": mean(pairs, ours, theirs),
-            "plain": mean(singles, np.ones(len(real)), np.ones(len(made))),
-            "total": float(abs(theirs.mean() / ours.mean() - 1))}  # fmt: skip
+    return {
+        "weighted": mean(singles, ours, theirs),
+        "pairs": mean(pairs, ours, theirs),
+        "plain": mean(singles, np.ones(len(real)), np.ones(len(made))),
+        "total": float(abs(theirs.mean() / ours.mean() - 1)),
+    }
 
 
 def direct(real: pd.DataFrame, mu: float, seed: int) -> dict[str, float]:
@@ -114,9 +121,17 @@ def measured(epsilon: float, seeds: int) -> list[dict]:
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
                 real.to_csv(folder / "train.csv", index=False)
-                made = synth.run(folder / "train.csv", schema=told, epsilon=epsilon, delta=1e-5, method="mixture",
-                                 dataset="nist", ledger=folder / "ledger.sqlite", seed=seed,
-                                 num_rows=len(real))  # fmt: skip
+                made = synth.run(
+                    folder / "train.csv",
+                    schema=told,
+                    epsilon=epsilon,
+                    delta=1e-5,
+                    method="mixture",
+                    dataset="nist",
+                    ledger=folder / "ledger.sqlite",
+                    seed=seed,
+                    num_rows=len(real),
+                )
                 score = scored(real, made.frame.astype(str))
                 out.append({**about, "told by": "mixture's rows", "seed": seed, **score})
             fresh = real.sample(frac=1, replace=True, random_state=seed).reset_index(drop=True)

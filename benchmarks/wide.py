@@ -74,12 +74,27 @@ def measured(folder: Path, method: str) -> dict[str, Any]:
     rows = pq.ParquetFile(folder / "table.parquet").metadata.num_rows
     start = time.process_time()
     told = synth.plan(schema, rows=rows, epsilon=EPSILON, delta=DELTA, method=method)
-    forecast = {"seconds": told.seconds, "peak_mib": told.peak_mib, "error_two_way": told.error_two_way,
-                "took": time.process_time() - start}  # fmt: skip
+    forecast = {
+        "seconds": told.seconds,
+        "peak_mib": told.peak_mib,
+        "error_two_way": told.error_two_way,
+        "took": time.process_time() - start,
+    }
     clock, start = Clock(), time.process_time()
-    synth.run(folder / "table.parquet", schema=schema, epsilon=EPSILON, delta=DELTA, method=method, seed=0,
-              num_rows=rows, out=folder / method, ledger=folder / "ledger.sqlite", assume_public=True, reporter=clock,
-              device="cpu")  # fmt: skip
+    synth.run(
+        folder / "table.parquet",
+        schema=schema,
+        epsilon=EPSILON,
+        delta=DELTA,
+        method=method,
+        seed=0,
+        num_rows=rows,
+        out=folder / method,
+        ledger=folder / "ledger.sqlite",
+        assume_public=True,
+        reporter=clock,
+        device="cpu",
+    )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"forecast": forecast, "processor": time.process_time() - start, "peak_mib": peak, "stages": clock.told()}
 

@@ -37,8 +37,17 @@ def model(folder: Path) -> None:
 
     (folder / "schema.json").write_text(json.dumps(columns.schema_of(COLUMNS, CATEGORIES)))
     columns.draw(folder / "table.parquet", FITTED, COLUMNS, CATEGORIES)
-    synth.run(folder / "table.parquet", schema=synth.load(folder / "schema.json"), epsilon=1.0, delta=1e-6, seed=0,
-              num_rows=1000, out=folder / "out", ledger=folder / "ledger.sqlite", assume_public=True)  # fmt: skip
+    synth.run(
+        folder / "table.parquet",
+        schema=synth.load(folder / "schema.json"),
+        epsilon=1.0,
+        delta=1e-6,
+        seed=0,
+        num_rows=1000,
+        out=folder / "out",
+        ledger=folder / "ledger.sqlite",
+        assume_public=True,
+    )
 
 
 def measured(folder: Path, way: str, rows: int) -> dict[str, Any]:

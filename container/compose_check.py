@@ -67,8 +67,14 @@ def prepare(work: Path, services: dict[str, Any]) -> None:
     subprocess.run(["sh", work / "container/secrets.sh"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
     os.mkdir("/run/secrets")
-    files = {"certificate": "certificate.pem", "key": "key.pem", "signin.toml": "signin.toml", "roles": "roles.toml",
-             "sources": "sources.toml", "database": "database"}  # fmt: skip
+    files = {
+        "certificate": "certificate.pem",
+        "key": "key.pem",
+        "signin.toml": "signin.toml",
+        "roles": "roles.toml",
+        "sources": "sources.toml",
+        "database": "database",
+    }
     for secret, file in files.items():
         shutil.copy(work / "container/secrets" / file, f"/run/secrets/{secret}")
 

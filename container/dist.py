@@ -45,8 +45,20 @@ def packed(added: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         whole = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
         subprocess.run(["tar", "-x", "-C", name], input=whole, check=True)
-        command = [sys.executable, "setup.py", "-q", "egg_info", "--tag-build", added, "sdist", "--dist-dir", str(DIST),
-                   "bdist_wheel", "--dist-dir", str(DIST)]  # fmt: skip
+        command = [
+            sys.executable,
+            "setup.py",
+            "-q",
+            "egg_info",
+            "--tag-build",
+            added,
+            "sdist",
+            "--dist-dir",
+            str(DIST),
+            "bdist_wheel",
+            "--dist-dir",
+            str(DIST),
+        ]
         done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"make dist: {done.stderr[-2000:]}")

@@ -28,8 +28,15 @@ def locked() -> set[str]:
 
 def main() -> int:
     wanted = locked()
-    command = [sys.executable, "-m", "piplicenses", "--python", str(ROOT / ".venv/bin/python"), "--format=json",
-               "--from=mixed"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "piplicenses",
+        "--python",
+        str(ROOT / ".venv/bin/python"),
+        "--format=json",
+        "--from=mixed",
+    ]
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     found = {p["Name"].lower().replace("_", "-"): (p["Version"], p["License"]) for p in told}
     out = ROOT / "build" / "licences.md"

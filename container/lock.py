@@ -32,9 +32,24 @@ Locked = dict[str, str]
 
 def resolved(extra: str | None) -> Locked:
     """By package its lines of the lock: version and hashes of all its archives."""
-    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--generate-hashes",
-               "--constraint", str(LOCK), "--python-version", "3.11", "--python-platform",
-               "x86_64-manylinux_2_28", "--no-annotate", "--no-header", "--quiet"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "compile",
+        "pyproject.toml",
+        "--generate-hashes",
+        "--constraint",
+        str(LOCK),
+        "--python-version",
+        "3.11",
+        "--python-platform",
+        "x86_64-manylinux_2_28",
+        "--no-annotate",
+        "--no-header",
+        "--quiet",
+    ]
     command += ["--extra", extra] if extra else []
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=HERE.parent)
     parts = re.split(r"^(?=[A-Za-z0-9])", done.stdout, flags=re.MULTILINE)
@@ -42,8 +57,11 @@ def resolved(extra: str | None) -> Locked:
 
 
 def main() -> None:
-    extras = [e for e in tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"] if e != "gpu"]  # fmt: skip
+    extras = [
+        e
+        for e in tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        if e != "gpu"
+    ]
     app = resolved(None)
     found, needed = dict(app), {name: ["app"] for name in app}
     for extra in extras:

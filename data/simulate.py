@@ -25,17 +25,37 @@ MARITAL = ("single", "married", "partnered", "divorced", "widowed")
 INSURANCE = ("public", "private", "both", "none")
 # Occupation: (share among those who work, mean education from 0 to 6, median yearly income in thousands)
 OCCUPATIONS = {
-    "accountant": (0.03, 4.2, 46), "baker": (0.02, 2.6, 27), "bus driver": (0.03, 2.3, 31),
-    "care worker": (0.07, 2.4, 26), "carpenter": (0.03, 2.8, 33), "cashier": (0.05, 2.0, 22),
-    "chemist": (0.01, 5.2, 58), "cleaner": (0.06, 1.3, 20), "clerk": (0.09, 3.0, 32),
-    "cook": (0.04, 2.2, 25), "dentist": (0.006, 5.6, 92), "electrician": (0.03, 3.0, 37),
-    "engineer": (0.05, 4.7, 61), "farmer": (0.03, 2.2, 28), "fisher": (0.02, 1.8, 26),
-    "hairdresser": (0.02, 2.6, 22), "journalist": (0.01, 4.4, 42), "judge": (0.002, 5.4, 105),
-    "librarian": (0.01, 4.5, 38), "manager": (0.06, 4.2, 74), "mechanic": (0.04, 2.7, 34),
-    "nurse": (0.06, 3.8, 40), "painter": (0.02, 2.2, 28), "physician": (0.012, 5.7, 98),
-    "police officer": (0.02, 3.3, 43), "programmer": (0.04, 4.3, 63), "sales agent": (0.06, 3.0, 35),
-    "teacher": (0.06, 4.8, 45), "warehouse worker": (0.06, 1.8, 27), "welder": (0.02, 2.6, 36),
-}  # fmt: skip
+    "accountant": (0.03, 4.2, 46),
+    "baker": (0.02, 2.6, 27),
+    "bus driver": (0.03, 2.3, 31),
+    "care worker": (0.07, 2.4, 26),
+    "carpenter": (0.03, 2.8, 33),
+    "cashier": (0.05, 2.0, 22),
+    "chemist": (0.01, 5.2, 58),
+    "cleaner": (0.06, 1.3, 20),
+    "clerk": (0.09, 3.0, 32),
+    "cook": (0.04, 2.2, 25),
+    "dentist": (0.006, 5.6, 92),
+    "electrician": (0.03, 3.0, 37),
+    "engineer": (0.05, 4.7, 61),
+    "farmer": (0.03, 2.2, 28),
+    "fisher": (0.02, 1.8, 26),
+    "hairdresser": (0.02, 2.6, 22),
+    "journalist": (0.01, 4.4, 42),
+    "judge": (0.002, 5.4, 105),
+    "librarian": (0.01, 4.5, 38),
+    "manager": (0.06, 4.2, 74),
+    "mechanic": (0.04, 2.7, 34),
+    "nurse": (0.06, 3.8, 40),
+    "painter": (0.02, 2.2, 28),
+    "physician": (0.012, 5.7, 98),
+    "police officer": (0.02, 3.3, 43),
+    "programmer": (0.04, 4.3, 63),
+    "sales agent": (0.06, 3.0, 35),
+    "teacher": (0.06, 4.8, 45),
+    "warehouse worker": (0.06, 1.8, 27),
+    "welder": (0.02, 2.6, 36),
+}
 STAYS_HOME = ("not working", "retired", "student")
 WEEKDAYS = (0.25, 0.22, 0.15, 0.20, 0.14, 0.03, 0.01)  # share of visits, Monday first
 FIRST_DAY, WEEKS = np.datetime64("2023-01-02"), 52  # from a Monday on
@@ -110,9 +130,16 @@ def work(dice: Dice, p: Columns) -> Columns:
     retired = ~student & dice.yes(expit((age - 65) / 1.3))
     idle = ~student & ~retired & dice.yes(0.10 + 0.10 * (p["education"] < 2) + 0.05 * p["female"])
     shares, levels, medians = (np.array(column) for column in zip(*OCCUPATIONS.values(), strict=True))
-    lean = np.array([0.9 if n in ("care worker", "nurse", "teacher", "hairdresser", "cashier", "clerk") else
-                     -0.9 if n in ("welder", "mechanic", "electrician", "carpenter", "fisher") else 0.0
-                     for n in OCCUPATIONS])  # fmt: skip
+    lean = np.array(
+        [
+            0.9
+            if n in ("care worker", "nurse", "teacher", "hairdresser", "cashier", "clerk")
+            else -0.9
+            if n in ("welder", "mechanic", "electrician", "carpenter", "fisher")
+            else 0.0
+            for n in OCCUPATIONS
+        ]
+    )
     fit = np.exp(-((p["education"][:, None] - levels) ** 2) / 1.6 + lean * np.where(p["female"], 1, -1)[:, None])
     job = dice.choice(shares * fit)
     place = np.select([idle, retired, student], [-3, -2, -1], job)
@@ -143,8 +170,15 @@ def health(dice: Dice, p: Columns) -> Columns:
     latest = dice.uniform(rows) ** (1 / np.maximum(visits, 1))  # the largest of that many uniforms
     week = np.floor(latest * WEEKS)
     weekday = dice.choice(np.tile(WEEKDAYS, (rows, 1)))
-    weights = np.stack([1.2 - 0.3 * np.tanh(rich), 0.3 * np.exp(0.8 * np.tanh(rich)), 0.12 + 0.1 * (age > 60),
-                        0.10 - 0.08 * (age > 60)], axis=1)  # fmt: skip
+    weights = np.stack(
+        [
+            1.2 - 0.3 * np.tanh(rich),
+            0.3 * np.exp(0.8 * np.tanh(rich)),
+            0.12 + 0.1 * (age > 60),
+            0.10 - 0.08 * (age > 60),
+        ],
+        axis=1,
+    )
     insurance = dice.choice(weights)
     day = (week * 7 + weekday).astype(int)
     return {"smoker": smoker, "bmi": bmi, "chronic": chronic, "visits": visits, "day": day, "insurance": insurance}
@@ -193,25 +227,59 @@ def schema() -> dict:
         "age": {"type": "integer", "min": 16, "max": 99, "description": "age in years"},
         "sex": {"type": "boolean", "categories": ["female", "male"]},
         "region": {"type": "categorical", "categories": list(REGIONS), "description": "quarter of the town"},
-        "education": {"type": "ordinal", "categories": list(EDUCATION), "nullable": True,
-                      "description": "highest degree; empty: no answer"},
+        "education": {
+            "type": "ordinal",
+            "categories": list(EDUCATION),
+            "nullable": True,
+            "description": "highest degree; empty: no answer",
+        },
         "marital_status": {"type": "categorical", "categories": list(MARITAL)},
-        "occupation": {"type": "categorical", "categories": [*OCCUPATIONS, *STAYS_HOME], "nullable": True,
-                       "description": "occupation or status; empty: no answer"},
-        "weekly_hours": {"type": "integer", "min": 1, "max": 80, "nullable": True,
-                         "description": "usual hours of work a week; empty for those who do not work"},
-        "income": {"type": "integer", "min": 0, "max": 1_000_000, "nullable": True, "resolution": 10,
-                   "description": "yearly income, rounded to tens; empty: no answer"},
+        "occupation": {
+            "type": "categorical",
+            "categories": [*OCCUPATIONS, *STAYS_HOME],
+            "nullable": True,
+            "description": "occupation or status; empty: no answer",
+        },
+        "weekly_hours": {
+            "type": "integer",
+            "min": 1,
+            "max": 80,
+            "nullable": True,
+            "description": "usual hours of work a week; empty for those who do not work",
+        },
+        "income": {
+            "type": "integer",
+            "min": 0,
+            "max": 1_000_000,
+            "nullable": True,
+            "resolution": 10,
+            "description": "yearly income, rounded to tens; empty: no answer",
+        },
         "insurance": {"type": "categorical", "categories": list(INSURANCE), "description": "health insurance"},
         "smoker": {"type": "boolean", "categories": ["no", "yes"], "nullable": True},
-        "bmi": {"type": "float", "min": 13.0, "max": 60.0, "decimals": 1, "nullable": True,
-                "description": "body mass index, kg per square metre; empty: not measured"},
+        "bmi": {
+            "type": "float",
+            "min": 13.0,
+            "max": 60.0,
+            "decimals": 1,
+            "nullable": True,
+            "description": "body mass index, kg per square metre; empty: not measured",
+        },
         "visits": {"type": "integer", "min": 0, "max": 60, "description": "visits to a physician in 2023"},
-        "last_visit": {"type": "datetime", "min": "2023-01-02", "max": "2023-12-31", "resolution": "day",
-                       "nullable": True, "description": "day of the last visit; empty without a visit"},
-        "chronic_condition": {"type": "boolean", "categories": ["no", "yes"],
-                              "description": "a chronic condition was diagnosed"},
-    }  # fmt: skip
+        "last_visit": {
+            "type": "datetime",
+            "min": "2023-01-02",
+            "max": "2023-12-31",
+            "resolution": "day",
+            "nullable": True,
+            "description": "day of the last visit; empty without a visit",
+        },
+        "chronic_condition": {
+            "type": "boolean",
+            "categories": ["no", "yes"],
+            "description": "a chronic condition was diagnosed",
+        },
+    }
     named = {name: {**facts, "source": "public"} for name, facts in columns.items()}
     return {"dataset": "town-survey", "target": "chronic_condition", "positive": "yes", "columns": named}
 

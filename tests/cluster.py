@@ -42,9 +42,16 @@ def session() -> Any:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # one that does not find this package: what executors count with must come with the question
-    settings = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false",
-                "spark.executor.memory": "600m", "spark.sql.shuffle.partitions": "2", "spark.task.maxFailures": "8",
-                "spark.sql.files.openCostInBytes": str(1 << 28), "spark.python.worker.reuse": "true"}  # fmt: skip
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.log.level": "OFF",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.memory": "600m",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.task.maxFailures": "8",
+        "spark.sql.files.openCostInBytes": str(1 << 28),
+        "spark.python.worker.reuse": "true",
+    }
     builder = SparkSession.builder.master("local-cluster[2,1,900]")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -132,15 +132,17 @@ def small_frame(rows: int = 1000) -> pd.DataFrame:
     region = rng.choice(["1", "2", "3.0", "4", "?"], rows, p=[0.4, 0.3, 0.2, 0.05, 0.05])
     income = np.round(np.exp(rng.normal(9 + age / 60, 0.4, rows)).clip(0, 100000), 2)
     seen = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, rows), unit="D")
-    return pd.DataFrame({
-        "id": [f"P{i:05d}" for i in range(rows)],
-        "age": age.astype(str),
-        "sex": rng.choice(["f", "m"], rows),
-        "region": region,
-        "income": np.where(rng.random(rows) < 0.1, "", income.astype(str)),
-        "seen": np.where(region == "?", "", seen.strftime("%Y-%m-%d")),
-        "ill": np.where(rng.random(rows) < 1 / (1 + np.exp(-(age - 60) / 8)), "yes", "no"),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "id": [f"P{i:05d}" for i in range(rows)],
+            "age": age.astype(str),
+            "sex": rng.choice(["f", "m"], rows),
+            "region": region,
+            "income": np.where(rng.random(rows) < 0.1, "", income.astype(str)),
+            "seen": np.where(region == "?", "", seen.strftime("%Y-%m-%d")),
+            "ill": np.where(rng.random(rows) < 1 / (1 + np.exp(-(age - 60) / 8)), "yes", "no"),
+        }
+    )
 
 
 @pytest.fixture

@@ -57,8 +57,24 @@ def postgres() -> Iterator[Engine]:
     options = f"-k {folder} -p {port} -c listen_addresses=127.0.0.1 -c fsync=off"
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
     try:
-        subprocess.run([*run, home / "initdb", "-D", data, "-U", "steward", "-A", "scram-sha-256", "-N", "-E", "UTF8",
-                        "--locale=C", f"--pwfile={folder / 'pw'}"], **quiet)  # fmt: skip
+        subprocess.run(
+            [
+                *run,
+                home / "initdb",
+                "-D",
+                data,
+                "-U",
+                "steward",
+                "-A",
+                "scram-sha-256",
+                "-N",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                f"--pwfile={folder / 'pw'}",
+            ],
+            **quiet,
+        )
         subprocess.run([*run, home / "pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start"], **quiet)
         try:
             yield Engine(f"postgres://steward:{QUOTED}@127.0.0.1:{port}/postgres", writing=True)
@@ -98,12 +114,18 @@ def spark() -> Engine:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless")
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.sql.shuffle.partitions": "2",
-                "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
-                "spark.sql.adaptive.enabled": "false", "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="facsimile-"),
-                # small tables: compiling a question costs more than answering it
-                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-                "spark.sql.codegen.wholeStage": "false"}  # fmt: skip
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "1g",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="facsimile-"),
+        # small tables: compiling a question costs more than answering it
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+    }
     builder = sql.SparkSession.builder.master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)

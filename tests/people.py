@@ -8,10 +8,16 @@ from synth.generators.product_mixture.model import Product
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
-SCHEMA = synth.parse({"columns": {
-    "age": {"type": "integer", "min": 0, "max": 9}, "sex": {"type": "boolean", "categories": ["f", "m"]},
-    "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]},
-    "weight": {"type": "integer", "min": 1, "max": 5}}})  # fmt: skip
+SCHEMA = synth.parse(
+    {
+        "columns": {
+            "age": {"type": "integer", "min": 0, "max": 9},
+            "sex": {"type": "boolean", "categories": ["f", "m"]},
+            "ill": {"type": "categorical", "categories": ["no", "yes", "perhaps"]},
+            "weight": {"type": "integer", "min": 1, "max": 5},
+        }
+    }
+)
 SIZES = {"age": 10, "sex": 2, "ill": 3, "weight": 5}
 PAIRS = [("age", "sex"), ("age", "ill"), ("sex", "ill")]
 
@@ -43,8 +49,14 @@ def weighted(releases, total, rng, columns=("age", "sex", "ill")):
 def even_model(total):
     """A model that is wrong on purpose: every value of a column alike, columns independent."""
     axes = tuple(
-        Axis(column=n, cells=size, starts=np.arange(size), groups=np.arange(size),
-             within=np.ones(size, dtype=np.float32), probs=np.full((1, size), 1 / size, dtype=np.float32))
+        Axis(
+            column=n,
+            cells=size,
+            starts=np.arange(size),
+            groups=np.arange(size),
+            within=np.ones(size, dtype=np.float32),
+            probs=np.full((1, size), 1 / size, dtype=np.float32),
+        )
         for n, size in SIZES.items()
-    )  # fmt: skip
+    )
     return Product(total=total, weights=np.ones(1), axes=axes)

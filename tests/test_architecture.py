@@ -10,8 +10,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 # Ground first: a room imports rooms that stand before it, and itself.
-ROOMS = ["errors", "schema", "questions", "jobs", "sources", "privacy", "generators", "mechanisms", "release",
-         "pipeline", "evaluate", "report", "cli"]  # fmt: skip
+ROOMS = [
+    "errors",
+    "schema",
+    "questions",
+    "jobs",
+    "sources",
+    "privacy",
+    "generators",
+    "mechanisms",
+    "release",
+    "pipeline",
+    "evaluate",
+    "report",
+    "cli",
+]
 LOOSE = {"__init__", "__main__"}  # the interface and the command's entry: they know every room
 
 
@@ -147,9 +160,17 @@ def reached(module: str) -> set[str]:
     return seen
 
 
-STEWARD_ONLY = {"report.steward.write", "report.steward.page", "report.steward.pairs", "report.steward.subgroups",
-                "evaluate.fidelity", "evaluate.examination", "evaluate.detection", "evaluate.utility",
-                "evaluate.plugin_scores"}  # fmt: skip
+STEWARD_ONLY = {
+    "report.steward.write",
+    "report.steward.page",
+    "report.steward.pairs",
+    "report.steward.subgroups",
+    "evaluate.fidelity",
+    "evaluate.examination",
+    "evaluate.detection",
+    "evaluate.utility",
+    "evaluate.plugin_scores",
+}
 
 
 @pytest.mark.parametrize(
@@ -201,12 +222,12 @@ SMALL = ["app", "benchmarks", "container", "docs", "synth", "tests"]
 
 
 @pytest.mark.parametrize("folder", SMALL)
-def test_files_and_functions_are_small_enough_to_read(folder):
+def test_files_are_small_enough_to_read(folder):
+    """How much one function decides is limited by the linter (C901); how code is laid out, by the formatter alone."""
     for path in (ROOT / folder).rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 300, path
-        for node in nodes(path):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
-                assert node.end_lineno - node.lineno < 60, (path, node.name)
+        assert len(path.read_text().splitlines()) <= 500, path
+        if path.name != "test_architecture.py":
+            assert "fmt: skip" not in path.read_text(), path
 
 
 def test_no_test_imports_another_test():

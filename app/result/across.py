@@ -25,8 +25,10 @@ def section(job: jobs.Job, release: Path) -> None:
     with st.container(border=True):
         st.warning(comparison.BANNER, icon=":material/lock_person:")
         if not real.there(job):
-            st.info("The real tables are no longer stored here, so there is nothing to compare with. The result above "
-                    "is complete without them.")  # fmt: skip
+            st.info(
+                "The real tables are no longer stored here, so there is nothing to compare with. The result above "
+                "is complete without them."
+            )
             return
         st.caption(comparison.WHY)
         found = _compared(job, release)
@@ -40,8 +42,11 @@ def _compared(job: jobs.Job, release: Path) -> Any:
     """The comparison across tables, kept in this session alone; None until it is asked for."""
     held = st.session_state.setdefault("across", {})
     if str(job.path) not in held and st.button(
-        "Show the comparison", key="compare", icon=":material/compare:",
-        help="Reads the real rows again, for your eyes; spends nothing."):  # fmt: skip
+        "Show the comparison",
+        key="compare",
+        icon=":material/compare:",
+        help="Reads the real rows again, for your eyes; spends nothing.",
+    ):
         with st.spinner("Comparing the tables"):
             held[str(job.path)] = _ask(job, release, "compared_across", str(release / "schema.json"))
         st.rerun()
@@ -64,16 +69,23 @@ def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
 
 def _across(found: Any) -> None:
     st.subheader("Across tables", anchor=False)
-    st.table({"Table": [frame.escape(t) for t in found.rows],
-              "Real rows": [f"{r:,}" for r, _ in found.rows.values()],
-              "Synthetic": [f"{s:,}" for _, s in found.rows.values()]}, hide_index=True)  # fmt: skip
+    st.table(
+        {
+            "Table": [frame.escape(t) for t in found.rows],
+            "Real rows": [f"{r:,}" for r, _ in found.rows.values()],
+            "Synthetic": [f"{s:,}" for _, s in found.rows.values()],
+        },
+        hide_index=True,
+    )
     st.caption("Real rows are those that a run keeps: with a parent, and no more of one parent than its key says.")
     boxes = st.columns(2) if len(found.numbers) > 1 else [st.container()]
     for i, one in enumerate(found.numbers):
         with boxes[i % 2]:
-            st.markdown(f"**Rows of {frame.escape(one.child)} of one row of {frame.escape(one.parent)}**: "
-                        f"{100 * one.distance:.1f} % of the parents have another number (a second real sample: "
-                        f"{100 * one.by_chance:.1f} %)")  # fmt: skip
+            st.markdown(
+                f"**Rows of {frame.escape(one.child)} of one row of {frame.escape(one.parent)}**: "
+                f"{100 * one.distance:.1f} % of the parents have another number (a second real sample: "
+                f"{100 * one.by_chance:.1f} %)"
+            )
             st.altair_chart(_numbers(one), key=f"numbers_{i}")
     st.markdown(
         "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
@@ -82,18 +94,26 @@ def _across(found: Any) -> None:
     st.table(_means(found), hide_index=True)
     kinds = list(found.pairs)
     if kinds:
-        about = st.selectbox("Pairs of columns, the farthest first", kinds, key="across_about",
-                             help="Each pair beside a second real sample and beside independent columns.")  # fmt: skip
+        about = st.selectbox(
+            "Pairs of columns, the farthest first",
+            kinds,
+            key="across_about",
+            help="Each pair beside a second real sample and beside independent columns.",
+        )
         st.table(_pairs(found.pairs[about]), hide_index=True)
 
 
 def _numbers(one: Any) -> alt.Chart:
     """How many rows of the child a parent has, in both tables."""
-    bars = [{"rows": str(i), "share": float(share), "table": table}
-            for table, shares in ((charts.REAL, one.real), (charts.SYNTHETIC, one.synthetic))
-            for i, share in enumerate(shares)]  # fmt: skip
-    said = (f"Share of rows of {one.parent} by their number of rows of {one.child}, in the real and the synthetic "
-            f"tables. {100 * one.distance:.1f} % differ. {charts.MARK}.")  # fmt: skip
+    bars = [
+        {"rows": str(i), "share": float(share), "table": table}
+        for table, shares in ((charts.REAL, one.real), (charts.SYNTHETIC, one.synthetic))
+        for i, share in enumerate(shares)
+    ]
+    said = (
+        f"Share of rows of {one.parent} by their number of rows of {one.child}, in the real and the synthetic "
+        f"tables. {100 * one.distance:.1f} % differ. {charts.MARK}."
+    )
     title = alt.TitleParams(text=f"Rows of {one.child}", subtitle=charts.MARK, anchor="start", subtitleColor="#c4601e")
     return (
         alt.Chart(pd.DataFrame(bars), title=title)

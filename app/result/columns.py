@@ -46,8 +46,10 @@ def _one(found: Any) -> None:
     st.altair_chart(charts.one_way(one), key="one_way")
     if text := charts.rest(one):
         st.caption(frame.escape(text))
-    notes = [f"{100 * one.distance:.1f} % of the rows would have to change their value to make the two equal "
-             f"(mean over all columns {100 * found.one_way_mean:.1f} %)."]  # fmt: skip
+    notes = [
+        f"{100 * one.distance:.1f} % of the rows would have to change their value to make the two equal "
+        f"(mean over all columns {100 * found.one_way_mean:.1f} %)."
+    ]
     if one.pooled:
         notes.append(f"The {len(one.chart().labels)} commonest values are shown one by one.")
     if one.kind != "bars":

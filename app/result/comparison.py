@@ -29,8 +29,10 @@ def section(job: jobs.Job, release: Path) -> None:
     with st.container(border=True):
         st.warning(BANNER, icon=":material/lock_person:")
         if not real.there(job):
-            st.info("The real table is no longer stored here, so there is nothing to compare with. The result above "
-                    "is complete without it.")  # fmt: skip
+            st.info(
+                "The real table is no longer stored here, so there is nothing to compare with. The result above "
+                "is complete without it."
+            )
             return
         st.caption(WHY)
         _outside(job)
@@ -75,8 +77,12 @@ def _compared(job: jobs.Job, release: Path) -> Any:
     found = held(job)
     if found is None and not worker.there:  # its libraries take seconds to load, and somebody reads meanwhile
         background.soon(lambda: worker.ask("comparing", seconds=PATIENCE), seconds=0.5)
-    if found is None and st.button("Show the comparison", key="compare", icon=":material/compare:",
-                                   help="Reads the real rows again, for your eyes; spends nothing."):  # fmt: skip
+    if found is None and st.button(
+        "Show the comparison",
+        key="compare",
+        icon=":material/compare:",
+        help="Reads the real rows again, for your eyes; spends nothing.",
+    ):
         with st.spinner("Comparing the tables"):
             make(job, release)
         st.rerun()  # draws the page without the button
@@ -109,9 +115,13 @@ def parts(found: Any, said: Any = None) -> None:
     _weighted(found)
     tabs = st.tabs(verdict.PARTS, key="compared_part", on_change="rerun")
     shows = (
-        lambda: columns.section(found), lambda: together.pairs(found), lambda: together.associations(found),
-        lambda: together.three(found), lambda: groups.section(found, said), lambda: _scores(found),
-    )  # fmt: skip
+        lambda: columns.section(found),
+        lambda: together.pairs(found),
+        lambda: together.associations(found),
+        lambda: together.three(found),
+        lambda: groups.section(found, said),
+        lambda: _scores(found),
+    )
     for tab, show in zip(tabs, shows, strict=True):
         if tab.open is not False:
             with tab:
@@ -124,9 +134,11 @@ def _weighted(found: Any) -> None:
     if told is not None:
         pairs = "" if told.pairs is None else f", tables of two columns by {100 * told.pairs:.1f} %"
         once = 100 * float(found.pairs.trace()) / len(found.columns)
-        st.caption(f"Rows weighted by {frame.escape(told.by)}: columns differ by {100 * told.mean:.1f} % on average"
-                   f"{pairs}; each row once, columns differ by {once:.1f} %. A real row weighs {told.means[0]:,.4g}, a "
-                   f"synthetic one {told.means[1]:,.4g}. The charts below count each row once.")  # fmt: skip
+        st.caption(
+            f"Rows weighted by {frame.escape(told.by)}: columns differ by {100 * told.mean:.1f} % on average"
+            f"{pairs}; each row once, columns differ by {once:.1f} %. A real row weighs {told.means[0]:,.4g}, a "
+            f"synthetic one {told.means[1]:,.4g}. The charts below count each row once."
+        )
 
 
 def _scores(found: Any) -> None:
@@ -145,8 +157,7 @@ def _scores(found: Any) -> None:
             help="How alike each column is in both tables.",
         )
         trends = "-" if quality.pairs is None else f"{100 * quality.pairs:.1f} %"
-        st.metric("Pairs", trends, border=True, width=155,
-                  help="How alike correlations and tables of two columns are.")  # fmt: skip
+        st.metric("Pairs", trends, border=True, width=155, help="How alike correlations and tables of two columns are.")
     st.caption(f"On {quality.rows[0]:,} real and {quality.rows[1]:,} synthetic rows, drawn with a fixed seed.")
     if quality.left_out:
         st.caption("Left out for their many categories: " + frame.escape(", ".join(quality.left_out)))

@@ -23,11 +23,13 @@ def section(job: jobs.Job, others: list[jobs.Job]) -> None:
     if not all(access.mine(one) for one in others):
         return  # somebody else's runs were compared too: no counts of this visitor's may decide about them
     with st.expander("Or let noisy counts decide, for a charge"):
-        st.caption("Some tables of counts are asked of the real rows under noise. The application chooses the run that "
-                   "comes nearest to them, and that one may leave: epsilon covers such a choice, since it rests on "
-                   "the noisy counts alone. Choose the columns by what the table is for, not by what the comparison "
-                   "showed; the decision is made once.",
-                   help="In the terms of the field: a paid private selection.")  # fmt: skip
+        st.caption(
+            "Some tables of counts are asked of the real rows under noise. The application chooses the run that "
+            "comes nearest to them, and that one may leave: epsilon covers such a choice, since it rests on "
+            "the noisy counts alone. Choose the columns by what the table is for, not by what the comparison "
+            "showed; the decision is made once.",
+            help="In the terms of the field: a paid private selection.",
+        )
         running = _latest(job)
         if running is not None and not running.status().final:
             follow(str(running.path), _settle, about="Counts the columns under noise; these counts decide.")
@@ -56,16 +58,33 @@ def _latest(job: jobs.Job) -> jobs.Job | None:
 def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
     places = [str(runs.release(c)) for c in candidates]
     names, _ = worker.ask("decidable", places, seconds=PATIENCE)
-    columns = st.multiselect("Columns", names, default=names[:SHOWN], key="decide_columns",
-                             help="What matters to you: their pairs are counted.")  # fmt: skip
+    columns = st.multiselect(
+        "Columns",
+        names,
+        default=names[:SHOWN],
+        key="decide_columns",
+        help="What matters to you: their pairs are counted.",
+    )
     left, right = st.columns(2)
-    epsilon = left.number_input("Epsilon for deciding", min_value=0.01, value=USUAL, step=0.05, key="decide_epsilon",
-                                help="It is charged in addition to the runs. A larger epsilon decides more "
-                                     "reliably.")  # fmt: skip
-    delta = right.selectbox("Delta for deciding", [1e-5, USUAL_DELTA, 1e-7], index=1, key="decide_delta",
-                            format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
-    if not st.button(f"Spend epsilon {epsilon:g} and decide", key="decide", disabled=not columns,
-                     icon=":material/how_to_vote:"):  # fmt: skip
+    epsilon = left.number_input(
+        "Epsilon for deciding",
+        min_value=0.01,
+        value=USUAL,
+        step=0.05,
+        key="decide_epsilon",
+        help="It is charged in addition to the runs. A larger epsilon decides more reliably.",
+    )
+    delta = right.selectbox(
+        "Delta for deciding",
+        [1e-5, USUAL_DELTA, 1e-7],
+        index=1,
+        key="decide_delta",
+        format_func=words.small,
+        help=words.DELTA_HELP,
+    )
+    if not st.button(
+        f"Spend epsilon {epsilon:g} and decide", key="decide", disabled=not columns, icon=":material/how_to_vote:"
+    ):
         return
     try:
         _, asked = worker.ask("decidable", places, columns, seconds=PATIENCE)
@@ -86,8 +105,7 @@ def _settle(job: jobs.Job, status: jobs.Status) -> None:
     gaps = worker.ask("decided", str(runs.counted(job)), places, seconds=PATIENCE, keep=False)
     winner = candidates[gaps.index(min(gaps))]
     line = runs.charged_line(job) if job.run else None
-    looks.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name,
-                     line=line.number if line else 0)  # fmt: skip
+    looks.decide(winner, [c for c in candidates if c.path != winner.path], by=who.name, line=line.number if line else 0)
 
 
 def counts(job: jobs.Job, others: list[jobs.Job]) -> Path:
@@ -110,8 +128,10 @@ def _outcome(job: jobs.Job) -> None:
     for name in job.request()["decides"]:
         one = jobs.Job(job.path.parent / name)
         if (looks.choice(one) or {}).get("how") == "private":
-            st.info(f"Noisy counts chose {frame.escape(recent.named(one))}. Open it under “All runs” to download it.",
-                    icon=":material/how_to_vote:")  # fmt: skip
+            st.info(
+                f"Noisy counts chose {frame.escape(recent.named(one))}. Open it under “All runs” to download it.",
+                icon=":material/how_to_vote:",
+            )
             return
     _settle(job, status)
     st.rerun()

@@ -39,13 +39,20 @@ def may_leave(job: jobs.Job) -> bool:
 def _chosen(job: jobs.Job, reason: str) -> None:
     st.subheader("How was this run chosen?", anchor=False)
     st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
-    st.markdown("Scores against the real rows are exact, so choosing the best of several results by them reveals "
-                "something about those rows that epsilon does not cover. Settle this before any download.")  # fmt: skip
+    st.markdown(
+        "Scores against the real rows are exact, so choosing the best of several results by them reveals "
+        "something about those rows that epsilon does not cover. Settle this before any download."
+    )
     said = looks.choice(job)
     if said is None:
-        how = st.radio("This run was chosen", list(looks.CHOICES), key="how", index=None,
-                       format_func=lambda k: words.CHOSEN[k],
-                       help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
+        how = st.radio(
+            "This run was chosen",
+            list(looks.CHOICES),
+            key="how",
+            index=None,
+            format_func=lambda k: words.CHOSEN[k],
+            help="Your answer is recorded with your name and goes into the bundle.",
+        )
         if st.button("Record this answer", key="choose", disabled=how is None) and how is not None:
             releasing.state_choice(job, how)
             st.rerun()
@@ -58,18 +65,27 @@ def _all(job: jobs.Job) -> None:
     own, others = releasing.mine(job), len(releasing.together(job)) - len(releasing.mine(job))
     st.markdown("Or release all of them together: " + frame.escape("; ".join(recent.named(j) for j in own)))
     if others:
-        st.caption(f"Compared too: {words.runs(others)} of other stewards on this dataset. Whoever made them asks for "
-                   "their release.")  # fmt: skip
+        st.caption(
+            f"Compared too: {words.runs(others)} of other stewards on this dataset. Whoever made them asks for "
+            "their release."
+        )
     if access.me().alone:
-        if st.button(f"Release all {len(own)} runs", key="release_all", icon=":material/library_add_check:",
-                     help="Marks each of them as released. Download each from this page."):  # fmt: skip
+        if st.button(
+            f"Release all {len(own)} runs",
+            key="release_all",
+            icon=":material/library_add_check:",
+            help="Marks each of them as released. Download each from this page.",
+        ):
             releasing.release_all(job)
             st.rerun()
     elif all(releasing.asked(one) is not None or looks.released(one) is not None for one in own):
         st.info("A reviewer has been asked to release all of yours.", icon=":material/hourglass_top:")
-    elif st.button(f"Ask a reviewer to release {'all ' * (len(own) > 1)}{words.runs(len(own))}", key="ask_release_all",
-                   icon=":material/send:", help="None of them can be downloaded before a reviewer has released "
-                                                "all."):  # fmt: skip
+    elif st.button(
+        f"Ask a reviewer to release {'all ' * (len(own) > 1)}{words.runs(len(own))}",
+        key="ask_release_all",
+        icon=":material/send:",
+        help="None of them can be downloaded before a reviewer has released all.",
+    ):
         releasing.ask_all(job)
         st.rerun()
 
@@ -79,8 +95,13 @@ def _ask(job: jobs.Job) -> None:
     st.subheader("A reviewer releases it", anchor=False)
     if releasing.asked(job) is not None:
         st.info("A reviewer has been asked to release this result.", icon=":material/hourglass_top:")
-    elif st.button("Ask a reviewer to release it", key="ask_release", type="primary", icon=":material/send:",
-                   help="Analysts can download it once a reviewer has approved."):  # fmt: skip
+    elif st.button(
+        "Ask a reviewer to release it",
+        key="ask_release",
+        type="primary",
+        icon=":material/send:",
+        help="Analysts can download it once a reviewer has approved.",
+    ):
         releasing.ask(job)
         st.rerun()
 
@@ -172,11 +193,18 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
         st.info(f"{said}: {frame.escape(told['in_words'])}.", icon=":material/functions:")
         return
     with st.container(border=True):
-        st.info(f"{said}, since this run may have been chosen by their results. If it was not, say so.",
-                icon=":material/functions:")  # fmt: skip
-        how = st.radio("This run was chosen", ["before", "releases"], key="counted_how", index=None,
-                       format_func=lambda k: words.CHOSEN[k],
-                       help="Your answer is recorded with your name and goes into the bundle.")  # fmt: skip
+        st.info(
+            f"{said}, since this run may have been chosen by their results. If it was not, say so.",
+            icon=":material/functions:",
+        )
+        how = st.radio(
+            "This run was chosen",
+            ["before", "releases"],
+            key="counted_how",
+            index=None,
+            format_func=lambda k: words.CHOSEN[k],
+            help="Your answer is recorded with your name and goes into the bundle.",
+        )
         if st.button("Record this answer", key="counted", disabled=how is None) and how is not None:
             releasing.state_choice(job, how)
             st.rerun()
@@ -216,10 +244,11 @@ def _mechanisms(told: list[dict[str, Any]]) -> list[str]:
         found = [m[k] for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)]
         scales.setdefault(str(m.get("mechanism", m.get("name", "mechanism"))), []).append(found[0] if found else 0.0)
     return [
-        f"{name}, {len(of)} times" * (len(of) > 1) + name * (len(of) == 1)
+        f"{name}, {len(of)} times" * (len(of) > 1)
+        + name * (len(of) == 1)
         + (f", scales {min(of):.4g} to {max(of):.4g}" if max(of) > 0 else "")
         for name, of in scales.items()
-    ]  # fmt: skip
+    ]
 
 
 def shown(job: jobs.Job) -> None:

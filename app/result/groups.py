@@ -31,7 +31,9 @@ def section(found: Any, said: Any) -> None:
         st.info(f"One of the tables has no such row ({real:,} real, {synthetic:,} synthetic).")
         return
     mean = sum(o.distance for o in inside) / len(inside)
-    st.markdown(f"**{frame.escape(name)}: {frame.escape(value)}**, {real:,} real and {synthetic:,} synthetic rows. "
-                f"Mean distance of the other columns within it: **{100 * mean:.1f} %**; noise is the same for every "
-                "group, so small groups lose most.")  # fmt: skip
+    st.markdown(
+        f"**{frame.escape(name)}: {frame.escape(value)}**, {real:,} real and {synthetic:,} synthetic rows. "
+        f"Mean distance of the other columns within it: **{100 * mean:.1f} %**; noise is the same for every "
+        "group, so small groups lose most."
+    )
     columns.grid(inside, "within")

@@ -24,10 +24,21 @@ def section(job: jobs.Job, place: Path, schema: synth.Schema) -> None:
 def _ask(job: jobs.Job, place: Path, schema: synth.Schema) -> None:
     st.markdown("Drawing from the model costs no budget: it never looks at the real rows again.")
     columns = schema.model_dump(mode="json", exclude_none=True)["columns"]
-    where = conditions.ask(columns, key="where", label="Only rows with (optional)",
-                           help_text="Conditions that every drawn row meets, such as women over 65.")  # fmt: skip
-    count = st.number_input("How many rows", 1, MOST_ROWS, 10_000, step=1000, key="more_rows",
-                            help=f"Up to {MOST_ROWS:,} here; the command line knows no limit.")  # fmt: skip
+    where = conditions.ask(
+        columns,
+        key="where",
+        label="Only rows with (optional)",
+        help_text="Conditions that every drawn row meets, such as women over 65.",
+    )
+    count = st.number_input(
+        "How many rows",
+        1,
+        MOST_ROWS,
+        10_000,
+        step=1000,
+        key="more_rows",
+        help=f"Up to {MOST_ROWS:,} here; the command line knows no limit.",
+    )
     if st.button("Draw them", key="draw", icon=":material/casino:"):
         _draw(job, place, int(count), where)
     made = st.session_state.get("more")
@@ -40,9 +51,15 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None
     out = job.path / f"more-{secrets.token_hex(4)}.csv"
     try:
         with st.spinner("Drawing"):
-            rows, probability = worker.ask("sampled", str(place / "model.json"), num_rows=count, where=where,
-                                           out=str(out), dialect=st.session_state.get("csv_dialect", "plain"),
-                                           seconds=PATIENCE)  # fmt: skip
+            rows, probability = worker.ask(
+                "sampled",
+                str(place / "model.json"),
+                num_rows=count,
+                where=where,
+                out=str(out),
+                dialect=st.session_state.get("csv_dialect", "plain"),
+                seconds=PATIENCE,
+            )
     except TooLongError:
         raise synth.InputError("drawing takes too long here; ask for fewer rows") from None
     if (before := st.session_state.get("more")) is not None:
@@ -58,8 +75,17 @@ def _bytes(job: jobs.Job, file: str) -> bytes:
 def _offer(job: jobs.Job, file: str, rows: int, probability: float, where: dict[str, str]) -> None:
     if where:
         said = frame.escape(conditions.in_words(where))
-        st.markdown(f"**{100 * probability:.3g} %** of the rows are expected to meet: {said}. This is the model's "
-                    "figure, not a count of real rows.")  # fmt: skip
-    st.download_button(f"Download {rows:,} rows (CSV)", access.later(_bytes, job, file), "more.csv", "text/csv",
-                       key="get_more", on_click="ignore", icon=":material/download:",
-                       help="A table like the one above.")  # fmt: skip
+        st.markdown(
+            f"**{100 * probability:.3g} %** of the rows are expected to meet: {said}. This is the model's "
+            "figure, not a count of real rows."
+        )
+    st.download_button(
+        f"Download {rows:,} rows (CSV)",
+        access.later(_bytes, job, file),
+        "more.csv",
+        "text/csv",
+        key="get_more",
+        on_click="ignore",
+        icon=":material/download:",
+        help="A table like the one above.",
+    )

@@ -27,12 +27,27 @@ def section(job: jobs.Job, model: str) -> None:
 
 def _ask(job: jobs.Job, model: str, places: dict[str, str]) -> None:
     st.markdown("Rows are drawn from the model and sent as a new table. It costs no budget.")
-    source = st.selectbox("Database", list(places), key="out_source", help="Databases that may be written to.",
-                          format_func=lambda s: f"{s} ({places[s]})" if s.startswith("@") else s)  # fmt: skip
-    name = st.text_input("Name of the new table", value=_usual(job), key="out_table", help="Letters, digits and "
-                         "_; no table of this name may be there yet.")  # fmt: skip
-    count = st.number_input("Synthetic rows", 1, value=int(job.result()["num_rows"]), step=1000, key="out_rows",
-                            help="As many as the synthetic table has, or another number.")  # fmt: skip
+    source = st.selectbox(
+        "Database",
+        list(places),
+        key="out_source",
+        help="Databases that may be written to.",
+        format_func=lambda s: f"{s} ({places[s]})" if s.startswith("@") else s,
+    )
+    name = st.text_input(
+        "Name of the new table",
+        value=_usual(job),
+        key="out_table",
+        help="Letters, digits and _; no table of this name may be there yet.",
+    )
+    count = st.number_input(
+        "Synthetic rows",
+        1,
+        value=int(job.result()["num_rows"]),
+        step=1000,
+        key="out_rows",
+        help="As many as the synthetic table has, or another number.",
+    )
     if not NAME.fullmatch(name.strip()):
         st.caption("Choose a name of letters, digits and _, beginning with a letter.")
     elif st.button("Write it", key="out_write", icon=":material/database_upload:"):
@@ -43,13 +58,15 @@ def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> Non
     try:
         allow(job, source)
         with st.spinner("Drawing and sending rows"):
-            told = work.answer("sample", model, "--num-rows", str(count), "--source", source, "--out-table", name,
-                               "--json")  # fmt: skip
+            told = work.answer(
+                "sample", model, "--num-rows", str(count), "--source", source, "--out-table", name, "--json"
+            )
     except synth.SynthError as error:
         frame.tell(error)
         return
-    st.success(f"{json.loads(told)['num_rows']:,} synthetic rows are in {frame.escape(name)}.",
-               icon=":material/check_circle:")  # fmt: skip
+    st.success(
+        f"{json.loads(told)['num_rows']:,} synthetic rows are in {frame.escape(name)}.", icon=":material/check_circle:"
+    )
 
 
 def allow(job: jobs.Job, source: str) -> None:

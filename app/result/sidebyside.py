@@ -15,8 +15,11 @@ from app.table import work
 from synth import jobs
 
 MOST_RUNS = 12
-ANSWERS = {"one_way": "Noisy answers, columns", "two_way": "Noisy answers, pairs",
-           "larger": "Noisy answers, three columns and more"}  # fmt: skip
+ANSWERS = {
+    "one_way": "Noisy answers, columns",
+    "two_way": "Noisy answers, pairs",
+    "larger": "Noisy answers, three columns and more",
+}
 
 
 def section(job: jobs.Job) -> None:
@@ -24,30 +27,44 @@ def section(job: jobs.Job) -> None:
     others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST_RUNS]
     st.header("Runs side by side", anchor=False)
     if not others:
-        st.info("This is the only finished run on its dataset. Other runs will be shown beside it "
-                "here.", icon=":material/info:")  # fmt: skip
+        st.info(
+            "This is the only finished run on its dataset. Other runs will be shown beside it here.",
+            icon=":material/info:",
+        )
         return
     by_name = {f"{i + 1}. {recent.named(j)}": j for i, j in enumerate(others)}
-    chosen = st.multiselect("Compare with", list(by_name), key="beside", placeholder="Choose runs",
-                            help="Other finished runs on the same dataset.")  # fmt: skip
+    chosen = st.multiselect(
+        "Compare with",
+        list(by_name),
+        key="beside",
+        placeholder="Choose runs",
+        help="Other finished runs on the same dataset.",
+    )
     shown = [job, *(by_name[n] for n in chosen)]
-    st.caption(f"**{comparison.MARK}** - the last three rows compare with the real rows. The three before them compare "
-               "with each run's own noisy answers: choosing by these is a choice by released figures.")  # fmt: skip
+    st.caption(
+        f"**{comparison.MARK}** - the last three rows compare with the real rows. The three before them compare "
+        "with each run's own noisy answers: choosing by these is a choice by released figures."
+    )
     with st.spinner("Reading the noisy answers"):
         st.table(_table(shown), hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
-    if waiting and st.button(f"Score {'these' if len(waiting) > 1 else 'this'} against the real rows", key="score",
-                             help="Each run that is scored counts as a candidate for the choice: see the page Release.",
-                             icon=":material/compare:"):  # fmt: skip
+    if waiting and st.button(
+        f"Score {'these' if len(waiting) > 1 else 'this'} against the real rows",
+        key="score",
+        help="Each run that is scored counts as a candidate for the choice: see the page Release.",
+        icon=":material/compare:",
+    ):
         for one in waiting:
             place = runs.release(one)
             with st.spinner(f"Comparing {recent.named(one)}"):
                 comparison.make(one, place)
         st.rerun()
     if len(shown) > 1:
-        st.warning("Choosing the run with the best scores is a choice that no epsilon covers. Such a choice is marked, "
-                   "and the chosen run can be exported only together with all that were scored.",
-                   icon=":material/lock_person:")  # fmt: skip
+        st.warning(
+            "Choosing the run with the best scores is a choice that no epsilon covers. Such a choice is marked, "
+            "and the chosen run can be exported only together with all that were scored.",
+            icon=":material/lock_person:",
+        )
 
 
 def _fits(other: jobs.Job, job: jobs.Job) -> bool:
@@ -60,15 +77,29 @@ def _fits(other: jobs.Job, job: jobs.Job) -> bool:
 
 
 def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
-    rows: dict[str, list[str]] = {"": ["Method", "Epsilon", "Charged", "Synthetic rows", *ANSWERS.values(),
-                                       "Distance, columns", "Distance, pairs", "SDMetrics"]}  # fmt: skip
+    rows: dict[str, list[str]] = {
+        "": [
+            "Method",
+            "Epsilon",
+            "Charged",
+            "Synthetic rows",
+            *ANSWERS.values(),
+            "Distance, columns",
+            "Distance, pairs",
+            "SDMetrics",
+        ]
+    }
     for i, job in enumerate(shown):
         request, found = job.request(), comparison.held(job)
         head = "This run" if i == 0 else recent.when(job)
         rows[f"{head} ({i + 1})"] = [
-            str(request.get("method")), f"{request['epsilon']:g}", "nothing" if request.get("free") else "yes",
-            f"{job.result()['num_rows']:,}", *_released(job), *_scores(found),
-        ]  # fmt: skip
+            str(request.get("method")),
+            f"{request['epsilon']:g}",
+            "nothing" if request.get("free") else "yes",
+            f"{job.result()['num_rows']:,}",
+            *_released(job),
+            *_scores(found),
+        ]
     return {frame.escape(name): cells for name, cells in rows.items()}
 
 

@@ -19,8 +19,11 @@ def section(release: Path) -> None:
         st.caption("This result contains no list of values that somebody vouched for.")
         return
     told = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
-    st.info(f"**Word for word, because somebody vouched for them:** {sum(there.values()):,} values are in this "
-            f"result ({told}). Is each of them public knowledge?", icon=":material/visibility:")  # fmt: skip
+    st.info(
+        f"**Word for word, because somebody vouched for them:** {sum(there.values()):,} values are in this "
+        f"result ({told}). Is each of them public knowledge?",
+        icon=":material/visibility:",
+    )
 
 
 def rare(few: dict[str, int] | None, release: Path) -> None:

@@ -18,8 +18,10 @@ from app.table import conditions
 from synth import jobs
 
 CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
-PAGES = (("Card", "card.html", "The guarantee with all its figures."),
-         ("Report", "report.html", "How well the tables keep what was measured."))  # fmt: skip
+PAGES = (
+    ("Card", "card.html", "The guarantee with all its figures."),
+    ("Report", "report.html", "How well the tables keep what was measured."),
+)
 FIRST, MOST_ROOTS, PATIENCE = 50, 200_000, 300.0
 
 
@@ -38,21 +40,44 @@ def downloads(job: jobs.Job, place: Path) -> None:
     st.markdown("All of these may be released: they are made from noisy answers and public facts alone.")
     held = zipfile.ZipFile(export.bundle(job, place)).namelist()
     with st.container(horizontal=True):
-        st.download_button("Everything (.zip)", access.later(export.packed, job, place), "facsimile-release.zip",
-                           "application/zip", key="get_zip", on_click="ignore", type="primary",
-                           icon=":material/download:", help="All tables, description, card, report, release and "
-                           "model.")  # fmt: skip
+        st.download_button(
+            "Everything (.zip)",
+            access.later(export.packed, job, place),
+            "facsimile-release.zip",
+            "application/zip",
+            key="get_zip",
+            on_click="ignore",
+            type="primary",
+            icon=":material/download:",
+            help="All tables, description, card, report, release and model.",
+        )
         for label, page, told in PAGES:
-            st.download_button(label, access.later(export.part, job, place, page), page, HTML, on_click="ignore",
-                               key=f"get_{label.lower()}", help=told, icon=":material/download:")  # fmt: skip
+            st.download_button(
+                label,
+                access.later(export.part, job, place, page),
+                page,
+                HTML,
+                on_click="ignore",
+                key=f"get_{label.lower()}",
+                help=told,
+                icon=":material/download:",
+            )
     tables = [n.removesuffix(".csv") for n in held if n.endswith(".csv")]
     left, right = st.columns([1, 2], vertical_alignment="bottom")
     name = left.selectbox("One table", tables, key="one_table", help="Public tables are copied as they are.")
     offers = [(f"{name}.csv", CSV, "csv"), (f"{name}.parquet", PARQUET, "parquet")]
     with right.container(horizontal=True):
         for file, mime, kind in (o for o in offers if o[0] in held):
-            st.download_button(file, access.later(export.part, job, place, file), file, mime, key=f"get_{kind}",
-                               on_click="ignore", help="Of the bundle.", icon=":material/download:")  # fmt: skip
+            st.download_button(
+                file,
+                access.later(export.part, job, place, file),
+                file,
+                mime,
+                key=f"get_{kind}",
+                on_click="ignore",
+                help="Of the bundle.",
+                icon=":material/download:",
+            )
 
 
 def more(job: jobs.Job, place: Path) -> None:
@@ -63,13 +88,26 @@ def more(job: jobs.Job, place: Path) -> None:
 def _ask(job: jobs.Job, place: Path) -> None:
     schema = synth.load_related(place / "schema.json")
     st.markdown(f"Draws rows of {frame.escape(schema.root)} with everything below them. It costs no budget.")
-    facts = {f"{t}.{n}": c.model_dump(mode="json", exclude_none=True) for t, s in schema.tables.items()
-             for n, c in s.columns.items()}  # fmt: skip
-    where = conditions.ask(facts, key="where", label="Only those with (optional)",
-                           help_text="Conditions that are met: of a table below the root, by one of its "
-                           "rows.")  # fmt: skip
-    count = st.number_input(f"How many rows of {schema.root}", 1, MOST_ROOTS, 1000, step=1000, key="more_rows",
-                            help=f"Up to {MOST_ROOTS:,} here; the command line knows no limit.")  # fmt: skip
+    facts = {
+        f"{t}.{n}": c.model_dump(mode="json", exclude_none=True)
+        for t, s in schema.tables.items()
+        for n, c in s.columns.items()
+    }
+    where = conditions.ask(
+        facts,
+        key="where",
+        label="Only those with (optional)",
+        help_text="Conditions that are met: of a table below the root, by one of its rows.",
+    )
+    count = st.number_input(
+        f"How many rows of {schema.root}",
+        1,
+        MOST_ROOTS,
+        1000,
+        step=1000,
+        key="more_rows",
+        help=f"Up to {MOST_ROOTS:,} here; the command line knows no limit.",
+    )
     if st.button("Draw them", key="draw", icon=":material/casino:"):
         _draw(job, place, int(count), where)
     made = st.session_state.get("more_tables")
@@ -83,8 +121,9 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None
     shutil.rmtree(out, ignore_errors=True)
     try:
         with st.spinner("Drawing"):
-            rows, share = worker.ask("sampled_related", str(place / "model.json"), str(out), num_roots=count,
-                                     where=where, seconds=PATIENCE)  # fmt: skip
+            rows, share = worker.ask(
+                "sampled_related", str(place / "model.json"), str(out), num_roots=count, where=where, seconds=PATIENCE
+            )
     except TooLongError:
         raise synth.InputError("drawing takes too long here; ask for fewer rows") from None
     except synth.SynthError as error:
@@ -95,12 +134,21 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None
 
 def _offer(job: jobs.Job, folder: str, rows: dict[str, int], share: float, where: dict[str, str]) -> None:
     if where:
-        st.markdown(f"**{100 * share:.3g} %** are expected to meet: {frame.escape(conditions.in_words(where))}. This "
-                    "is the model's figure, not a count of real rows.")  # fmt: skip
+        st.markdown(
+            f"**{100 * share:.3g} %** are expected to meet: {frame.escape(conditions.in_words(where))}. This "
+            "is the model's figure, not a count of real rows."
+        )
     told = ", ".join(f"{n:,} of {table}" for table, n in rows.items())
-    st.download_button(f"Download {told} (.zip)", access.later(_zipped, job, folder), "more.zip", "application/zip",
-                       key="get_more", on_click="ignore", icon=":material/download:",
-                       help="A CSV file for each table.")  # fmt: skip
+    st.download_button(
+        f"Download {told} (.zip)",
+        access.later(_zipped, job, folder),
+        "more.zip",
+        "application/zip",
+        key="get_more",
+        on_click="ignore",
+        icon=":material/download:",
+        help="A CSV file for each table.",
+    )
 
 
 def _zipped(job: jobs.Job, folder: str) -> bytes:
@@ -115,8 +163,12 @@ def _zipped(job: jobs.Job, folder: str) -> bytes:
 def standing(place: Path) -> None:
     """Which lists of values stand in the result on somebody's word, by table; from the description alone."""
     schema: Any = json.loads((place / "schema.json").read_text(encoding="utf-8"))
-    listed = [f"{t}.{n} {len(c['categories']):,}" for t, s in schema["tables"].items() for n, c in s["columns"].items()
-              if c.get("categories")]  # fmt: skip
+    listed = [
+        f"{t}.{n} {len(c['categories']):,}"
+        for t, s in schema["tables"].items()
+        for n, c in s["columns"].items()
+        if c.get("categories")
+    ]
     if listed:
         st.info(
             "**Word for word, because somebody vouched for them:** values of these lists may stand in the result "

@@ -24,9 +24,11 @@ def pairs(found: Any) -> None:
     picked = multiples.pickable(charts.pairs(found))
     st.altair_chart(picked, key="pairs", on_select=_picked, selection_mode=multiples.CELL)
     left_out = len(found.columns) - len(found.chart()[1])
-    st.caption("A click on a cell shows the pair below. Darker is worse; the diagonal shows each column alone. Numbers "
-               "are cut into 12 groups of equal size."
-               + (f" {left_out} columns that differ less are left out." if left_out else ""))  # fmt: skip
+    st.caption(
+        "A click on a cell shows the pair below. Darker is worse; the diagonal shows each column alone. Numbers "
+        "are cut into 12 groups of equal size."
+        + (f" {left_out} columns that differ less are left out." if left_out else "")
+    )
     first, second = _chosen(found, "pair", dict(zip(("first", "second"), found.worst_pair, strict=True))).values()
     if first == second:
         st.info("Choose two different columns.")
@@ -42,8 +44,10 @@ def associations(found: Any) -> None:
         st.info(ONE)
         return
     shown = found.association_charts()
-    st.markdown("How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other).",
-                help="Cramer's V of their joint table, at most 12 groups a column, corrected for chance.")  # fmt: skip
+    st.markdown(
+        "How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other).",
+        help="Cramer's V of their joint table, at most 12 groups a column, corrected for chance.",
+    )
     for side, name in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
         side.altair_chart(multiples.association(shown[name], f"{name} table"), key=f"association_{name}")
     gap = multiples.pickable(multiples.association(shown[GAP], GAP, signed=True))
@@ -71,8 +75,10 @@ def three(found: Any) -> None:
         st.info(f"One of the tables has no such row ({both.used[0]:,} real, {both.used[1]:,} synthetic).")
         return
     _tables(both, (first, second), "slice")
-    st.caption(f"{100 * both.distance:.1f} % of the rows of this slice would have to move: {both.used[0]:,} real and "
-               f"{both.used[1]:,} synthetic rows.")  # fmt: skip
+    st.caption(
+        f"{100 * both.distance:.1f} % of the rows of this slice would have to move: {both.used[0]:,} real and "
+        f"{both.used[1]:,} synthetic rows."
+    )
 
 
 def _common(found: Any, name: str) -> str:

@@ -54,8 +54,12 @@ def _worst(found: Any) -> None:
             st.caption(title, width=96)
             for rank, (names, distance) in enumerate(places):
                 join = ": " if kind == "group" else " × "
-                st.button(f"{frame.escape(join.join(names))} **{100 * distance:.1f}{NARROW}%**", on_click=SHOW[kind],
-                          args=names, key=f"worst_{kind}_{rank}")  # fmt: skip
+                st.button(
+                    f"{frame.escape(join.join(names))} **{100 * distance:.1f}{NARROW}%**",
+                    on_click=SHOW[kind],
+                    args=names,
+                    key=f"worst_{kind}_{rank}",
+                )
 
 
 def column(name: str) -> None:

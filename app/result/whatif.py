@@ -26,25 +26,41 @@ def section(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
 
 
 def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
-    st.caption("The budget paid for the release: noisy answers about the table. Fitting something else to them "
-               "reads no row and spends nothing, as often as you like. Listed are the methods that can use "
-               "these answers; options that decide what is asked change nothing here.")  # fmt: skip
+    st.caption(
+        "The budget paid for the release: noisy answers about the table. Fitting something else to them "
+        "reads no row and spends nothing, as often as you like. Listed are the methods that can use "
+        "these answers; options that decide what is asked change nothing here."
+    )
     about = {m["name"]: m for m in methods()}
     names, now = fitting(card, list(about.values())), str(card["method"])
-    method = st.selectbox("Fit with", names, index=names.index(now), key="refit_method", help=words.METHOD_HELP,
-                          format_func=lambda n: f"{n}: {words.method(about[n])}")  # fmt: skip
+    method = st.selectbox(
+        "Fit with",
+        names,
+        index=names.index(now),
+        key="refit_method",
+        help=words.METHOD_HELP,
+        format_func=lambda n: f"{n}: {words.method(about[n])}",
+    )
     options = ask(about[method]["options"], {}, key=f"refit_{method}")
     columns = list(schema.measured())
     target = st.selectbox(
-        "Column to predict", [None, *columns], index=0, key="refit_target",
+        "Column to predict",
+        [None, *columns],
+        index=0,
+        key="refit_target",
         format_func=lambda n: n or f"as before ({schema.target or 'none'})",
         help="The column to whose relations the fit gives more care. What was asked of the table stays the same.",
-    )  # fmt: skip
-    rows = st.number_input("Synthetic rows", min_value=0, value=0, step=1000, key="refit_rows",
-                           help="0 for as many as the table has, up to noise.")  # fmt: skip
+    )
+    rows = st.number_input(
+        "Synthetic rows",
+        min_value=0,
+        value=0,
+        step=1000,
+        key="refit_rows",
+        help="0 for as many as the table has, up to noise.",
+    )
     if st.button("Fit again, free", key="refit", icon=":material/model_training:"):
-        wizard().job = runs.refit(job, method=method, options=options, target=target,
-                                  num_rows=int(rows) or None).path  # fmt: skip
+        wizard().job = runs.refit(job, method=method, options=options, target=target, num_rows=int(rows) or None).path
         st.switch_page(view("run"))
 
 
@@ -57,7 +73,8 @@ def fitting(card: dict[str, Any], about: list[dict[str, Any]]) -> list[str]:
     now, held = str(card["method"]), set(card.get("release_kinds", ()))
     family = next((f for f in FAMILIES if now in f), {now})
     others = [
-        m["name"] for m in about
+        m["name"]
+        for m in about
         if m["name"] in family - {now} and card["relation"] in m["relations"] and held <= {*m["reads"], "search"}
-    ]  # fmt: skip
+    ]
     return [now, *others]

@@ -26,19 +26,34 @@ def section(job: jobs.Job, release: Path) -> None:
         )
     elif page.exists():
         name, kind = (page.name, "text/html") if len(_pages(job)) == 1 else ("steward-only.zip", "application/zip")
-        st.download_button("Download the full report (steward only)", access.later(_read, job), name,
-                           kind, key="get_steward", on_click="ignore", icon=":material/lock_person:",
-                           help="It is marked on every page and stays with you.")  # fmt: skip
+        st.download_button(
+            "Download the full report (steward only)",
+            access.later(_read, job),
+            name,
+            kind,
+            key="get_steward",
+            on_click="ignore",
+            icon=":material/lock_person:",
+            help="It is marked on every page and stays with you.",
+        )
     else:
         if latest is not None and latest.status().state == "failed":
             st.error(f"No report was written: {frame.escape(words.plain(latest.status().message))}.")
         if latest is not None and latest.status().state == "cancelled":
             st.caption("The last one was cancelled; nothing was written or spent.")
-        tried = st.checkbox("With membership attacks by shadow runs", key="shadow_runs", help="Runs the method "
-                            f"{2 * SHADOWS} times on made-up rows, with and without one of them. Takes minutes, and "
-                            "longer the larger the method.")  # fmt: skip
-        if st.button("Make the full report", key="make_report", icon=":material/lab_profile:",
-                     help="Prediction, groups of people, copies, effects of chance; about a minute."):  # fmt: skip
+        tried = st.checkbox(
+            "With membership attacks by shadow runs",
+            key="shadow_runs",
+            help="Runs the method "
+            f"{2 * SHADOWS} times on made-up rows, with and without one of them. Takes minutes, and "
+            "longer the larger the method.",
+        )
+        if st.button(
+            "Make the full report",
+            key="make_report",
+            icon=":material/lab_profile:",
+            help="Prediction, groups of people, copies, effects of chance; about a minute.",
+        ):
             start(job, release, shadow_runs=SHADOWS if tried else 0)
             st.rerun()
 
@@ -49,9 +64,14 @@ def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0) -> jobs.Job:
     who = access.allow("compare", request.get("owner"))
     owning.allow("use_table", Path(str(request["table"])), request.get("source"))
     asked = synth.ReportRequest(
-        reports=job.path.name, release=str(release), table=str(request["table"]), source=request.get("source"),
-        out=str(job.path / PAGE), owner=who.name, shadow_runs=shadow_runs,
-    )  # fmt: skip
+        reports=job.path.name,
+        release=str(release),
+        table=str(request["table"]),
+        source=request.get("source"),
+        out=str(job.path / PAGE),
+        owner=who.name,
+        shadow_runs=shadow_runs,
+    )
     jobs.looks.look(job, by=who.name)
     return runs.queued(jobs.create(asked.stored()))
 

@@ -38,16 +38,28 @@ def ask(key: str, *, spent: float = 0.0) -> float | None:
     """The controls of the choice; the cap that they show, None for none."""
     left, right = st.columns(2)
     kind = left.radio(
-        "Cap on epsilon over all runs", list(KINDS), key=f"{key}_kind", format_func=KINDS.__getitem__, horizontal=True,
+        "Cap on epsilon over all runs",
+        list(KINDS),
+        key=f"{key}_kind",
+        format_func=KINDS.__getitem__,
+        horizontal=True,
         help="With a cap the ledger refuses any run beyond it, whoever starts it. All runs on this dataset count "
         "together, also those whose results you did not like. The choice is written down; a cap can be set or changed "
         "later on the page Ledger.",
-    )  # fmt: skip
+    )
     if kind == "none":
         right.caption("Nothing will stop a run, however much has been spent. Every run still counts.")
         return None
-    return float(right.number_input("At most", min_value=0.1, value=max(PROPOSED, spent), step=0.5, key=f"{key}_value",
-                                    help="3 is proposed: three runs at epsilon 1, for example."))  # fmt: skip
+    return float(
+        right.number_input(
+            "At most",
+            min_value=0.1,
+            value=max(PROPOSED, spent),
+            step=0.5,
+            key=f"{key}_value",
+            help="3 is proposed: three runs at epsilon 1, for example.",
+        )
+    )
 
 
 def words(name: str, cap: float | None) -> str:

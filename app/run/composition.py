@@ -29,12 +29,15 @@ def _remember(name: str) -> None:
 def section(names: list[str]) -> None:
     """A chart for one dataset, worked out when asked for."""
     with st.expander("What all runs on a dataset cost together"):
-        st.caption("Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the "
-                   "plain sum, "
-                   "which is valid even if later runs were chosen after seeing earlier results. The others hold for "
-                   "runs that were planned beforehand; the smallest is the best bound; methods made for many runs "
-                   "are coarse for a few.", help="In the terms of the field: composition theorems. “Exact” follows all "
-                   "noise together through the privacy profile.")  # fmt: skip
+        st.caption(
+            "Ways to add up the privacy loss of the runs, all at the same total delta. The cap counts the "
+            "plain sum, "
+            "which is valid even if later runs were chosen after seeing earlier results. The others hold for "
+            "runs that were planned beforehand; the smallest is the best bound; methods made for many runs "
+            "are coarse for a few.",
+            help="In the terms of the field: composition theorems. “Exact” follows all "
+            "noise together through the privacy profile.",
+        )
         name = st.selectbox("Dataset", names, key="composed", help="The dataset whose runs are added up.")
         # remembered, so that a page drawn again meanwhile (a run that ends, say) does not lose what was asked
         st.button("Work it out", key="compose", icon=":material/functions:", on_click=_remember, args=(name,))

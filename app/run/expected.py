@@ -28,9 +28,11 @@ def begun(w: Wizard) -> Future[Any]:
 
 def head() -> None:
     """How several tables are made."""
-    st.markdown("**mixture**, for tables that belong together: counts single columns, pairs within and across tables, "
-                "numbers of children, and rows of one parent with each other; then fits one model to all of "
-                "them.")  # fmt: skip
+    st.markdown(
+        "**mixture**, for tables that belong together: counts single columns, pairs within and across tables, "
+        "numbers of children, and rows of one parent with each other; then fits one model to all of "
+        "them."
+    )
     st.caption("It is the only method for several tables, and it has no options here.")
     st.subheader("What to expect", anchor=False)
 
@@ -39,19 +41,26 @@ def shown(w: Wizard) -> None:
     """What to expect, once it is known. Errors: UsageError, InputError."""
     plan = begun(w).result()
     if plan is None:
-        st.info("The forecast takes too long here. The run can be made all the same; nothing was spent.",
-                icon=":material/hourglass_empty:")  # fmt: skip
+        st.info(
+            "The forecast takes too long here. The run can be made all the same; nothing was spent.",
+            icon=":material/hourglass_empty:",
+        )
         return
     st.table(_errors(plan), hide_index=True)
-    st.caption("Share of rows that noise alone puts into the wrong place, on average, at most. It is computed on "
-               "made-up tables of the size you gave; yours are not read. A model fitted to all counts averages "
-               "much of it "
-               f"out. “Noise covers it”: {100 * COVERED:.0f} % and more; little of such a relation will show, whatever "
-               "the method.")  # fmt: skip
+    st.caption(
+        "Share of rows that noise alone puts into the wrong place, on average, at most. It is computed on "
+        "made-up tables of the size you gave; yours are not read. A model fitted to all counts averages "
+        "much of it "
+        f"out. “Noise covers it”: {100 * COVERED:.0f} % and more; little of such a relation will show, whatever "
+        "the method."
+    )
     if w.rows < FEW:
         root = frame.escape(related(w)[0].root)  # type: ignore[union-attr]
-        st.warning(f"With about {w.rows:,} rows of {root}, expect single columns and numbers of children to come out "
-                   "well, but hardly any relation between rows or tables.", icon=":material/info:")  # fmt: skip
+        st.warning(
+            f"With about {w.rows:,} rows of {root}, expect single columns and numbers of children to come out "
+            "well, but hardly any relation between rows or tables.",
+            icon=":material/info:",
+        )
 
 
 def _errors(plan: Any) -> dict[str, list[str]]:

@@ -21,8 +21,13 @@ def follow(path: str, ended: Callable[[jobs.Job, jobs.Status], None], *, about: 
             st.rerun()
         st.progress(status.fraction, text=now(job, status))
         st.caption(about)
-        if st.button("Cancel", key="cancel_beside", disabled=job.cancel_asked, icon=":material/stop_circle:",
-                     help="Nothing is spent before the charge is written; later it is not given back."):  # fmt: skip
+        if st.button(
+            "Cancel",
+            key="cancel_beside",
+            disabled=job.cancel_asked,
+            icon=":material/stop_circle:",
+            help="Nothing is spent before the charge is written; later it is not given back.",
+        ):
             runs.cancel(job)
             st.rerun(scope="fragment")
     except synth.SynthError as error:

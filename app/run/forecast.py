@@ -65,8 +65,13 @@ def _plans(w: Wizard, method: str | None, epsilons: tuple[float, ...], within: f
     who, (facts, problem) = access.allow("forecast").name, schema(w)
     if facts is None:
         raise synth.InputError(problem)
-    asked = {"rows": w.rows, "delta": w.delta, "method": method or w.method, "relation": w.relation,
-             "options": w.options if method in (None, w.method) else {}}  # fmt: skip
+    asked = {
+        "rows": w.rows,
+        "delta": w.delta,
+        "method": method or w.method,
+        "relation": w.relation,
+        "options": w.options if method in (None, w.method) else {},
+    }
     return background.begun(who, "forecasts", facts.to_json(), epsilons, seconds=PATIENCE, within=within, **asked)
 
 

@@ -26,29 +26,53 @@ def section() -> None:
         return
     names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
-    frame.fold("Learn values or bounds privately, with budget", f"learn_{w.edition}_{bool(lists)}",
-               lambda: _ask(w, names, lists), expanded=bool(lists))  # fmt: skip
+    frame.fold(
+        "Learn values or bounds privately, with budget",
+        f"learn_{w.edition}_{bool(lists)}",
+        lambda: _ask(w, names, lists),
+        expanded=bool(lists),
+    )
 
 
 def _ask(w: Wizard, names: list[str], lists: list[str]) -> None:
-    st.caption("For columns whose possible values nobody knows from elsewhere: they are learnt from the rows "
-               "under noise; rare values are not learnt. It is charged to the dataset on its own, and the card "
-               "of every result made with this description states the charge.")  # fmt: skip
-    columns = st.multiselect("Columns", names, default=lists, key=f"learn_columns_{w.edition}_{len(lists)}",
-                             placeholder="Choose columns",
-                             help="Their values, bounds and missing codes are taken out and learnt.")  # fmt: skip
+    st.caption(
+        "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows "
+        "under noise; rare values are not learnt. It is charged to the dataset on its own, and the card "
+        "of every result made with this description states the charge."
+    )
+    columns = st.multiselect(
+        "Columns",
+        names,
+        default=lists,
+        key=f"learn_columns_{w.edition}_{len(lists)}",
+        placeholder="Choose columns",
+        help="Their values, bounds and missing codes are taken out and learnt.",
+    )
     left, right = st.columns(2)
-    epsilon = left.number_input("Epsilon for learning", min_value=0.01, value=USUAL, step=0.05, key="learn_epsilon",
-                                help="A tenth of what the run itself gets is usual.")  # fmt: skip
-    delta = right.selectbox("Delta for learning", [1e-5, 1e-6, 1e-7], index=1, key="learn_delta",
-                            format_func=words.small, help=words.DELTA_HELP)  # fmt: skip
+    epsilon = left.number_input(
+        "Epsilon for learning",
+        min_value=0.01,
+        value=USUAL,
+        step=0.05,
+        key="learn_epsilon",
+        help="A tenth of what the run itself gets is usual.",
+    )
+    delta = right.selectbox(
+        "Delta for learning",
+        [1e-5, 1e-6, 1e-7],
+        index=1,
+        key="learn_delta",
+        format_func=words.small,
+        help=words.DELTA_HELP,
+    )
     first, cap = _cap(w)
     blocked = not columns or not dataset(w) or w.table is None or not answered(w)
     if not answered(w):
         st.caption("First answer above whether a person can appear in more than one row.")
     chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
-    if st.button(f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked,
-                 icon=":material/school:"):  # fmt: skip
+    if st.button(
+        f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked, icon=":material/school:"
+    ):
         if same.asks(w):
             st.rerun()
         try:
@@ -67,8 +91,11 @@ def _cap(w: Wizard) -> tuple[bool, float | None]:
     if name and not caps.decided(name) and caps.may_set(name):
         return True, caps.ask("learn_cap")
     left_over = getattr(budget(w) if name else None, "remaining_epsilon", None)
-    st.caption("It was decided that this dataset has no cap." if left_over is None else
-               f"The cap on this dataset leaves epsilon {left_over:g}.")  # fmt: skip
+    st.caption(
+        "It was decided that this dataset has no cap."
+        if left_over is None
+        else f"The cap on this dataset leaves epsilon {left_over:g}."
+    )
     return False, None
 
 

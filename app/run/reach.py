@@ -45,11 +45,18 @@ def _figures(here: Any) -> None:
     with st.container(horizontal=True):
         for label, told in ranges:
             if told is not None:
-                st.metric(f"{label}: rows in the wrong place", f"{words.share(told.likely)}", border=True, width=250,
-                          delta=told.in_words, delta_color="off", delta_arrow="off",
-                          help="Of 100 rows, how many would have to change for the synthetic table to match the real "
-                          "one, on average over the tables. Small print: where 9 of 10 runs lie. It is what the page "
-                          "Review will show.")  # fmt: skip
+                st.metric(
+                    f"{label}: rows in the wrong place",
+                    f"{words.share(told.likely)}",
+                    border=True,
+                    width=250,
+                    delta=told.in_words,
+                    delta_color="off",
+                    delta_arrow="off",
+                    help="Of 100 rows, how many would have to change for the synthetic table to match the real "
+                    "one, on average over the tables. Small print: where 9 of 10 runs lie. It is what the page "
+                    "Review will show.",
+                )
 
 
 def _origin(here: Any, *, changed: bool) -> str:

@@ -41,10 +41,17 @@ def start(w: Wizard) -> jobs.Job:
 
 def _request(w: Wizard) -> synth.RunRequest:
     return synth.RunRequest(
-        table=w.table, source=w.source, label=w.label, dataset=dataset(w), epsilon=w.epsilon, delta=w.delta,
-        relation=w.relation, owner=access.me().name, separate=_apart(w),
+        table=w.table,
+        source=w.source,
+        label=w.label,
+        dataset=dataset(w),
+        epsilon=w.epsilon,
+        delta=w.delta,
+        relation=w.relation,
+        owner=access.me().name,
+        separate=_apart(w),
         **({} if several(w) else {"method": w.method, "options": w.options, "dialect": written.chosen(w)}),
-    )  # fmt: skip
+    )
 
 
 def approve(job: jobs.Job) -> None:
@@ -82,9 +89,14 @@ def refit(
     about = {k: known[k] for k in ABOUT if k in known}
     written_as = "plain" if known.get("dialect") == "plain" else "same"  # as the first was
     request = synth.RefitRequest(
-        **about, release=str(release(job)), method=method, options=options, target=target or None,
-        num_rows=num_rows or None, dialect=written_as,
-    )  # fmt: skip
+        **about,
+        release=str(release(job)),
+        method=method,
+        options=options,
+        target=target or None,
+        num_rows=num_rows or None,
+        dialect=written_as,
+    )
     return queued(jobs.create(request.stored()))
 
 
@@ -93,9 +105,17 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
     assert w.table is not None
     _may_spend_beside(owning.allow("learn", w.table, w.source), dataset(w), epsilon)
     request = synth.LearningRequest(
-        table=str(w.table), source=w.source, label=w.label, dataset=dataset(w), epsilon=epsilon, delta=delta,
-        relation=w.relation, owner=access.me().name, separate=_apart(w), learns=tuple(columns),
-    )  # fmt: skip
+        table=str(w.table),
+        source=w.source,
+        label=w.label,
+        dataset=dataset(w),
+        epsilon=epsilon,
+        delta=delta,
+        relation=w.relation,
+        owner=access.me().name,
+        separate=_apart(w),
+        learns=tuple(columns),
+    )
     job = jobs.create(request.stored())
     (job.path / jobs.DESCRIPTION).write_text(json.dumps(_asked(effective(w), columns)), encoding="utf-8")
     return queued(job)
@@ -104,8 +124,11 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
 def _asked(plain: Plain, columns: list[str]) -> Plain:
     """The description of the columns that are learnt, without what is to be learnt, and of the unit's."""
     keys = [n for n, c in plain["columns"].items() if n == plain.get("unit")]
-    asked = {n: _bare(c) if n in columns else {"type": "identifier"} for n, c in plain["columns"].items()
-             if n in (*columns, *keys)}  # fmt: skip
+    asked = {
+        n: _bare(c) if n in columns else {"type": "identifier"}
+        for n, c in plain["columns"].items()
+        if n in (*columns, *keys)
+    }
     return {**{k: v for k, v in plain.items() if k in ("unit", "max_rows", "unit_source", "learnt")}, "columns": asked}
 
 
@@ -121,10 +144,16 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
         raise synth.UsageError("noisy counts have already decided between these runs; that decision stands")
     _may_spend_beside(who, name, epsilon)
     found = synth.StatisticsRequest(
-        table=str(request["table"]), schema=str(release(job) / "schema.json"), ask=tuple(asked), epsilon=epsilon,
-        delta=delta, relation=request["relation"], dataset=name, owner=access.me().name,
+        table=str(request["table"]),
+        schema=str(release(job) / "schema.json"),
+        ask=tuple(asked),
+        epsilon=epsilon,
+        delta=delta,
+        relation=request["relation"],
+        dataset=name,
+        owner=access.me().name,
         decides=tuple(c.path.name for c in candidates),
-    )  # fmt: skip
+    )
     return queued(jobs.create(found.stored()))
 
 

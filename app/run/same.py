@@ -30,8 +30,15 @@ def asks(w: Wizard) -> bool:
     asked = {"dataset": dataset(w), "source": w.source}
     with st.spinner("Checking whether these rows were charged before"):
         try:
-            w.twins = worker.ask("charged_before", str(w.table), known.to_json(), [*names, dataset(w)],
-                                 seconds=PATIENCE, keep=False, **asked)  # fmt: skip
+            w.twins = worker.ask(
+                "charged_before",
+                str(w.table),
+                known.to_json(),
+                [*names, dataset(w)],
+                seconds=PATIENCE,
+                keep=False,
+                **asked,
+            )
         except TooLongError:
             raise synth.InputError(TOO_LONG) from None
     return bool(w.twins)
@@ -42,17 +49,28 @@ def choice(w: Wizard) -> bool:
     if not w.twins or w.separate == dataset(w):
         return False
     names = " and ".join(w.twins)
-    st.warning(f"**These rows, or nearly all of them, were charged to {frame.escape(names)} before.** What is learnt "
-               "about the same people adds up, so they should have one budget. Nothing is charged yet.",
-               icon=":material/content_copy:")  # fmt: skip
+    st.warning(
+        f"**These rows, or nearly all of them, were charged to {frame.escape(names)} before.** What is learnt "
+        "about the same people adds up, so they should have one budget. Nothing is charged yet.",
+        icon=":material/content_copy:",
+    )
     with st.container(horizontal=True):
         for i, name in enumerate(w.twins):
-            if st.button(f"Charge {name} instead", key=f"same_{i}", type="primary", icon=":material/merge:",
-                         help="Both tables then share one budget and one cap."):  # fmt: skip
+            if st.button(
+                f"Charge {name} instead",
+                key=f"same_{i}",
+                type="primary",
+                icon=":material/merge:",
+                help="Both tables then share one budget and one cap.",
+            ):
                 w.plain["dataset"], w.twins = name, []
                 st.rerun()
-        if st.button("No person is in both", key="separate", icon=":material/call_split:",
-                     help="State this only if you know it. It is recorded with the charge."):  # fmt: skip
+        if st.button(
+            "No person is in both",
+            key="separate",
+            icon=":material/call_split:",
+            help="State this only if you know it. It is recorded with the charge.",
+        ):
             w.separate, w.twins = dataset(w), []
             st.rerun()
     return True

@@ -21,12 +21,20 @@ def ask(w: Wizard) -> None:
     st.session_state.setdefault("rows", w.rows or None)
     root = related(w)[0] if several(w) else None
     about = "About how many rows are there?" if root is None else f"About how many rows has {root.root}?"
-    typed = st.number_input(about, min_value=1, value=None, step=1000, key="rows",
-                            placeholder="for instance 40000", help=HELP)  # fmt: skip
+    typed = st.number_input(
+        about, min_value=1, value=None, step=1000, key="rows", placeholder="for instance 40000", help=HELP
+    )
     w.rows = int(typed or 0)
     if not w.rows:
-        st.button("The number is public: take it from the table", key="rows_of_file", type="tertiary", help=PUBLIC,
-                  icon=":material/table_rows:", on_click=_count, args=(w,))  # fmt: skip
+        st.button(
+            "The number is public: take it from the table",
+            key="rows_of_file",
+            type="tertiary",
+            help=PUBLIC,
+            icon=":material/table_rows:",
+            on_click=_count,
+            args=(w,),
+        )
 
 
 def _count(w: Wizard) -> None:

@@ -19,10 +19,16 @@ def choice(w: Wizard) -> None:
         w.written = "same"
         return
     ways = list(SAID)
-    w.written = st.radio("How the CSV is written", ways, index=ways.index(w.written), horizontal=True, key="written",
-                         format_func=SAID.__getitem__,
-                         help="The rows are the same. Choose plain where the table's own encoding has no room for a "
-                         "value of the description.")  # fmt: skip
+    w.written = st.radio(
+        "How the CSV is written",
+        ways,
+        index=ways.index(w.written),
+        horizontal=True,
+        key="written",
+        format_func=SAID.__getitem__,
+        help="The rows are the same. Choose plain where the table's own encoding has no room for a "
+        "value of the description.",
+    )
 
 
 def chosen(w: Wizard) -> str:

@@ -109,13 +109,17 @@ def door() -> None:
     st.title("Facsimile", anchor=False)
     address = signed_in()
     if not address:
-        st.markdown("Synthetic tables with a differential-privacy guarantee. This installation is shared: please sign "
-                    "in with your organisation's account.")  # fmt: skip
+        st.markdown(
+            "Synthetic tables with a differential-privacy guarantee. This installation is shared: please sign "
+            "in with your organisation's account."
+        )
         if st.button("Sign in", type="primary", key="sign_in", icon=":material/login:"):
             st.login()
         return
-    st.info(f"{address} has no role here. Ask whoever runs this installation to add the address to its file of roles.",
-            icon=":material/lock:")  # fmt: skip
+    st.info(
+        f"{address} has no role here. Ask whoever runs this installation to add the address to its file of roles.",
+        icon=":material/lock:",
+    )
     if st.button("Sign out", key="sign_out"):
         st.logout()
 

@@ -10,8 +10,21 @@ from pathlib import Path
 
 import streamlit as st
 
-PARTS = ("Selectbox", "NumberInput", "Multiselect", "DataFrame", "Slider", "Progress", "Metric", "ArrowVegaLiteChart",
-         "embed", "Table", "DownloadButton", "Checkbox", "TextArea")  # fmt: skip  # in the order of the pages
+PARTS = (
+    "Selectbox",
+    "NumberInput",
+    "Multiselect",
+    "DataFrame",
+    "Slider",
+    "Progress",
+    "Metric",
+    "ArrowVegaLiteChart",
+    "embed",
+    "Table",
+    "DownloadButton",
+    "Checkbox",
+    "TextArea",
+)  # in the order of the pages
 PAGE = Path(__file__).resolve().parent.parent / "parts_ahead.html"
 
 

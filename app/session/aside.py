@@ -87,11 +87,19 @@ class Aside:
     def _started(self) -> subprocess.Popen[bytes]:
         if not self.there:
             path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
-            env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-                   "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # fmt: skip  # it can be copied without threads
-            self._child = subprocess.Popen([sys.executable, "-m", "app.session.aside", *self._loading],
-                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                           stderr=subprocess.DEVNULL, env=env)  # fmt: skip
+            env = {
+                **os.environ,
+                "PYTHONPATH": path,
+                "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+                "JE_ARROW_MALLOC_CONF": "background_thread:false",
+            }  # it can be copied without threads
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "app.session.aside", *self._loading],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=env,
+            )
         return self._child  # type: ignore[return-value]
 
     def _stop(self) -> None:

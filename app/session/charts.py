@@ -10,8 +10,9 @@ REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
 MARK = "steward only, not for release"
 LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
-STROKES = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3,
-                     symbolOpacity=1)  # fmt: skip
+STROKES = alt.Legend(
+    title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1
+)
 DAY = 86_400  # seconds
 LABEL = 180  # widest label of an axis, pixels
 HEAD = 190  # pixels that title, mark, legend and the horizontal axis take of a chart's height
@@ -62,23 +63,52 @@ def _bars(shown: Any) -> alt.Chart:
 
 def _bins(shown: Any, *, dates: bool) -> Any:
     edges = pd.to_datetime(shown.edges, unit="s") if dates else shown.edges
-    bins = pd.DataFrame({
-        "from": edges[:-1], "to": edges[1:], "label": shown.labels, REAL: shown.real, SYNTHETIC: shown.synthetic,
-    })  # fmt: skip
+    bins = pd.DataFrame(
+        {
+            "from": edges[:-1],
+            "to": edges[1:],
+            "label": shown.labels,
+            REAL: shown.real,
+            SYNTHETIC: shown.synthetic,
+        }
+    )
     scale = "T" if dates else "Q"
     tips = [alt.Tooltip("label:N", title="values"), *(alt.Tooltip(f"{t}:Q", format=".2%") for t in (REAL, SYNTHETIC))]
     # each date with its year: a table's dates often span several
-    marks = alt.Axis(format="%Y-%m-%d" if shown.edges[-1] - shown.edges[0] < 90 * DAY else "%Y-%m", tickCount=6,
-                     labelOverlap=True) if dates else alt.Axis()  # fmt: skip
+    marks = (
+        alt.Axis(
+            format="%Y-%m-%d" if shown.edges[-1] - shown.edges[0] < 90 * DAY else "%Y-%m",
+            tickCount=6,
+            labelOverlap=True,
+        )
+        if dates
+        else alt.Axis()
+    )
     x = alt.X(f"from:{scale}", title=None, axis=marks, scale=alt.Scale(zero=False, nice=False))
-    real = alt.Chart(bins).mark_bar(opacity=0.55, binSpacing=0).encode(
-        x=x, x2="to", y=alt.Y(f"{REAL}:Q", title="share of rows", axis=alt.Axis(format="%")), y2=alt.datum(0),
-        color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND), tooltip=tips,
-    ).transform_calculate(kind=f"'{REAL}'")  # fmt: skip
+    real = (
+        alt.Chart(bins)
+        .mark_bar(opacity=0.55, binSpacing=0)
+        .encode(
+            x=x,
+            x2="to",
+            y=alt.Y(f"{REAL}:Q", title="share of rows", axis=alt.Axis(format="%")),
+            y2=alt.datum(0),
+            color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND),
+            tooltip=tips,
+        )
+        .transform_calculate(kind=f"'{REAL}'")
+    )
     ends = pd.DataFrame({"from": edges, SYNTHETIC: np.append(shown.synthetic, shown.synthetic[-1])})
-    line = alt.Chart(ends).mark_line(interpolate="step-after", strokeWidth=2.5).encode(
-        x=x, y=f"{SYNTHETIC}:Q", color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND),
-    ).transform_calculate(kind=f"'{SYNTHETIC}'")  # fmt: skip
+    line = (
+        alt.Chart(ends)
+        .mark_line(interpolate="step-after", strokeWidth=2.5)
+        .encode(
+            x=x,
+            y=f"{SYNTHETIC}:Q",
+            color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND),
+        )
+        .transform_calculate(kind=f"'{SYNTHETIC}'")
+    )
     return alt.layer(real, line).properties(height=340)
 
 
@@ -96,14 +126,18 @@ def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
     chart = _matrix(shown, power=0.5).encode(
         x=alt.X("column:N", title=names[1], sort=list(shown.columns), axis=slanted()),
         y=alt.Y("row:N", title=names[0], sort=list(shown.rows), axis=upright()),
-        tooltip=[alt.Tooltip("row:N", title=names[0]), alt.Tooltip("column:N", title=names[1]),
-                 alt.Tooltip("share:Q", format=".2%")],
-    )  # fmt: skip
+        tooltip=[
+            alt.Tooltip("row:N", title=names[0]),
+            alt.Tooltip("column:N", title=names[1]),
+            alt.Tooltip("share:Q", format=".2%"),
+        ],
+    )
     return chart.properties(
-        title=title(f"{table} table"), height=22 * len(shown.rows) + HEAD + SLANTED,
+        title=title(f"{table} table"),
+        height=22 * len(shown.rows) + HEAD + SLANTED,
         description=f"Shares of {names[0]} with {names[1]} in the {table} table; the largest is {_largest(shown)}. "
         f"{100 * found.distance:.1f} % of the rows differ between the tables. {MARK}.",
-    )  # fmt: skip
+    )
 
 
 def pairs(found: Any) -> alt.Chart:
@@ -138,10 +172,13 @@ def _matrix(shown: Any, *, words: str = "share of rows", power: float = 1.0) -> 
 
 def cells(shown: Any) -> pd.DataFrame:
     """A matrix as a table with a line for each cell."""
-    return pd.DataFrame({
-        "row": np.repeat(shown.rows, len(shown.columns)), "column": np.tile(shown.columns, len(shown.rows)),
-        "share": shown.values.ravel(),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "row": np.repeat(shown.rows, len(shown.columns)),
+            "column": np.tile(shown.columns, len(shown.rows)),
+            "share": shown.values.ravel(),
+        }
+    )
 
 
 def ramp(format: str = ".1f") -> alt.Legend:
@@ -166,82 +203,124 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
     ``pairs_alike``: of each plan, the error of pairs in tables of one size (``forecast.pairs_alike``); may be empty.
     """
     told = {"columns": [p.error_one_way for p in plans], "pairs of columns": pairs_alike}
-    rows = pd.DataFrame([
-        {"epsilon": p.epsilon, "error": error, "of": label}
-        for label, errors in told.items() for p, error in zip(plans, errors, strict=False)
-    ])  # fmt: skip
-    x = alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), title="epsilon (more private ← → more accurate)",
-              axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"))  # fmt: skip
+    rows = pd.DataFrame(
+        [
+            {"epsilon": p.epsilon, "error": error, "of": label}
+            for label, errors in told.items()
+            for p, error in zip(plans, errors, strict=False)
+        ]
+    )
+    x = alt.X(
+        "epsilon:Q",
+        scale=alt.Scale(type="log", nice=False),
+        title="epsilon (more private ← → more accurate)",
+        axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"),
+    )
     colours = alt.Scale(domain=[name for name, errors in told.items() if errors], range=["#2a9d8f", "#e0762f"])
-    lines = alt.Chart(rows).mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5).encode(
-        x=x, y=alt.Y("error:Q", title="expected error", axis=alt.Axis(format="%")),
-        color=alt.Color("of:N", scale=colours, legend=STROKES), strokeDash=alt.StrokeDash("of:N", legend=None),
-        tooltip=["of:N", alt.Tooltip("epsilon:Q", format="~g"), alt.Tooltip("error:Q", format=".2%")],
-    )  # fmt: skip
+    lines = (
+        alt.Chart(rows)
+        .mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5)
+        .encode(
+            x=x,
+            y=alt.Y("error:Q", title="expected error", axis=alt.Axis(format="%")),
+            color=alt.Color("of:N", scale=colours, legend=STROKES),
+            strokeDash=alt.StrokeDash("of:N", legend=None),
+            tooltip=["of:N", alt.Tooltip("epsilon:Q", format="~g"), alt.Tooltip("error:Q", format=".2%")],
+        )
+    )
     ends = "; ".join(
         f"{name}: {100 * errors[0]:.2g} % at epsilon {plans[0].epsilon:g}, {100 * errors[-1]:.2g} % at "
-        f"{plans[-1].epsilon:g}" for name, errors in told.items() if errors
-    )  # fmt: skip
+        f"{plans[-1].epsilon:g}"
+        for name, errors in told.items()
+        if errors
+    )
     rule = alt.Chart(pd.DataFrame({"epsilon": [chosen]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
     return alt.layer(lines, rule).properties(
-        height=330, title=alt.TitleParams("Expected error of the counts, at most", anchor="start"),
+        height=330,
+        title=alt.TitleParams("Expected error of the counts, at most", anchor="start"),
         description=f"Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.",
-    )  # fmt: skip
+    )
 
 
 def reach(found: list[Any], here: Any) -> Any:
     """The error that a run will reach over epsilon, likely and in a range, with a mark at the chosen one."""
     kinds = [("columns", "single columns"), *([("pairs", "pairs of columns")] if here.pairs else [])]
-    rows = pd.DataFrame([
-        {"epsilon": f.epsilon, "of": label, "low": r.low, "likely": r.likely, "high": r.high}
-        for key, label in kinds for f in found for r in [getattr(f, key)]
-    ])  # fmt: skip
-    x = alt.X("epsilon:Q", scale=alt.Scale(type="log", nice=False), title="epsilon (more private ← → more accurate)",
-              axis=alt.Axis(values=[0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"))  # fmt: skip
+    rows = pd.DataFrame(
+        [
+            {"epsilon": f.epsilon, "of": label, "low": r.low, "likely": r.likely, "high": r.high}
+            for key, label in kinds
+            for f in found
+            for r in [getattr(f, key)]
+        ]
+    )
+    x = alt.X(
+        "epsilon:Q",
+        scale=alt.Scale(type="log", nice=False),
+        title="epsilon (more private ← → more accurate)",
+        axis=alt.Axis(values=[0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"),
+    )
     y = alt.Scale(type="log", nice=False)
     axis = alt.Axis(format="~%", values=[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
-    colour = alt.Color("of:N", scale=alt.Scale(domain=[label for _, label in kinds], range=["#2a9d8f", "#e0762f"]),
-                       legend=STROKES)  # fmt: skip
-    tips = ["of:N", alt.Tooltip("epsilon:Q", format="~g"),
-            *(alt.Tooltip(f"{n}:Q", format=".2%") for n in ("low", "likely", "high"))]  # fmt: skip
+    colour = alt.Color(
+        "of:N", scale=alt.Scale(domain=[label for _, label in kinds], range=["#2a9d8f", "#e0762f"]), legend=STROKES
+    )
+    tips = [
+        "of:N",
+        alt.Tooltip("epsilon:Q", format="~g"),
+        *(alt.Tooltip(f"{n}:Q", format=".2%") for n in ("low", "likely", "high")),
+    ]
     base = alt.Chart(rows)
-    band = base.mark_area(opacity=0.18).encode(x=x, y=alt.Y("low:Q", scale=y, title=None, axis=axis), y2="high:Q",
-                                               color=colour)  # fmt: skip
+    band = base.mark_area(opacity=0.18).encode(
+        x=x, y=alt.Y("low:Q", scale=y, title=None, axis=axis), y2="high:Q", color=colour
+    )
     height = alt.Y("likely:Q", scale=y, title="rows in the wrong place", axis=axis)
     line = base.mark_line(strokeWidth=2.5).encode(x=x, y=height, color=colour, tooltip=tips)
     mine = rows[rows["epsilon"] == here.epsilon]
-    dots = alt.Chart(mine).mark_point(filled=True, size=90, opacity=1).encode(
-        x=x, y=alt.Y("likely:Q", scale=y), color=colour, tooltip=tips)  # fmt: skip
+    dots = (
+        alt.Chart(mine)
+        .mark_point(filled=True, size=90, opacity=1)
+        .encode(x=x, y=alt.Y("likely:Q", scale=y), color=colour, tooltip=tips)
+    )
     rule = alt.Chart(mine[:1]).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
-    told = "; ".join(f"{label} {100 * r.likely:.2g} % ({r.in_words})" for key, label in kinds
-                     for r in [getattr(here, key)])  # fmt: skip
+    told = "; ".join(
+        f"{label} {100 * r.likely:.2g} % ({r.in_words})" for key, label in kinds for r in [getattr(here, key)]
+    )
     return alt.layer(band, line, rule, dots).properties(
-        height=330, title=alt.TitleParams(["What Review will show:", "likely, and where 9 of 10 runs lie"],
-                                          anchor="start"),
+        height=330,
+        title=alt.TitleParams(["What Review will show:", "likely, and where 9 of 10 runs lie"], anchor="start"),
         description=f"Rows in the wrong place, falling from epsilon {found[0].epsilon:g} to {found[-1].epsilon:g}. "
         f"At epsilon {here.epsilon:g}: {told}.",
-    )  # fmt: skip
+    )
 
 
 def losses(points: tuple[tuple[float, float], ...]) -> Any:
     """Training loss over the share of the stage that is done."""
     rows = pd.DataFrame(list(points), columns=["done", "loss"])
     scale = alt.Scale(type="log", nice=False) if (rows["loss"] > 0).all() else alt.Scale(zero=False)
-    return alt.Chart(rows).mark_line(color="#2a9d8f").encode(
-        x=alt.X("done:Q", title="part of the stage", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-        y=alt.Y("loss:Q", title="loss", scale=scale, axis=alt.Axis(format="~s", tickCount=4, grid=False)),
-    ).properties(height=160,
-                 description=f"Training loss, from {points[0][1]:.3g} to {points[-1][1]:.3g} so far.")  # fmt: skip
+    return (
+        alt.Chart(rows)
+        .mark_line(color="#2a9d8f")
+        .encode(
+            x=alt.X("done:Q", title="part of the stage", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("loss:Q", title="loss", scale=scale, axis=alt.Axis(format="~s", tickCount=4, grid=False)),
+        )
+        .properties(height=160, description=f"Training loss, from {points[0][1]:.3g} to {points[-1][1]:.3g} so far.")
+    )
 
 
 def composition(totals: dict[str, float]) -> Any:
     """A dataset's total epsilon under several accountings."""
     rows = pd.DataFrame({"accounting": list(totals), "epsilon": list(totals.values())})
-    return alt.Chart(rows).mark_bar(color="#2a9d8f").encode(
-        x=alt.X("epsilon:Q", title="total epsilon"),
-        y=alt.Y("accounting:N", title=None, sort=list(totals), axis=alt.Axis(labelLimit=LABEL)),
-        tooltip=["accounting:N", alt.Tooltip("epsilon:Q", format=".3g")],
-    ).properties(
-        height=28 * len(rows) + 60,
-        description=f"Total epsilon: {'; '.join(f'{name} {total:.3g}' for name, total in totals.items())}.",
-    )  # fmt: skip
+    return (
+        alt.Chart(rows)
+        .mark_bar(color="#2a9d8f")
+        .encode(
+            x=alt.X("epsilon:Q", title="total epsilon"),
+            y=alt.Y("accounting:N", title=None, sort=list(totals), axis=alt.Axis(labelLimit=LABEL)),
+            tooltip=["accounting:N", alt.Tooltip("epsilon:Q", format=".3g")],
+        )
+        .properties(
+            height=28 * len(rows) + 60,
+            description=f"Total epsilon: {'; '.join(f'{name} {total:.3g}' for name, total in totals.items())}.",
+        )
+    )

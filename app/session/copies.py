@@ -8,11 +8,27 @@ import runpy
 import sys
 from typing import NoReturn
 
-NOISELESS = (("schema", "init"), ("schema", "import"), ("schema", "codes"), ("schema", "check"), ("ledger", "show"),
-             ("ledger", "composition"), ("report", "--publishable"), ("bundle",), ("sample",))  # fmt: skip
-LOADED = ("synth.cli", "synth.pipeline.run", "synth.pipeline.sample", "synth.sources.tables_to_draft",
-          "synth.privacy.accounting.compare_runs", "dp_accounting.pld", "synth.report.bundle",
-          "synth.report.publish")  # fmt: skip  # what commands need; none of it may start a thread
+NOISELESS = (
+    ("schema", "init"),
+    ("schema", "import"),
+    ("schema", "codes"),
+    ("schema", "check"),
+    ("ledger", "show"),
+    ("ledger", "composition"),
+    ("report", "--publishable"),
+    ("bundle",),
+    ("sample",),
+)
+LOADED = (
+    "synth.cli",
+    "synth.pipeline.run",
+    "synth.pipeline.sample",
+    "synth.sources.tables_to_draft",
+    "synth.privacy.accounting.compare_runs",
+    "dp_accounting.pld",
+    "synth.report.bundle",
+    "synth.report.publish",
+)  # what commands need; none of it may start a thread
 Ended = tuple[int, str, str]  # exit code, stdout, stderr
 
 

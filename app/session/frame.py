@@ -45,8 +45,13 @@ def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[],
     with st.container(horizontal=True):
         if place and st.button(f"Back: {TITLES[STEPS[place - 1]]}", key="back", icon=":material/arrow_back:"):
             st.switch_page(view(STEPS[place - 1]))
-        if following and not blocked and st.button(f"Next: {TITLES[following]}{label}", type="primary",
-                                                   key="onward", icon=":material/arrow_forward:"):  # fmt: skip
+        if (
+            following
+            and not blocked
+            and st.button(
+                f"Next: {TITLES[following]}{label}", type="primary", key="onward", icon=":material/arrow_forward:"
+            )
+        ):
             if first is not None:
                 first()
             wizard().furthest = max(wizard().furthest, place + 1)

@@ -16,15 +16,28 @@ def section() -> None:
     if not names:
         return
     with st.container(border=True):
-        st.markdown("**Numbers, or codes?** These columns hold few different whole numbers. If 1 and 2 mean yes "
-                    "and no, or regions, they are codes: each value is then a group of its own.")  # fmt: skip
-        chosen = st.multiselect("Columns of codes", names, default=names, key=f"codes_{w.edition}",
-                                placeholder="Choose columns",
-                                help="Take out those that count or measure: ages, years, visits.")  # fmt: skip
+        st.markdown(
+            "**Numbers, or codes?** These columns hold few different whole numbers. If 1 and 2 mean yes "
+            "and no, or regions, they are codes: each value is then a group of its own."
+        )
+        chosen = st.multiselect(
+            "Columns of codes",
+            names,
+            default=names,
+            key=f"codes_{w.edition}",
+            placeholder="Choose columns",
+            help="Take out those that count or measure: ages, years, visits.",
+        )
         with st.container(horizontal=True):
-            if st.button("These are codes", key="are_codes", type="primary", disabled=not chosen,
-                         icon=":material/check:", help="All numbers between the smallest and the largest are then "
-                         "possible values; change the list below where some are not."):  # fmt: skip
+            if st.button(
+                "These are codes",
+                key="are_codes",
+                type="primary",
+                disabled=not chosen,
+                icon=":material/check:",
+                help="All numbers between the smallest and the largest are then "
+                "possible values; change the list below where some are not.",
+            ):
                 _settle(w, chosen)
             if st.button("All are numbers", key="are_numbers", help="They stay as they are."):
                 _settle(w, [])

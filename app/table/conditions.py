@@ -24,14 +24,27 @@ def ask(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> d
 
 def _one(name: str, column: Plain, key: str) -> str:
     if column["type"] in WORDED and len(column.get("categories") or ()) <= MOST_VALUES:
-        values = st.multiselect(f"{name} is one of", column.get("categories") or [], key=key,
-                                help="Any of these values.", placeholder="Choose values")  # fmt: skip
+        values = st.multiselect(
+            f"{name} is one of",
+            column.get("categories") or [],
+            key=key,
+            help="Any of these values.",
+            placeholder="Choose values",
+        )
         return "|".join(values)
     left, right = st.columns(2)
-    low = left.text_input(f"{name} from", key=f"{key}_low", placeholder=str(column.get("min", "")),
-                          help="The smallest value that is meant; empty for the smallest possible.")  # fmt: skip
-    high = right.text_input(f"{name} to", key=f"{key}_high", placeholder=str(column.get("max", "")),
-                            help="The largest value that is meant; empty for the largest possible.")  # fmt: skip
+    low = left.text_input(
+        f"{name} from",
+        key=f"{key}_low",
+        placeholder=str(column.get("min", "")),
+        help="The smallest value that is meant; empty for the smallest possible.",
+    )
+    high = right.text_input(
+        f"{name} to",
+        key=f"{key}_high",
+        placeholder=str(column.get("max", "")),
+        help="The largest value that is meant; empty for the largest possible.",
+    )
     if not low.strip() and not high.strip():
         return ""
     return f"{low.strip() or column.get('min', '')}..{high.strip() or column.get('max', '')}"

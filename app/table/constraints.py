@@ -38,8 +38,10 @@ def section() -> None:
 
 
 def _rules(rules: list[Plain]) -> None:
-    st.caption("What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
-               "nothing, because they are facts that you vouch for.")  # fmt: skip
+    st.caption(
+        "What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
+        "nothing, because they are facts that you vouch for."
+    )
     for i, rule in enumerate(rules):
         left, right = st.columns([5, 1], vertical_alignment="center")
         left.markdown(f"{i + 1}. {frame.escape(sentence(rule))}")
@@ -49,8 +51,9 @@ def _rules(rules: list[Plain]) -> None:
 
 
 def _form(rules: list[Plain]) -> None:
-    kind = st.selectbox("New rule", list(KINDS), format_func=lambda k: KINDS[k], key="rule_kind",
-                        help="What kind of rule to add.")  # fmt: skip
+    kind = st.selectbox(
+        "New rule", list(KINDS), format_func=lambda k: KINDS[k], key="rule_kind", help="What kind of rule to add."
+    )
     st.caption(ABOUT[kind])
     columns = effective_own(wizard())["columns"]
     w = wizard()
@@ -83,8 +86,11 @@ def _order(columns: dict[str, Plain], key: str) -> Plain | None:
     names = [n for n, c in columns.items() if c["type"] in ("integer", "float", "datetime")]
     left, right = st.columns(2)
     low = left.selectbox("This column", names, index=None, key=f"{key}_low", help="The smaller or earlier one.")
-    same = [n for n in names if low and n != low
-            and (columns[n]["type"] == "datetime") == (columns[low]["type"] == "datetime")]  # fmt: skip
+    same = [
+        n
+        for n in names
+        if low and n != low and (columns[n]["type"] == "datetime") == (columns[low]["type"] == "datetime")
+    ]
     high = right.selectbox("is at most this one", same, index=None, key=f"{key}_high", help="The larger or later one.")
     return {"kind": "order", "low": low, "high": high} if low and high else None
 
@@ -98,19 +104,22 @@ def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
     if not names:
         st.info("No column may be empty so far: tick “May be empty” in the table above first.")
         return None
-    column = st.selectbox("This column is empty", names, index=None, key=f"{key}_what",
-                          help="A column that may be empty.")  # fmt: skip
+    column = st.selectbox(
+        "This column is empty", names, index=None, key=f"{key}_what", help="A column that may be empty."
+    )
     others = {n: c for n, c in columns.items() if n != column}
     when = conditions.ask(others, key=key, label="when", help_text="All of these conditions together.")
-    only = st.checkbox("and never otherwise", key=f"{key}_only", help="Tick it if the cell is filled in every other "
-                       "row.")  # fmt: skip
+    only = st.checkbox(
+        "and never otherwise", key=f"{key}_only", help="Tick it if the cell is filled in every other row."
+    )
     return {"kind": "missing", "column": column, "when": when, "only": only} if column and when else None
 
 
 def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
     names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
-    chosen = st.multiselect("Columns", names, key=f"{key}_columns", help="Two or more columns.",
-                            placeholder="Choose columns")  # fmt: skip
+    chosen = st.multiselect(
+        "Columns", names, key=f"{key}_columns", help="Two or more columns.", placeholder="Choose columns"
+    )
     if len(chosen) < 2:
         return None
     lines = _lines(chosen, columns, f"{key}_{'_'.join(chosen)}")
@@ -121,19 +130,35 @@ def _function(columns: dict[str, Plain], key: str) -> Plain | None:
     names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
     left, right = st.columns(2)
     column = left.selectbox("This column", names, index=None, key=f"{key}_what", help="The column that follows.")
-    of = right.multiselect("follows from", [n for n in names if n != column], key=f"{key}_of",
-                           help="The columns that decide it.", placeholder="Choose columns")  # fmt: skip
+    of = right.multiselect(
+        "follows from",
+        [n for n in names if n != column],
+        key=f"{key}_of",
+        help="The columns that decide it.",
+        placeholder="Choose columns",
+    )
     if not column or not of:
         return None
     lines = _lines([*of, column], columns, f"{key}_{column}_{'_'.join(of)}")
     offered = list(columns[column].get("categories") or ())
     if offered:
-        other = st.selectbox("In all other rows", [None, *offered], key=f"{key}_other",
-                             format_func=lambda v: "the rule says nothing" if v is None else v,
-                             help="With a value the column is given for every row and costs no budget.")  # fmt: skip
+        other = st.selectbox(
+            "In all other rows",
+            [None, *offered],
+            key=f"{key}_other",
+            format_func=lambda v: "the rule says nothing" if v is None else v,
+            help="With a value the column is given for every row and costs no budget.",
+        )
     else:
-        other = st.text_input("In all other rows", key=f"{key}_other", placeholder="the rule says nothing",
-                              help="With a value here the column is given for every row.").strip() or None  # fmt: skip
+        other = (
+            st.text_input(
+                "In all other rows",
+                key=f"{key}_other",
+                placeholder="the rule says nothing",
+                help="With a value here the column is given for every row.",
+            ).strip()
+            or None
+        )
     if not lines:
         return None
     return {"kind": "function", "column": column, "of": of, "table": lines} | ({"otherwise": other} if other else {})

@@ -48,11 +48,20 @@ def _source(found: list[synth.databases.Database], *, alone: bool) -> str:
     """The chosen database: @name, or the address that the only user types."""
     chosen = None
     if found:
-        chosen = st.selectbox("Database", found, index=None, key="source", placeholder="Choose a database",
-                              format_func=lambda d: f"{d.name} ({d.shown})",
-                              help="Databases that this installation offers.")  # fmt: skip
-    typed = st.text_input("Address", key="source_address", placeholder="postgres://ann@db.example/census",
-                          help=HELP) if alone else ""  # fmt: skip
+        chosen = st.selectbox(
+            "Database",
+            found,
+            index=None,
+            key="source",
+            placeholder="Choose a database",
+            format_func=lambda d: f"{d.name} ({d.shown})",
+            help="Databases that this installation offers.",
+        )
+    typed = (
+        st.text_input("Address", key="source_address", placeholder="postgres://ann@db.example/census", help=HELP)
+        if alone
+        else ""
+    )
     if typed.strip():
         try:
             synth.databases.check_bare(typed.strip())
@@ -78,8 +87,14 @@ def _choose(source: str, names: list[str], description: Any) -> None:
     if not names:
         st.info("This database has no table that its user may see.", icon=":material/info:")
         return
-    table = st.selectbox("Table", names, index=None, key="source_table", placeholder="Choose a table",
-                         help="One row for each person or event.")  # fmt: skip
+    table = st.selectbox(
+        "Table",
+        names,
+        index=None,
+        key="source_table",
+        placeholder="Choose a table",
+        help="One row for each person or event.",
+    )
     given, books = description("database")
     if st.button("Use this table", key="use_table", disabled=table is None, icon=":material/dns:") and table:
         try:

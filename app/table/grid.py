@@ -14,7 +14,11 @@ COLUMNS = {
     "use": st.column_config.CheckboxColumn("Use", help="Untick a column to leave it out of the result.", width=60),
     "column": st.column_config.TextColumn("Column", disabled=True, pinned=True),
     "kind": st.column_config.SelectboxColumn(
-        "Kind", width=165, options=list(words.KINDS), format_func=lambda k: words.KINDS[str(k)], required=True,
+        "Kind",
+        width=165,
+        options=list(words.KINDS),
+        format_func=lambda k: words.KINDS[str(k)],
+        required=True,
         help="What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) "
         "is never learnt: the result counts from 1.",
     ),
@@ -29,7 +33,7 @@ COLUMNS = {
         "Missing codes", help="Other texts that mean a missing value, with commas between: N, ?, -9."
     ),
     "description": st.column_config.TextColumn("Note", help="For readers of the result. Optional."),
-}  # fmt: skip
+}
 
 
 def section() -> None:
@@ -42,9 +46,13 @@ def section() -> None:
     _, plain, base = held
     st.caption("Click a cell to change it. Point at a heading to see what it means.")
     edited = st.data_editor(
-        base, column_config=_config(base), hide_index=True, key=f"grid_{edition}",
-        height=min(620, HEIGHT * (len(base) + 1) + 3), placeholder="",
-    )  # fmt: skip
+        base,
+        column_config=_config(base),
+        hide_index=True,
+        key=f"grid_{edition}",
+        height=min(620, HEIGHT * (len(base) + 1) + 3),
+        placeholder="",
+    )
     found, left_out = facts.apply(plain, base, edited)
     leave_out(w, left_out)
     own(w)["columns"] = found["columns"]
@@ -58,6 +66,10 @@ def _config(base: pd.DataFrame) -> dict[str, Any]:
 
 def _source(options: list[str]) -> Any:
     return st.column_config.SelectboxColumn(
-        "Who vouches", width=125, options=options, required=True, format_func=lambda s: words.SOURCES[str(s)],
+        "Who vouches",
+        width=125,
+        options=options,
+        required=True,
+        format_func=lambda s: words.SOURCES[str(s)],
         help="Somebody must answer for each column's facts being public knowledge.",
-    )  # fmt: skip
+    )

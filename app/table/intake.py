@@ -21,8 +21,15 @@ def sample() -> None:
     """The sample table, of which nothing is copied. Errors: InputError, UsageError."""
     who = access.allow("take_sample")
     facts = json.loads(synth.load(tour.SAMPLE_SCHEMA).to_json())
-    take_table(wizard(), tour.SAMPLE, label="Town survey (sample)", plain=facts,
-               place=work.sample_place(who.name), rows=tour.SAMPLE_ROWS, suggestions=[])  # fmt: skip
+    take_table(
+        wizard(),
+        tour.SAMPLE,
+        label="Town survey (sample)",
+        plain=facts,
+        place=work.sample_place(who.name),
+        rows=tour.SAMPLE_ROWS,
+        suggestions=[],
+    )
 
 
 def uploaded(table: Any, given: Any, books: list[Any]) -> None:
@@ -155,9 +162,11 @@ def is_sdv(plain: Plain) -> bool:
     """
     columns = plain.get("columns")
     stated = columns.values() if isinstance(columns, dict) else ()
-    return "METADATA_SPEC_VERSION" in plain or "tables" in plain or any(
-        isinstance(c, dict) and "sdtype" in c for c in stated
-    )  # fmt: skip
+    return (
+        "METADATA_SPEC_VERSION" in plain
+        or "tables" in plain
+        or any(isinstance(c, dict) and "sdtype" in c for c in stated)
+    )
 
 
 def drop(*uploads: Any) -> None:

@@ -78,10 +78,13 @@ def in_words(plain: Plain) -> str:
     """
     parts = [
         f"{k['child']} belongs to {k['parent']} by {', '.join(k['columns'])}, "
-        + (f"at most {m} row{'s' * (m > 1)} of one row of {k['parent']}" if (m := k.get("most_children"))
-           else "no bound yet")
+        + (
+            f"at most {m} row{'s' * (m > 1)} of one row of {k['parent']}"
+            if (m := k.get("most_children"))
+            else "no bound yet"
+        )
         for k in plain.get("keys", ())
-    ]  # fmt: skip
+    ]
     parts += [f"{n} is public" for n in plain.get("public", {})]
     return f"{len(plain['tables'])} tables: {'; '.join(parts) or 'no keys between them yet'}."
 
@@ -89,8 +92,11 @@ def in_words(plain: Plain) -> str:
 def _unit(w: Wizard) -> None:
     found, _ = related(w, complete=False)
     if found is not None:
-        st.info(f"**The unit of privacy is {frame.escape(found.unit_in_words)}**: nobody can tell whether it was in "
-                "the data at all. There is one budget for all tables.", icon=":material/group:")  # fmt: skip
+        st.info(
+            f"**The unit of privacy is {frame.escape(found.unit_in_words)}**: nobody can tell whether it was in "
+            "the data at all. There is one budget for all tables.",
+            icon=":material/group:",
+        )
 
 
 def _parents(w: Wizard) -> None:
@@ -102,9 +108,11 @@ def _parents(w: Wizard) -> None:
         if len(found) < 2:
             continue
         with st.container(border=True):
-            st.warning(f"**{frame.escape(child)} refers to several tables.** A row belongs to one. The other "
-                       "references stay as identifiers, or name their table as public below.",
-                       icon=":material/account_tree:")  # fmt: skip
+            st.warning(
+                f"**{frame.escape(child)} refers to several tables.** A row belongs to one. The other "
+                "references stay as identifiers, or name their table as public below.",
+                icon=":material/account_tree:",
+            )
             named = {f"{k['parent']} ({', '.join(k['columns'])})": k for k in found}
             kept = st.radio(
                 f"Rows of {frame.escape(child)} belong to",
@@ -120,10 +128,14 @@ def _parents(w: Wizard) -> None:
 
 
 def _keys(w: Wizard) -> None:
-    with st.expander(f"Keys ({len(w.plain.get('keys', ()))}): how many rows are kept, and their order",
-                     expanded=any(k.get("source") == "unconfirmed" for k in w.plain.get("keys", ()))):  # fmt: skip
-        st.caption("Of a parent with more rows than are kept, so many are drawn at random, and noise grows with the "
-                   "bound: state what is generally possible. A draft's bounds were read off the rows.")  # fmt: skip
+    with st.expander(
+        f"Keys ({len(w.plain.get('keys', ()))}): how many rows are kept, and their order",
+        expanded=any(k.get("source") == "unconfirmed" for k in w.plain.get("keys", ())),
+    ):
+        st.caption(
+            "Of a parent with more rows than are kept, so many are drawn at random, and noise grows with the "
+            "bound: state what is generally possible. A draft's bounds were read off the rows."
+        )
         for i, key in enumerate(w.plain.get("keys", ())):
             _key(w, i, key)
 
@@ -131,18 +143,28 @@ def _keys(w: Wizard) -> None:
 def _key(w: Wizard, i: int, key: Plain) -> None:
     child, parent = key["child"], key["parent"]
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
-    left.markdown(f"**{frame.escape(child)}** of one **{frame.escape(parent)}** (by "
-                  f"{frame.escape(', '.join(key['columns']))})")  # fmt: skip
+    left.markdown(
+        f"**{frame.escape(child)}** of one **{frame.escape(parent)}** (by {frame.escape(', '.join(key['columns']))})"
+    )
     most = middle.number_input(
-        f"Rows of {frame.escape(child)} kept", 1, MOST, key.get("most_children"), key=f"most_{w.edition}_{i}",
-        placeholder="1 to 50", help=f"The most rows of one row of {frame.escape(parent)} that count.",
-    )  # fmt: skip
+        f"Rows of {frame.escape(child)} kept",
+        1,
+        MOST,
+        key.get("most_children"),
+        key=f"most_{w.edition}_{i}",
+        placeholder="1 to 50",
+        help=f"The most rows of one row of {frame.escape(parent)} that count.",
+    )
     columns = effective(w)["tables"].get(child, {"columns": {}})["columns"]
     names = [None, *(n for n, c in columns.items() if c["type"] in ORDERED and n not in key["columns"])]
-    order = right.selectbox(f"Order of {frame.escape(child)}", names, key=f"order_{w.edition}_{i}",
-                            index=names.index(key.get("order")) if key.get("order") in names else 0,
-                            format_func=lambda n: n or "none", help="A column by which the rows of one parent follow "
-                            "each other in time, where they are events.")  # fmt: skip
+    order = right.selectbox(
+        f"Order of {frame.escape(child)}",
+        names,
+        key=f"order_{w.edition}_{i}",
+        index=names.index(key.get("order")) if key.get("order") in names else 0,
+        format_func=lambda n: n or "none",
+        help="A column by which the rows of one parent follow each other in time, where they are events.",
+    )
     told = {"most_children": int(most) if most else None, "order": order}
     if {k: key.get(k) for k in told} != told:
         w.plain["keys"][i] = {k: v for k, v in {**key, **told}.items() if v is not None}
@@ -154,9 +176,10 @@ def _vouch(w: Wizard) -> None:
     if not waiting or related(w)[0] is None:
         return
     mine = st.checkbox(
-        "I have checked keys and bounds, and I vouch that they are public knowledge", key=f"keys_mine_{w.edition}",
+        "I have checked keys and bounds, and I vouch that they are public knowledge",
+        key=f"keys_mine_{w.edition}",
         help="From knowledge of the field, not from a look at the rows.",
-    )  # fmt: skip
+    )
     if st.button("Confirm all keys", key="confirm_keys", disabled=not mine, type="primary"):
         keys = [{**k, "source": "declared"} if k in waiting else k for k in w.plain["keys"]]
         intake.replace({**w.plain, "keys": keys}, "All keys are confirmed on your word.")

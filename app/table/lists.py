@@ -24,10 +24,11 @@ def section() -> tuple[dict, str] | None:
         return None
     with st.container(border=True):
         lists = "1 list" if len(waiting) == 1 else f"{len(waiting)} lists"
-        st.markdown(f"**{lists} of values cannot be confirmed together with the others.** A long list, or one with "
-                    "values that few rows have, may tell of persons." + (
-                        "" if several(w) else " Those that you leave at the safe choice are learnt below, all at "
-                        "once."))  # fmt: skip
+        st.markdown(
+            f"**{lists} of values cannot be confirmed together with the others.** A long list, or one with "
+            "values that few rows have, may tell of persons."
+            + ("" if several(w) else " Those that you leave at the safe choice are learnt below, all at once.")
+        )
         for name, why in waiting.items():
             found = _column(w, name, why)
             if found is not None:
@@ -40,9 +41,14 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     count, length = len(column.get("categories") or ()), synth.groups(list(column.get("categories") or ()))
     ways = [k for k in WAYS if (k != "group" or length) and (k != "learn" or not several(w))]
     shown = frame.escape(name)
-    way = st.radio(f"{name}: {count} values; {why}", ways, horizontal=True, key=f"way_{w.edition}_{name}",
-                   format_func=WAYS.__getitem__, help="What becomes of this column. Of its own values nothing is "
-                   "published but by the last.")  # fmt: skip
+    way = st.radio(
+        f"{name}: {count} values; {why}",
+        ways,
+        horizontal=True,
+        key=f"way_{w.edition}_{name}",
+        format_func=WAYS.__getitem__,
+        help="What becomes of this column. Of its own values nothing is published but by the last.",
+    )
     if way == "group" and length:
         return _group(w, name, length)
     if way == "list":
@@ -50,13 +56,17 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     if way == "omit" and st.button(f"Leave {name} out", key=f"omit_{name}", icon=":material/visibility_off:"):
         return facts.left_out(own(w), name), f"{shown} is left out: it is neither read nor made."
     if way == "publish":
-        st.caption(f"All {count} values of {shown} go into the description that is released, word for word, and may "
-                   "stand in any synthetic row.")  # fmt: skip
+        st.caption(
+            f"All {count} values of {shown} go into the description that is released, word for word, and may "
+            "stand in any synthetic row."
+        )
         reason = st.text_input(
-            f"Why may these {count} values be public?", key=f"reason_{w.edition}_{name}", max_chars=300,
+            f"Why may these {count} values be public?",
+            key=f"reason_{w.edition}_{name}",
+            max_chars=300,
             placeholder="the national list of diagnosis codes",
             help="It goes onto the card of every result, with the name of the column.",
-        )  # fmt: skip
+        )
         if st.button(f"I vouch for the {count} values of {name}", key=f"alone_{name}", disabled=not reason.strip()):
             return facts.alone(own(w), name, reason), f"The values of {shown} are public on your word."
     return None
@@ -65,10 +75,16 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
 def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
     length = most
     if most > 1:
-        length = int(st.number_input(
-            "First characters to keep", 1, most, most, key=f"length_{w.edition}_{name}",
-            help="What comes after them is cut off in every cell, before anything is counted.",
-        ))  # fmt: skip
+        length = int(
+            st.number_input(
+                "First characters to keep",
+                1,
+                most,
+                most,
+                key=f"length_{w.edition}_{name}",
+                help="What comes after them is cut off in every cell, before anything is counted.",
+            )
+        )
     found = synth.grouped(own(w)["columns"][name], length)
     count = len(found["categories"]) if found else 0
     st.caption(f"{count} groups, every one that is possible: the list does not depend on the rows.")
@@ -81,15 +97,26 @@ def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
 def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
     """Values from a public list; the form starts empty, since the most frequent ones of the table are private."""
     shown, key = frame.escape(name), f"{w.edition}_{name}"
-    values = st.text_area(f"Values of {name} to keep, one a line", key=f"listed_{key}", height=120,
-                          help="From a code book or another public list, not from this table: which values are "
-                          "frequent here is private.")  # fmt: skip
+    values = st.text_area(
+        f"Values of {name} to keep, one a line",
+        key=f"listed_{key}",
+        height=120,
+        help="From a code book or another public list, not from this table: which values are frequent here is private.",
+    )
     other = st.text_input("Everything else is counted as", value="other", key=f"other_{key}", max_chars=40)
-    reason = st.text_input("Where is this list public?", key=f"origin_{key}", max_chars=300,
-                           placeholder="the ten commonest diagnoses of the national statistics",
-                           help="It goes onto the card of every result, with the name of the column.")  # fmt: skip
-    if not st.button(f"Keep these values of {name}", key=f"keep_{name}", icon=":material/checklist:",
-                     disabled=not (values.strip() and other.strip() and reason.strip())):  # fmt: skip
+    reason = st.text_input(
+        "Where is this list public?",
+        key=f"origin_{key}",
+        max_chars=300,
+        placeholder="the ten commonest diagnoses of the national statistics",
+        help="It goes onto the card of every result, with the name of the column.",
+    )
+    if not st.button(
+        f"Keep these values of {name}",
+        key=f"keep_{name}",
+        icon=":material/checklist:",
+        disabled=not (values.strip() and other.strip() and reason.strip()),
+    ):
         return None
     try:
         found = synth.listed(own(w)["columns"][name], values.splitlines(), other, reason)

@@ -9,9 +9,14 @@ from app.session import access, frame, tour
 from app.session.state import Wizard, dataset, schema, wizard
 from app.table import intake, owning
 
-ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte-order mark", "utf-16": "UTF-16",
-             "utf-16-le": "UTF-16, little-endian", "utf-16-be": "UTF-16, big-endian",
-             "windows-1252": "Windows-1252 (Western European)"}  # fmt: skip
+ENCODINGS = {
+    "utf-8": "UTF-8",
+    "utf-8-sig": "UTF-8 with a byte-order mark",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16, little-endian",
+    "utf-16-be": "UTF-16, big-endian",
+    "windows-1252": "Windows-1252 (Western European)",
+}
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 DECIMALS = {".": "point", ",": "comma"}
 THOUSANDS = {None: "none", ".": "point", ",": "comma", "'": "apostrophe", " ": "space"}
@@ -76,14 +81,21 @@ def _change(w: Wizard) -> None:
             options = list(known)
             now = dialect.get(fact, usual)
             picked[fact] = box.selectbox(
-                label, options, index=options.index(now) if now in options else 0, key=f"read_{fact}_{edition}",
-                format_func=known.__getitem__, help=said,
-            )  # fmt: skip
+                label,
+                options,
+                index=options.index(now) if now in options else 0,
+                key=f"read_{fact}_{edition}",
+                format_func=known.__getitem__,
+                help=said,
+            )
         lines = "\n".join(f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format"))
         formats = st.text_area(
-            "Formats of columns, one a line", lines, key=f"read_formats_{edition}", placeholder="born=dd.mm.yyyy",
+            "Formats of columns, one a line",
+            lines,
+            key=f"read_formats_{edition}",
+            placeholder="born=dd.mm.yyyy",
             help="COLUMN=dd.mm.yyyy, mm/dd/yyyy or dd.mm.yyyy HH:MM for dates; COLUMN=1.234,5 for numbers.",
-        )  # fmt: skip
+        )
         st.caption("The description is drafted again; nothing is spent.")
         if st.button("Read it so", key="read_so"):
             _read_so(w, picked, [line.strip() for line in formats.splitlines() if line.strip()])

@@ -19,8 +19,9 @@ def _book() -> None:
     names = [n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD]
     left, right = st.columns(2)
     column = left.selectbox("Column", names, key="book_column", help="The column that the code book is about.")
-    book = right.file_uploader("Code book (CSV)", type=["csv"], key=f"book_{w.uploads}",
-                               help="A header value,label and a line for each value.")  # fmt: skip
+    book = right.file_uploader(
+        "Code book (CSV)", type=["csv"], key=f"book_{w.uploads}", help="A header value,label and a line for each value."
+    )
     if st.button("Take these values", key="take_book", disabled=book is None) and book and w.place and column:
         try:
             file = work.keep(book, f"codes-{w.uploads}.csv", w.place)
@@ -43,20 +44,32 @@ def draft_again() -> None:
 
 def _hints() -> None:
     w = wizard()
-    st.caption("A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
-               "stays with you, and only confirmed facts are used.")  # fmt: skip
+    st.caption(
+        "A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
+        "stays with you, and only confirmed facts are used."
+    )
     names = list(w.plain["columns"])
-    missing = st.text_input("Missing codes", key="hint_missing", placeholder="N, ?, -9",
-                            help="Texts that mean a missing value anywhere in the table.")  # fmt: skip
+    missing = st.text_input(
+        "Missing codes",
+        key="hint_missing",
+        placeholder="N, ?, -9",
+        help="Texts that mean a missing value anywhere in the table.",
+    )
     hints = {
-        "categorical": st.multiselect("Columns of codes", names, key="hint_categorical",
-                                      help="Whole numbers that stand for categories."),
-        "ordinal": st.multiselect("Columns of ordered codes", names, key="hint_ordinal",
-                                  help="Categories with an order, such as school grades."),
-        "identifier": st.multiselect("Identifiers", names, key="hint_identifier",
-                                     help="Names, numbers, keys: never learnt."),
+        "categorical": st.multiselect(
+            "Columns of codes", names, key="hint_categorical", help="Whole numbers that stand for categories."
+        ),
+        "ordinal": st.multiselect(
+            "Columns of ordered codes",
+            names,
+            key="hint_ordinal",
+            help="Categories with an order, such as school grades.",
+        ),
+        "identifier": st.multiselect(
+            "Identifiers", names, key="hint_identifier", help="Names, numbers, keys: never learnt."
+        ),
         "missing": facts.read_codes(missing),
-    }  # fmt: skip
+    }
     if st.button("Draft again", key="draft_again") and w.table is not None and w.place is not None:
         with st.spinner("Reading the table"):
             plain, w.suggestions = intake.redraft(w, hints)

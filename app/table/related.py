@@ -81,9 +81,17 @@ def choice() -> None:
     """Which table's description is open."""
     w = wizard()
     names = list(w.plain["tables"])
-    found = st.pills("Table", names, default=opened(w), key=f"shown_{w.edition}", on_change=_switched, args=(w,),
-                     format_func=lambda n: f"{n}{' ✓' if not _waits(w, n) else ''}", label_visibility="collapsed",
-                     help="A tick: somebody vouches for all of it.")  # fmt: skip
+    found = st.pills(
+        "Table",
+        names,
+        default=opened(w),
+        key=f"shown_{w.edition}",
+        on_change=_switched,
+        args=(w,),
+        format_func=lambda n: f"{n}{' ✓' if not _waits(w, n) else ''}",
+        label_visibility="collapsed",
+        help="A tick: somebody vouches for all of it.",
+    )
     w.at = found or opened(w)
     st.markdown(f"**{keys.shown(w)}**, {len(own(w)['columns'])} columns")
 
@@ -135,24 +143,44 @@ def draft_again() -> None:
         names = list(synth.tables_in(w.table))
         columns = [f"{t}.{c}" for t, s in w.plain["tables"].items() for c in s["columns"]]
         left, right = st.columns(2)
-        root = left.selectbox("Table of the units", names, index=None, key="hint_root", placeholder="as drafted",
-                              help="One row of it, with everything below it, is what privacy protects: the patient, "
-                              "the household, the account.")  # fmt: skip
-        public = right.multiselect("Public tables", names, key="hint_public", placeholder="none",
-                                   help="Tables that everybody may have, such as a list of districts: copied into the "
-                                   "release as they are.")  # fmt: skip
-        key = st.text_area("Keys that names do not tell, one a line", key="hint_keys", height=80,
-                           placeholder="stays.patient=patients.id", help="CHILD.COLUMN=PARENT.COLUMN; several columns "
-                           "with + between.")  # fmt: skip
-        missing = st.text_input("Missing codes", key="hint_missing", placeholder="N, ?, -9",
-                                help="Texts that mean a missing value anywhere.")  # fmt: skip
+        root = left.selectbox(
+            "Table of the units",
+            names,
+            index=None,
+            key="hint_root",
+            placeholder="as drafted",
+            help="One row of it, with everything below it, is what privacy protects: the patient, "
+            "the household, the account.",
+        )
+        public = right.multiselect(
+            "Public tables",
+            names,
+            key="hint_public",
+            placeholder="none",
+            help="Tables that everybody may have, such as a list of districts: copied into the release as they are.",
+        )
+        key = st.text_area(
+            "Keys that names do not tell, one a line",
+            key="hint_keys",
+            height=80,
+            placeholder="stays.patient=patients.id",
+            help="CHILD.COLUMN=PARENT.COLUMN; several columns with + between.",
+        )
+        missing = st.text_input(
+            "Missing codes",
+            key="hint_missing",
+            placeholder="N, ?, -9",
+            help="Texts that mean a missing value anywhere.",
+        )
         hints = {
-            "root": [root] if root else [], "public": public,
+            "root": [root] if root else [],
+            "public": public,
             "key": [line.strip() for line in key.splitlines() if line.strip()],
-            "categorical": st.multiselect("Columns of codes", columns, key="hint_categorical",
-                                          help="Whole numbers that stand for categories."),
+            "categorical": st.multiselect(
+                "Columns of codes", columns, key="hint_categorical", help="Whole numbers that stand for categories."
+            ),
             "missing": facts.read_codes(missing),
-        }  # fmt: skip
+        }
         if st.button("Draft again", key="draft_again"):
             _draft(w, hints)
 

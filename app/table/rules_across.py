@@ -11,8 +11,12 @@ from app.table import intake
 
 Plain = dict[str, Any]
 NUMBERS = ("integer", "float")
-KINDS = {"equal": "Repeats the column above", "order": "Never above another", "count": "Counts the rows below",
-         "total": "Adds up the rows below"}  # fmt: skip
+KINDS = {
+    "equal": "Repeats the column above",
+    "order": "Never above another",
+    "count": "Counts the rows below",
+    "total": "Adds up the rows below",
+}
 ABOUT = {
     "equal": "A column that holds what a table above holds already, such as the region of an order and its account's.",
     "order": "A number or date that is at most one of a table above or below, such as birth and admission.",
@@ -43,8 +47,13 @@ def _rules(rules: list[Plain]) -> None:
 
 
 def _form(rules: list[Plain]) -> None:
-    kind = st.selectbox("New rule across tables", list(KINDS), format_func=lambda k: KINDS[k], key="across_kind",
-                        help="What kind of rule to add.")  # fmt: skip
+    kind = st.selectbox(
+        "New rule across tables",
+        list(KINDS),
+        format_func=lambda k: KINDS[k],
+        key="across_kind",
+        help="What kind of rule to add.",
+    )
     st.caption(ABOUT[kind])
     rule = _asked(kind, f"across_{len(rules)}_{kind}")
     if rule is not None:
@@ -70,21 +79,37 @@ def _asked(kind: str, key: str) -> Plain | None:
     first, second = {"equal": ("child", "parent"), "order": ("low", "high")}.get(kind, ("parent", "child"))
     labels = {"child": "This column below", "low": "This column", "high": "is at most this one"}
     left, right = st.columns(2)
-    one = left.selectbox(labels.get(first, "This column above"), _columns(plain, kind), index=None, key=f"{key}_one",
-                         format_func=frame.escape, help="As table.column.")  # fmt: skip
+    one = left.selectbox(
+        labels.get(first, "This column above"),
+        _columns(plain, kind),
+        index=None,
+        key=f"{key}_one",
+        format_func=frame.escape,
+        help="As table.column.",
+    )
     below = [k["child"] for k in plain["keys"] if one and k["parent"] == one.partition(".")[0]]
     others = below if kind == "count" else [n for n in _columns(plain, kind) if one and n != one]
     told = {"equal": "repeats this one", "count": "is the number of rows of", "total": "is the sum of"}
-    other = right.selectbox(told.get(kind, labels["high"]), others, index=None, key=f"{key}_other",
-                            format_func=frame.escape, help="Of a table above or below it.")  # fmt: skip
+    other = right.selectbox(
+        told.get(kind, labels["high"]),
+        others,
+        index=None,
+        key=f"{key}_other",
+        format_func=frame.escape,
+        help="Of a table above or below it.",
+    )
     return {"kind": kind, first: one, second: other} if one and other else None
 
 
 def _columns(plain: Plain, kind: str) -> list[str]:
     """Columns that a rule of this kind may name, as TABLE.COLUMN."""
     types = {"order": (*NUMBERS, "datetime"), "count": ("integer",), "total": NUMBERS}.get(kind)
-    return [f"{t}.{n}" for t, s in plain["tables"].items() for n, c in s["columns"].items()
-            if (c["type"] in types if types else c["type"] not in ("identifier", "omitted"))]  # fmt: skip
+    return [
+        f"{t}.{n}"
+        for t, s in plain["tables"].items()
+        for n, c in s["columns"].items()
+        if (c["type"] in types if types else c["type"] not in ("identifier", "omitted"))
+    ]
 
 
 def sentence(rule: Plain) -> str:

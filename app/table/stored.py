@@ -20,9 +20,15 @@ def remember(w: Wizard) -> None:
     if w.table is None or w.place is None or not w.place.is_dir():
         return
     told = {name: getattr(w, name) for name in CHOICES}
-    told |= {"label": w.label, "plain": w.plain, "suggestions": w.suggestions, "owner": access.me().name,
-             "source": w.source, "table": None if w.uploaded else str(w.table),
-             "file": w.table.name if w.uploaded else None}  # fmt: skip
+    told |= {
+        "label": w.label,
+        "plain": w.plain,
+        "suggestions": w.suggestions,
+        "owner": access.me().name,
+        "source": w.source,
+        "table": None if w.uploaded else str(w.table),
+        "file": w.table.name if w.uploaded else None,
+    }
     note, text = w.place / NOTE, json.dumps(told, ensure_ascii=False)
     if not note.exists() or note.read_text(encoding="utf-8") != text:
         draft = note.with_suffix(".new")  # a torn note would make its table one that nobody stored
@@ -33,8 +39,16 @@ def remember(w: Wizard) -> None:
 def resume(w: Wizard, place: Path, table: Path, told: dict[str, Any]) -> str:
     """Goes on with a stored table where it was left; returns the page to open. Errors: UsageError."""
     owning.place("resume_table", place)
-    take_table(w, table, label=told["label"], plain=told["plain"], place=place, rows=int(told["rows"]),
-               source=told.get("source"), suggestions=list(told["suggestions"]))  # fmt: skip
+    take_table(
+        w,
+        table,
+        label=told["label"],
+        plain=told["plain"],
+        place=place,
+        rows=int(told["rows"]),
+        source=told.get("source"),
+        suggestions=list(told["suggestions"]),
+    )
     for name in CHOICES:
         if name in told:
             setattr(w, name, told[name])

@@ -15,16 +15,22 @@ def section() -> None:
     options = ["row", *names]
     if asked and w.plain.get("unit") in names:
         most = w.plain.get("max_rows")
-        st.info(f"In the table {frame.escape(str(stated))} repeats. If it names persons, keeping {most} rows of each "
-                "keeps 95 % of the rows.", icon=":material/group:")  # fmt: skip
+        st.info(
+            f"In the table {frame.escape(str(stated))} repeats. If it names persons, keeping {most} rows of each "
+            "keeps 95 % of the rows.",
+            icon=":material/group:",
+        )
     left, right = st.columns(2)
     unit = left.selectbox(
-        "Can a person appear in more than one row?", options, index=None if asked else options.index(stated),
-        key=f"unit_{w.edition}", placeholder="Please answer",
+        "Can a person appear in more than one row?",
+        options,
+        index=None if asked else options.index(stated),
+        key=f"unit_{w.edition}",
+        placeholder="Please answer",
         format_func=lambda n: "No: each row is one person" if n == "row" else f"Yes: {n} tells persons apart",
         help="If a person can have several rows (visits, payments), name the column that tells persons apart; make it "
         "an identifier first. Then the promise covers all rows of a person together.",
-    )  # fmt: skip
+    )
     if unit is None:
         return
     if asked or unit != (w.plain.get("unit") or "row"):
@@ -34,7 +40,12 @@ def section() -> None:
         w.plain["max_rows"] = None
         return
     w.plain["unit"] = unit
-    w.plain["max_rows"] = int(right.number_input(
-        "Rows kept of one person", min_value=1, value=int(w.plain.get("max_rows") or 3), key=f"max_rows_{w.edition}",
-        help="Of a person with more rows, this many are drawn at random. More rows need more noise.",
-    ))  # fmt: skip
+    w.plain["max_rows"] = int(
+        right.number_input(
+            "Rows kept of one person",
+            min_value=1,
+            value=int(w.plain.get("max_rows") or 3),
+            key=f"max_rows_{w.edition}",
+            help="Of a person with more rows, this many are drawn at random. More rows need more noise.",
+        )
+    )

@@ -17,14 +17,15 @@ def page() -> None:
     asked = [j for j in jobs.listing() if releasing.asked(j) is not None and looks.released(j) is None]
     st.subheader("Spends", anchor=False)
     if not held:
-        st.info("No spend waits for approval. Runs above the threshold of this installation appear here.",
-                icon=":material/info:")  # fmt: skip
+        st.info(
+            "No spend waits for approval. Runs above the threshold of this installation appear here.",
+            icon=":material/info:",
+        )
     for i, job in enumerate(held):
         _spend(i, job)
     st.subheader("Releases", anchor=False)
     if not asked:
-        st.info("No result waits to be released. What stewards ask to release appears here.",
-                icon=":material/info:")  # fmt: skip
+        st.info("No result waits to be released. What stewards ask to release appears here.", icon=":material/info:")
     for i, job in enumerate(asked):
         _release(i, job)
     st.button("Look again", key="look_again", icon=":material/refresh:", help="Shows what was asked for meanwhile.")
@@ -42,11 +43,15 @@ def _spend(i: int, job: jobs.Job) -> None:
     with st.container(border=True):
         total = next(iter(synth.Ledger().summary(request["dataset"])), None)
         left = "no cap" if total is None or total.remaining_epsilon is None else f"{total.remaining_epsilon:g} left"
-        st.markdown(f"**{frame.escape(request['dataset'])}**: epsilon {request['epsilon']:g}, delta "
-                    f"{words.small(request['delta'])}, {frame.escape(request['method'])}; asked by "
-                    f"{frame.escape(request.get('owner') or 'nobody')}. Budget: {left}.")  # fmt: skip
-        st.caption(f"It means: {frame.escape(synth.meaning(request['epsilon'], relation=request['relation']))}. "
-                   f"{words.caution(request['epsilon'])[1]}")  # fmt: skip
+        st.markdown(
+            f"**{frame.escape(request['dataset'])}**: epsilon {request['epsilon']:g}, delta "
+            f"{words.small(request['delta'])}, {frame.escape(request['method'])}; asked by "
+            f"{frame.escape(request.get('owner') or 'nobody')}. Budget: {left}."
+        )
+        st.caption(
+            f"It means: {frame.escape(synth.meaning(request['epsilon'], relation=request['relation']))}. "
+            f"{words.caution(request['epsilon'])[1]}"
+        )
         with st.container(horizontal=True):
             if st.button("Approve and run", key=f"approve_{i}", type="primary", icon=":material/check:"):
                 runs.approve(job)
@@ -63,10 +68,17 @@ def _release(i: int, job: jobs.Job) -> None:
         group = releasing.together(job)
         missing = [one for one in group if releasing.asked(one) is None and looks.released(one) is None]
         if missing:
-            st.error(f"{frame.escape(frame.sentence(releasing.barrier(job)))}. {words.runs(len(missing))} of these "
-                     "nobody has asked to release yet.", icon=":material/block:")  # fmt: skip
-        elif st.button("Release it" if len(group) == 1 else f"Release all {len(group)} together", key=f"release_{i}",
-                       type="primary", icon=":material/check:"):  # fmt: skip
+            st.error(
+                f"{frame.escape(frame.sentence(releasing.barrier(job)))}. {words.runs(len(missing))} of these "
+                "nobody has asked to release yet.",
+                icon=":material/block:",
+            )
+        elif st.button(
+            "Release it" if len(group) == 1 else f"Release all {len(group)} together",
+            key=f"release_{i}",
+            type="primary",
+            icon=":material/check:",
+        ):
             releasing.release_all(job)
             st.rerun()
 

@@ -55,10 +55,22 @@ def _epsilon() -> None:
         st.session_state["epsilon_number"] = w.epsilon
         st.session_state["epsilon_slider"] = w.epsilon
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.select_slider("Privacy loss (epsilon)", _stops(), key="epsilon_slider", format_func=lambda e: f"{e:g}",
-                       on_change=_from_slider, help=words.EPSILON_HELP)  # fmt: skip
-    right.number_input("Exact epsilon", step=0.1, format="%.4g", key="epsilon_number", on_change=_from_number,
-                       help="The same figure, to type in. Usual values lie between 0.1 and 10.")  # fmt: skip
+    left.select_slider(
+        "Privacy loss (epsilon)",
+        _stops(),
+        key="epsilon_slider",
+        format_func=lambda e: f"{e:g}",
+        on_change=_from_slider,
+        help=words.EPSILON_HELP,
+    )
+    right.number_input(
+        "Exact epsilon",
+        step=0.1,
+        format="%.4g",
+        key="epsilon_number",
+        on_change=_from_number,
+        help="The same figure, to type in. Usual values lie between 0.1 and 10.",
+    )
     with left.container(horizontal=True, horizontal_alignment="distribute"):
         st.caption("◀ more private", width="content")
         st.caption("more accurate ▶", width="content")
@@ -82,8 +94,10 @@ def _from_number() -> None:
 def _meaning() -> None:
     w = wizard()
     if not 0 < w.epsilon < MOST:
-        st.error("Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual.",
-                 icon=":material/error:")  # fmt: skip
+        st.error(
+            "Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual.",
+            icon=":material/error:",
+        )
         return
     level, text = words.caution(w.epsilon)
     sure = 100 * synth.odds(w.epsilon)
@@ -103,13 +117,19 @@ def _details() -> None:
     left, right = st.columns(2)
     choices = list(words.RELATIONS)
     w.relation = left.selectbox(
-        "What is hidden", choices, index=choices.index(w.relation) if w.relation in choices else 0, key="relation",
-        format_func=lambda r: words.RELATIONS.get(r, r), help=words.RELATION_HELP,
-    )  # fmt: skip
+        "What is hidden",
+        choices,
+        index=choices.index(w.relation) if w.relation in choices else 0,
+        key="relation",
+        format_func=lambda r: words.RELATIONS.get(r, r),
+        help=words.RELATION_HELP,
+    )
     unit, tables = (w.plain.get("unit") or "row") != "row", related(w)[0] if several(w) else None
-    left.caption(words.RELATION_NOTES.get(w.relation, "") + (
-        f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else "") + (
-        f" “Row” means {frame.escape(tables.unit_in_words)}." if tables is not None else ""))  # fmt: skip
+    left.caption(
+        words.RELATION_NOTES.get(w.relation, "")
+        + (f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else "")
+        + (f" “Row” means {frame.escape(tables.unit_in_words)}." if tables is not None else "")
+    )
     with right:
         size.ask(w)
     with right:
@@ -139,23 +159,33 @@ def _left() -> str:
     w, rules, name = wizard(), access.rules(), dataset(wizard())
     st.subheader("Budget of this dataset", anchor=False)
     if not rules.may_spend(access.me(), name):
-        st.info(f"{frame.escape(name)} is not yours to spend of. Ask whoever keeps the file of roles.",
-                icon=":material/lock:")  # fmt: skip
+        st.info(
+            f"{frame.escape(name)} is not yours to spend of. Ask whoever keeps the file of roles.",
+            icon=":material/lock:",
+        )
         return ""
     rules.put_down(synth.Ledger(), name)
     total = budget(w)
     spent = f"epsilon {total.epsilon:g} spent in {words.runs(total.runs)}" if total and total.runs else "nothing spent"
     if not caps.decided(name):
-        return _choice(f"**{frame.escape(name)}**: {spent} so far. Choose how much all runs on it may spend together.",
-                       total.epsilon if total else 0.0)  # fmt: skip
+        return _choice(
+            f"**{frame.escape(name)}**: {spent} so far. Choose how much all runs on it may spend together.",
+            total.epsilon if total else 0.0,
+        )
     if total is None or total.remaining_epsilon is None:
-        st.markdown(f"**{frame.escape(name)}**: {spent} so far. It was decided that it has **no cap**; the page Ledger "
-                    "says by whom, and sets one.")  # fmt: skip
+        st.markdown(
+            f"**{frame.escape(name)}**: {spent} so far. It was decided that it has **no cap**; the page Ledger "
+            "says by whom, and sets one."
+        )
         return ""
     cap = total.policy.max_epsilon
-    st.progress(min(1.0, total.epsilon / cap), text=(
-        f"{frame.escape(name)}: epsilon {total.epsilon:g} of {cap:g} spent in {words.runs(total.runs)}, "
-        f"**{total.remaining_epsilon:g} left**; delta {words.small(total.remaining_delta)} left"))  # fmt: skip
+    st.progress(
+        min(1.0, total.epsilon / cap),
+        text=(
+            f"{frame.escape(name)}: epsilon {total.epsilon:g} of {cap:g} spent in {words.runs(total.runs)}, "
+            f"**{total.remaining_epsilon:g} left**; delta {words.small(total.remaining_delta)} left"
+        ),
+    )
     if rules.budget(name) is not None:
         st.caption("The cap is set by the file of roles of this installation.")
     if reason := short_by(w):

@@ -65,8 +65,12 @@ def _sample() -> None:
     )
     if not tour.SAMPLE.exists():
         st.info("The sample table is not installed here. Upload a table below.")
-    elif st.button("Use the sample table", key="use_sample", icon=":material/table_chart:",
-                   type="secondary" if wizard().table else "primary"):  # fmt: skip
+    elif st.button(
+        "Use the sample table",
+        key="use_sample",
+        icon=":material/table_chart:",
+        type="secondary" if wizard().table else "primary",
+    ):
         intake.sample()
         st.switch_page(view("describe"))
 
@@ -78,11 +82,13 @@ def _upload() -> None:
     left, right = st.columns(2)
     tables = left.file_uploader(
         "Table (CSV, Parquet or Excel), or several that belong together",
-        type=["csv", "gz", "parquet", "pq", "xlsx"], key=f"table_{w.uploads}", accept_multiple_files=True,
+        type=["csv", "gz", "parquet", "pq", "xlsx"],
+        key=f"table_{w.uploads}",
+        accept_multiple_files=True,
         help="One row for each person or event, a first line of column names. CSV: commas between cells, UTF-8 text, "
         "also as .csv.gz. Excel: the first sheet of an .xlsx workbook. Several files at once, such as patients and "
         "their stays, are tables that refer to each other by keys. Larger files: see below.",
-    )  # fmt: skip
+    )
     with right:
         given, books = _description(f"up_{w.uploads}")
     label = f"Load these {len(tables)} tables" if len(tables) > 1 else "Load this table"
@@ -110,24 +116,33 @@ def _take(chosen: Any, given: Any, books: list[Any]) -> None:
 def _no_books(books: list[Any]) -> None:
     """Errors: UsageError."""
     if books:
-        raise synth.UsageError("code books are of single tables; leave them out, and state the values on the page "
-                               "Describe")  # fmt: skip
+        raise synth.UsageError(
+            "code books are of single tables; leave them out, and state the values on the page Describe"
+        )
 
 
 def _description(key: str) -> tuple[Any, list[Any]]:
     """What the steward already has in writing: a description and code books."""
     given = st.file_uploader(
-        "Description (optional, JSON)", type=["json"], key=f"schema_{key}",
+        "Description (optional, JSON)",
+        type=["json"],
+        key=f"schema_{key}",
         help="A description saved earlier on the page Describe, or SDV metadata. Without one, a draft is made from the "
         "table and you confirm it in the next step.",
-    )  # fmt: skip
-    with st.popover("Code books", help="Lists of a column's values and what they mean, as the publisher gives them.",
-                    icon=":material/menu_book:"):  # fmt: skip
+    )
+    with st.popover(
+        "Code books",
+        help="Lists of a column's values and what they mean, as the publisher gives them.",
+        icon=":material/menu_book:",
+    ):
         books = st.file_uploader(
-            "Code books (optional, CSV)", type=["csv"], accept_multiple_files=True, key=f"books_{key}",
+            "Code books (optional, CSV)",
+            type=["csv"],
+            accept_multiple_files=True,
+            key=f"books_{key}",
             help="One file for each column, named after it (sex.csv), with the header value,label. Whoever hands it "
             "over vouches for the values.",
-        )  # fmt: skip
+        )
     return given, list(books)
 
 
@@ -139,16 +154,32 @@ def _server() -> None:
     with st.expander("Or a file or folder that is already on this computer (any size, nothing is copied)"):
         path = None
         if files:
-            path = st.selectbox("File", files, index=None, key="server_file", format_func=lambda p: _shown(p, files),
-                                placeholder="Choose a table", help="Tables in the folders that this installation "
-                                "offers; a folder of Parquet files is one table, a folder of "
-                                "other files several that belong together.")  # fmt: skip
+            path = st.selectbox(
+                "File",
+                files,
+                index=None,
+                key="server_file",
+                format_func=lambda p: _shown(p, files),
+                placeholder="Choose a table",
+                help="Tables in the folders that this installation "
+                "offers; a folder of Parquet files is one table, a folder of "
+                "other files several that belong together.",
+            )
         else:
-            st.caption("No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
-                       "you start the application, or type the path of a file.")  # fmt: skip
-        typed = st.text_input("Path", key="server_path", placeholder="/data/people.parquet", help="The full "
-                              "path of a file, or of a folder of tables, on the computer that runs this "
-                              "application.") if alone else ""  # fmt: skip
+            st.caption(
+                "No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
+                "you start the application, or type the path of a file."
+            )
+        typed = (
+            st.text_input(
+                "Path",
+                key="server_path",
+                placeholder="/data/people.parquet",
+                help="The full path of a file, or of a folder of tables, on the computer that runs this application.",
+            )
+            if alone
+            else ""
+        )
         chosen = typed.strip() or path
         given, books = _description("server")
         if st.button("Use this file", key="use_file", disabled=not chosen, icon=":material/dns:") and chosen:

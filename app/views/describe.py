@@ -36,9 +36,16 @@ def page() -> None:
     w = wizard()
     _belonging() if several(w) else _alone()
     plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"
-    st.download_button("Save this description", plain, "schema.json", "application/json", key="save_schema",
-                       icon=":material/download:", on_click="ignore",
-                       help="A JSON file that holds no rows. Upload it next time.")  # fmt: skip
+    st.download_button(
+        "Save this description",
+        plain,
+        "schema.json",
+        "application/json",
+        key="save_schema",
+        icon=":material/download:",
+        on_click="ignore",
+        help="A JSON file that holds no rows. Upload it next time.",
+    )
     frame.onward("describe", blocked=_blocked())
 
 
@@ -93,10 +100,13 @@ def _belonging() -> None:
 def _name() -> None:
     w = wizard()
     name = st.text_input(
-        "Name of the dataset", value=dataset(w), key="dataset", max_chars=200,
+        "Name of the dataset",
+        value=dataset(w),
+        key="dataset",
+        max_chars=200,
         help="The privacy budget is kept under this name. Tables about the same people (other years, versions, parts) "
         "must share one name: what is learnt from each adds up.",
-    )  # fmt: skip
+    )
     w.plain["dataset"] = name.strip() or None
 
 
@@ -108,10 +118,13 @@ def _target() -> None:
     ]
     current = w.plain.get("target")
     target = st.selectbox(
-        "Column to predict (optional)", choices, index=choices.index(current) if current in choices else 0,
-        format_func=lambda n: "none" if n is None else n, key="target",
+        "Column to predict (optional)",
+        choices,
+        index=choices.index(current) if current in choices else 0,
+        format_func=lambda n: "none" if n is None else n,
+        key="target",
         help="If the table will be used to predict one column, more care is given to how others relate to it.",
-    )  # fmt: skip
+    )
     if target != current:
         w.plain["target"] = target
         w.plain.pop("positive", None)
@@ -119,8 +132,11 @@ def _target() -> None:
 
 def _weights(w: Wizard) -> list[str | None]:
     """The numbers that may say for how many a row stands, and none of them; empty where there is no number."""
-    numbers = [n for n, c in w.plain["columns"].items()
-               if c["type"] in ("integer", "float") and n not in w.left_out and n != w.plain.get("target")]  # fmt: skip
+    numbers = [
+        n
+        for n, c in w.plain["columns"].items()
+        if c["type"] in ("integer", "float") and n not in w.left_out and n != w.plain.get("target")
+    ]
     return [None, *numbers] if numbers or w.plain.get("weight") is not None else []
 
 
@@ -129,11 +145,14 @@ def _weight(choices: list[str | None]) -> None:
     w = wizard()
     current = w.plain.get("weight")
     weight = st.selectbox(
-        "Weight of a row (optional)", choices, index=choices.index(current) if current in choices else 0,
-        format_func=lambda n: "none" if n is None else n, key="weight",
+        "Weight of a row (optional)",
+        choices,
+        index=choices.index(current) if current in choices else 0,
+        format_func=lambda n: "none" if n is None else n,
+        key="weight",
         help="In a survey, the number of people that a row represents. Its smallest and largest value must "
         "be known, not learnt. Comparisons then show how close weighted rows come.",
-    )  # fmt: skip
+    )
     if weight != current:
         w.plain["weight"] = weight
 
@@ -183,9 +202,12 @@ def _vouch() -> None:
         asked = bool(codes.asked(w))
         if asked:
             st.caption("First answer “Numbers, or codes?” above: it decides what these columns may hold.")
-        mine = st.checkbox("I have checked them, and I vouch that these are public facts", key=f"mine_{w.edition}",
-                           disabled=asked,
-                           help="Your name is recorded with these facts. Without it you cannot go on.")  # fmt: skip
+        mine = st.checkbox(
+            "I have checked them, and I vouch that these are public facts",
+            key=f"mine_{w.edition}",
+            disabled=asked,
+            help="Your name is recorded with these facts. Without it you cannot go on.",
+        )
         if st.button("Confirm all columns", key="confirm_all", disabled=asked or not mine, type="primary"):
             intake.replace_own(facts.confirm(own(w), waiting), "All columns are confirmed on your word.")
 
@@ -222,9 +244,12 @@ def _lines(name: str, column: dict) -> None:
         st.caption(f"{len(values)} values: too many to edit here. Save the description, edit the file and upload it.")
         return
     text = st.text_area(
-        "Possible values, one a line", "\n".join(values), height=240, key=f"lines_{wizard().edition}_{name}",
+        "Possible values, one a line",
+        "\n".join(values),
+        height=240,
+        key=f"lines_{wizard().edition}_{name}",
         help="Every value the column can take. For an ordered category, from lowest to highest.",
-    )  # fmt: skip
+    )
     if st.button("Keep these values", key="keep_values"):
         intake.replace_own(
             facts.with_values(own(wizard()), name, text), f"The values of {frame.escape(name)} are changed."

@@ -66,10 +66,19 @@ def _cap(names: list[str]) -> None:
         return
     with st.expander("Set or change a cap"):
         name = st.selectbox("Dataset", names, key="cap_dataset", help="The dataset that the cap is for.")
-        cap = st.number_input("Cap on epsilon over all runs", min_value=0.01, value=3.0, step=0.5, key="cap_epsilon",
-                              help="Runs beyond it are refused. Earlier runs count.")  # fmt: skip
-        approved = st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written "
-                                 "down.") if who.alone else ""  # fmt: skip
+        cap = st.number_input(
+            "Cap on epsilon over all runs",
+            min_value=0.01,
+            value=3.0,
+            step=0.5,
+            key="cap_epsilon",
+            help="Runs beyond it are refused. Earlier runs count.",
+        )
+        approved = (
+            st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written down.")
+            if who.alone
+            else ""
+        )
         if st.button("Set this cap", key="cap_set"):
             caps.put(name, float(cap), approved_by=approved.strip() or None)
             st.rerun()
@@ -77,16 +86,26 @@ def _cap(names: list[str]) -> None:
 
 def _lines(book: synth.Ledger, names: list[str]) -> None:
     st.subheader("Lines", anchor=False)
-    chosen = st.selectbox("Show", [None, *names], key="lines_of", help="One dataset's lines, or all.",
-                          format_func=lambda n: "all datasets" if n is None else n)  # fmt: skip
+    chosen = st.selectbox(
+        "Show",
+        [None, *names],
+        key="lines_of",
+        help="One dataset's lines, or all.",
+        format_func=lambda n: "all datasets" if n is None else n,
+    )
     refusals = st.checkbox("Refusals only", key="refusals", help="Spends that the caps did not allow.")
     kind = "refusal" if refusals else None
     number = int(st.session_state.get("lines_page", 1))
     found, count = book.page(names if chosen is None else [chosen], kind=kind, size=SIZE, number=number)
     pages = max(1, -(-count // SIZE))
     if pages > 1 or number > 1:
-        st.number_input(f"Page (of {pages}, the newest lines first)", 1, max(pages, number), key="lines_page",
-                        help=f"{count:,} lines, {SIZE} on a page.")  # fmt: skip
+        st.number_input(
+            f"Page (of {pages}, the newest lines first)",
+            1,
+            max(pages, number),
+            key="lines_page",
+            help=f"{count:,} lines, {SIZE} on a page.",
+        )
     rows = [_row(entry) for entry in found]
     config = {
         "Epsilon": st.column_config.NumberColumn(format="%.4g"),
@@ -108,10 +127,17 @@ def _export(book: synth.Ledger, names: list[str]) -> None:
         lines = [json.dumps(asdict(e), ensure_ascii=False, sort_keys=True) for e in entries]
         return "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
 
-    st.download_button("Export these lines (JSON)", text, "ledger.jsonl", "application/json", key="export_ledger",
-                       icon=":material/download:", on_click="ignore",
-                       help="One line of JSON for each, and the last seal. It holds no private value. Keep it "
-                            "elsewhere: then lines that are cut off later are detected.")  # fmt: skip
+    st.download_button(
+        "Export these lines (JSON)",
+        text,
+        "ledger.jsonl",
+        "application/json",
+        key="export_ledger",
+        icon=":material/download:",
+        on_click="ignore",
+        help="One line of JSON for each, and the last seal. It holds no private value. Keep it "
+        "elsewhere: then lines that are cut off later are detected.",
+    )
 
 
 def _row(entry: Any) -> dict[str, Any]:
@@ -152,8 +178,9 @@ def _verify(book: synth.Ledger) -> None:
         "Each line carries a seal over all lines before it. Checking finds lines that were altered, removed or put in "
         "another order. Note the last seal elsewhere: then lines that were cut off at the end are detected too."
     )
-    head = st.text_input("A seal you noted earlier (optional)", key="head", help="64 characters, shown below as the "
-                         "last seal.")  # fmt: skip
+    head = st.text_input(
+        "A seal you noted earlier (optional)", key="head", help="64 characters, shown below as the last seal."
+    )
     if not st.button("Check the ledger", key="verify", icon=":material/verified:"):
         return
     try:
@@ -167,8 +194,11 @@ def _verify(book: synth.Ledger) -> None:
         st.caption("Last seal, to be noted down:")
         st.code(found.head, language=None, wrap_lines=True)
     else:
-        st.error(f"The ledger is not intact: {frame.escape(str(found.problem))}. Restore it from a backup, and "
-                 f"find out who changed it.", icon=":material/gpp_bad:")  # fmt: skip
+        st.error(
+            f"The ledger is not intact: {frame.escape(str(found.problem))}. Restore it from a backup, and "
+            f"find out who changed it.",
+            icon=":material/gpp_bad:",
+        )
 
 
 page()

@@ -33,8 +33,12 @@ def page() -> None:
     draw()
     if fits and not blocked:
         drawn = w.method != words.RECOMMENDED
-        background.then(begun(w, drawn=drawn), place, lambda: expected.shown(w) if together else _costs(w, not drawn),
-                        about="Noise, time and memory are being worked out")  # fmt: skip
+        background.then(
+            begun(w, drawn=drawn),
+            place,
+            lambda: expected.shown(w) if together else _costs(w, not drawn),
+            about="Noise, time and memory are being worked out",
+        )
 
 
 def _choice(w: Wizard) -> bool:
@@ -44,22 +48,31 @@ def _choice(w: Wizard) -> bool:
     if w.method not in names:
         w.method, w.options = names[0], {}
     chosen = st.selectbox(
-        "Method", names, index=names.index(w.method), key="method", help=words.METHOD_HELP,
+        "Method",
+        names,
+        index=names.index(w.method),
+        key="method",
+        help=words.METHOD_HELP,
         format_func=lambda n: f"{n}{' (recommended)' * (n == words.RECOMMENDED)}: {words.method(about[n])}",
-    )  # fmt: skip
+    )
     if chosen != w.method:
         w.method, w.options = chosen, {}
     found = about[w.method]
-    st.markdown(f"**{frame.escape(w.method)}**: {frame.escape(words.method(found))}.",
-                help=f"In the terms of the field: {found['summary']}.")  # fmt: skip
+    st.markdown(
+        f"**{frame.escape(w.method)}**: {frame.escape(words.method(found))}.",
+        help=f"In the terms of the field: {found['summary']}.",
+    )
     if w.method == words.RECOMMENDED:
         st.caption(words.REASON)
     else:
         st.caption(f"Recommended is {words.RECOMMENDED}: {words.REASON[:1].lower()}{words.REASON[1:]}")
     _keeps(w)
     if w.relation not in found["relations"]:
-        st.error(f"{w.method} gives no guarantee for “{words.RELATIONS[w.relation]}”. Choose another method here, or "
-                 "change what is hidden on the page Budget.", icon=":material/block:")  # fmt: skip
+        st.error(
+            f"{w.method} gives no guarantee for “{words.RELATIONS[w.relation]}”. Choose another method here, or "
+            "change what is hidden on the page Budget.",
+            icon=":material/block:",
+        )
         return False
     if found["options"]:
         frame.fold("Options of the method", "options", lambda: _options(w, found["options"]))
@@ -78,10 +91,12 @@ def _keeps(w: Wizard) -> None:
     if warned:
         st.warning(frame.escape(f"{warned[:1].upper()}{warned[1:]}."), icon=":material/link_off:")
     elif held:
-        st.caption(f"On public tables, at epsilon {held.epsilon:g}, it kept: {held.in_words}.",
-                   help="Measured with its default options, where rows and epsilon together were no more than yours. "
-                        "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
-                        "synthetic rows learns at least half of what it learns of real ones.")  # fmt: skip
+        st.caption(
+            f"On public tables, at epsilon {held.epsilon:g}, it kept: {held.in_words}.",
+            help="Measured with its default options, where rows and epsilon together were no more than yours. "
+            "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
+            "synthetic rows learns at least half of what it learns of real ones.",
+        )
 
 
 def _encoded(w: Wizard) -> None:
@@ -95,16 +110,32 @@ def _encoded(w: Wizard) -> None:
 def _vectors(facts: synth.Schema, relation: str) -> None:
     wide = any(c.cells > MOST for c in facts.measured().values() if not c.is_numeric)
     told = synth.encode(facts, relation=relation, form="binned" if wide else "scaled")
-    st.caption("Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
-               "so that one person moves a sum by no more than the sensitivity.")  # fmt: skip
+    st.caption(
+        "Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
+        "so that one person moves a sum by no more than the sensitivity."
+    )
     with st.container(horizontal=True):
-        for label, value in (("Coordinates", f"{told.vectors.shape[1]:,}"), ("Length, at most", f"{told.norm:.3f}"),
-                             ("Sensitivity", f"{told.sensitivity:.3f}")):  # fmt: skip
+        for label, value in (
+            ("Coordinates", f"{told.vectors.shape[1]:,}"),
+            ("Length, at most", f"{told.norm:.3f}"),
+            ("Sensitivity", f"{told.sensitivity:.3f}"),
+        ):
             st.metric(label, value, border=True, width=175)
     made = [t or "(missing)" for t in told.texts[0]]
-    st.dataframe([{"column": c.name, "encoded as": c.form, "coordinates": c.width, "length, at most": c.norm,
-                   "a made-up value": m} for c, m in zip(told.columns, made, strict=True)],
-                 hide_index=True, key="encoded")  # fmt: skip
+    st.dataframe(
+        [
+            {
+                "column": c.name,
+                "encoded as": c.form,
+                "coordinates": c.width,
+                "length, at most": c.norm,
+                "a made-up value": m,
+            }
+            for c, m in zip(told.columns, made, strict=True)
+        ],
+        hide_index=True,
+        key="encoded",
+    )
 
 
 def _expected(w: Wizard) -> tuple[str, Callable[[], None]]:
@@ -130,8 +161,10 @@ def _costs(w: Wizard, known: bool) -> None:
     plan = forecast(w)
     lines = curve(w, plan) if not known and plan is not None and plan.error_one_way > 0 else []
     if plan is None:
-        st.info("This method takes too long to forecast here. It can be run all the same; nothing was spent.",
-                icon=":material/hourglass_empty:")  # fmt: skip
+        st.info(
+            "This method takes too long to forecast here. It can be run all the same; nothing was spent.",
+            icon=":material/hourglass_empty:",
+        )
         return
     alike = pairs_alike(lines)
     pairs = alike[0] if alike else []
@@ -140,8 +173,10 @@ def _costs(w: Wizard, known: bool) -> None:
         st.altair_chart(charts.curve(lines, pairs, w.epsilon), key="curve")
         st.caption(_in_words(lines, plan, pairs))
     if not known:
-        st.caption(f"What noise alone does to the counts, at most. What {frame.escape(w.method)} then reaches was not "
-                   f"measured on public tables, as it was for {words.RECOMMENDED}.")  # fmt: skip
+        st.caption(
+            f"What noise alone does to the counts, at most. What {frame.escape(w.method)} then reaches was not "
+            f"measured on public tables, as it was for {words.RECOMMENDED}."
+        )
 
 
 def _figures(plan: Any, pairs: float | None, *, noise_alone: bool) -> None:
@@ -150,20 +185,34 @@ def _figures(plan: Any, pairs: float | None, *, noise_alone: bool) -> None:
     two = plan.error_two_way if pairs is None else pairs
     held = f"{'' if timed(plan.method) else '> '}{words.short_seconds(plan.seconds)}"
     noise: list[tuple[str, str, str]] = [
-        ("Columns, noise alone", words.at_most(plan.error_one_way), "Share of rows that noise alone puts into the "
-         "wrong group of a column's counts, on average, at most."),
-    ]  # fmt: skip
+        (
+            "Columns, noise alone",
+            words.at_most(plan.error_one_way),
+            "Share of rows that noise alone puts into the wrong group of a column's counts, on average, at most.",
+        ),
+    ]
     if two is not None:
-        noise.append(("Pairs, noise alone", words.at_most(two), "The same for tables of two columns, at most. It is "
-                      "the curve's figure at this epsilon."))  # fmt: skip
+        noise.append(
+            (
+                "Pairs, noise alone",
+                words.at_most(two),
+                "The same for tables of two columns, at most. It is the curve's figure at this epsilon.",
+            )
+        )
     costs = [
-        ("Noise in a count, in rows", f"± {words.count(max(s.sigma_most for s in many))}",
-         "The standard deviation of the noise in a count of rows (or in a sum), at most. Much larger groups of people "
-         "come out well."),
-        ("Time", held, "On this computer; a forecast, not a promise. “>”: reading and counting only, without the "
-                       "training."),
+        (
+            "Noise in a count, in rows",
+            f"± {words.count(max(s.sigma_most for s in many))}",
+            "The standard deviation of the noise in a count of rows (or in a sum), at most. Much larger groups of "
+            "people come out well.",
+        ),
+        (
+            "Time",
+            held,
+            "On this computer; a forecast, not a promise. “>”: reading and counting only, without the training.",
+        ),
         ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
-    ]  # fmt: skip
+    ]
     with st.container(horizontal=True):
         for label, value, explained in [*(noise if noise_alone else []), *costs]:
             st.metric(label, value, border=True, width=175, help=explained)

@@ -63,15 +63,20 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
         st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
     with st.container(horizontal=True):
         for label, value, explained in (
-            ("Synthetic rows", f"{sum(many.values()) if isinstance(many, dict) else many:,}",
-             "As many as the real table has, up to noise, unless its number of rows is public. For several tables "
-             "the sum: "
-             + runs.rows(job)),
-            ("Run's epsilon" if alone else "Epsilon", f"{card['epsilon']:g}",
-             "The privacy loss of the run, and of what its choice rests on."),
+            (
+                "Synthetic rows",
+                f"{sum(many.values()) if isinstance(many, dict) else many:,}",
+                "As many as the real table has, up to noise, unless its number of rows is public. For several tables "
+                "the sum: " + runs.rows(job),
+            ),
+            (
+                "Run's epsilon" if alone else "Epsilon",
+                f"{card['epsilon']:g}",
+                "The privacy loss of the run, and of what its choice rests on.",
+            ),
             ("Delta", words.small(card["delta"]), "Probability that the promise of epsilon does not hold."),
             ("Time", f"{result['seconds_total']:.1f} s", "From start to end."),
-        ):  # fmt: skip
+        ):
             st.metric(label, value, border=True, width=155, help=explained)
     unit = f"; the unit is {card['unit_in_words']}" if "unit_in_words" in card else ""
     st.success(
@@ -82,8 +87,10 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
     )
     line = card["ledger_entry"]
     free = " It was refitted from a stored release: nothing more was charged." if job.request().get("free") else ""
-    st.caption(f"Charged to {frame.escape(str(card['dataset']))} in line {line['number']} of the ledger, "
-               f"seal {line['hash'][:12]}…, made {recent.when(job)}.{free}")  # fmt: skip
+    st.caption(
+        f"Charged to {frame.escape(str(card['dataset']))} in line {line['number']} of the ledger, "
+        f"seal {line['hash'][:12]}…, made {recent.when(job)}.{free}"
+    )
 
 
 def _preview(place: Path, together: bool) -> None:
@@ -98,8 +105,10 @@ def _preview(place: Path, together: bool) -> None:
 
 def _pages(job: jobs.Job, place: Path) -> None:
     """The card and the publishable report as their readers will see them."""
-    for title, name in (("The card: what it says of the guarantee", "card"),
-                        ("The publishable report: noisy answers against the synthetic table", "report")):  # fmt: skip
+    for title, name in (
+        ("The card: what it says of the guarantee", "card"),
+        ("The publishable report: noisy answers against the synthetic table", "report"),
+    ):
         frame.fold(title, f"see_{name}", partial(_read, job, place, f"{name}.html", title.partition(":")[0]))
 
 
@@ -117,8 +126,13 @@ def _csv(place: Path) -> tuple[str, str]:
         "same": f"Like the private table: {own}",
         "plain": "Plain: UTF-8 text, commas, points, dates like 2020-01-31",
     }
-    chosen = st.radio("How the CSV is written", list(said), key="csv_dialect", format_func=lambda k: said[k],
-                      help="The rows are the same. The zip holds both.")  # fmt: skip
+    chosen = st.radio(
+        "How the CSV is written",
+        list(said),
+        key="csv_dialect",
+        format_func=lambda k: said[k],
+        help="The rows are the same. The zip holds both.",
+    )
     return (DIALECT, "Opens where the private table does.") if chosen == "same" else ("synthetic.csv", "Plain CSV.")
 
 
@@ -128,20 +142,39 @@ def _downloads(job: jobs.Job, place: Path) -> None:
     table, told = _csv(place)
     offers: list[tuple[str, str, str, str, str]] = [
         ("Table (CSV)", table, CSV, "csv", told),
-        ("Table (Parquet)", "synthetic.parquet", PARQUET, "parquet",
-         "Numbers and dates keep their types; missing ones are empty."),
+        (
+            "Table (Parquet)",
+            "synthetic.parquet",
+            PARQUET,
+            "parquet",
+            "Numbers and dates keep their types; missing ones are empty.",
+        ),
         ("Card", "card.html", HTML, "card", "The guarantee with all its figures; keep it with the table."),
         ("Report", "report.html", HTML, "report", "How well the table keeps what was measured, for its readers."),
-    ]  # fmt: skip
+    ]
     with st.container(horizontal=True):
-        st.download_button("Everything (.zip)", access.later(export.packed, job, place), "facsimile-release.zip",
-                           "application/zip", key="get_zip", on_click="ignore", type="primary",
-                           icon=":material/download:",
-                           help="Table, description, card, report, release, model, and a script that makes more of "
-                           "them.")  # fmt: skip
+        st.download_button(
+            "Everything (.zip)",
+            access.later(export.packed, job, place),
+            "facsimile-release.zip",
+            "application/zip",
+            key="get_zip",
+            on_click="ignore",
+            type="primary",
+            icon=":material/download:",
+            help="Table, description, card, report, release, model, and a script that makes more of them.",
+        )
         for label, name, mime, key, help_text in offers:
-            st.download_button(label, access.later(export.part, job, place, name), name, mime, key=f"get_{key}",
-                               on_click="ignore", help=help_text, icon=":material/download:")  # fmt: skip
+            st.download_button(
+                label,
+                access.later(export.part, job, place, name),
+                name,
+                mime,
+                key=f"get_{key}",
+                on_click="ignore",
+                help=help_text,
+                icon=":material/download:",
+            )
 
 
 page()

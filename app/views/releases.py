@@ -15,8 +15,9 @@ def page() -> None:
     frame.head("releases", "Synthetic tables that were released here, each with its guarantee.")
     found = [j for j in jobs.listing() if _open(j)]
     if not found:
-        st.info("Nothing was released yet. A steward makes a table, and a reviewer releases it.",
-                icon=":material/info:")  # fmt: skip
+        st.info(
+            "Nothing was released yet. A steward makes a table, and a reviewer releases it.", icon=":material/info:"
+        )
         return
     for i, job in enumerate(found):
         place = runs.release(job)
@@ -24,10 +25,16 @@ def page() -> None:
         with st.container(border=True):
             st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(recent.named(job))}")
             st.markdown(frame.escape(frame.sentence(f"{about['meaning']}; {about['relation_in_words']}")))
-            st.download_button("Download the bundle (.zip)", access.later(export.packed, job, place, "take_released"),
-                               f"release-{i + 1}.zip",
-                               "application/zip", key=f"take_{i}", on_click="ignore", icon=":material/download:",
-                               help="Table, description, card, report, release and model.")  # fmt: skip
+            st.download_button(
+                "Download the bundle (.zip)",
+                access.later(export.packed, job, place, "take_released"),
+                f"release-{i + 1}.zip",
+                "application/zip",
+                key=f"take_{i}",
+                on_click="ignore",
+                icon=":material/download:",
+                help="Table, description, card, report, release and model.",
+            )
 
 
 def _open(job: jobs.Job) -> bool:

@@ -25,8 +25,12 @@ def page() -> None:
     w = wizard()
     if w.job is not None and not access.job("watch", w.job).status().final:
         _progress(str(w.job))
-        if st.button("Leave it running and prepare another run", key="another", icon=":material/add:",
-                     help="This run goes on; another one waits in line until it is done."):  # fmt: skip
+        if st.button(
+            "Leave it running and prepare another run",
+            key="another",
+            icon=":material/add:",
+            help="This run goes on; another one waits in line until it is done.",
+        ):
             w.job = None
             st.rerun()
         recent.table()
@@ -93,8 +97,9 @@ def _confirm() -> bool:
         return waits
     if reason := short_by(w) or _barred() or _uncapped():
         st.error(frame.escape(reason), icon=":material/block:")
-    elif st.button(_label(), key="spend", type="primary" if w.job is None else "secondary",
-                   icon=":material/play_arrow:"):  # fmt: skip
+    elif st.button(
+        _label(), key="spend", type="primary" if w.job is None else "secondary", icon=":material/play_arrow:"
+    ):
         if not same.asks(w):
             w.job = runs.start(w).path
             planner.rest()
@@ -185,9 +190,13 @@ def _bar(job: jobs.Job, status: jobs.Status) -> None:
     st.progress(status.fraction, text=now(job, status))
     st.caption("You may close this window: the run goes on, and this page finds it again.")
     paid = status.state == "running" and status.stage not in ("", "check") and not free
-    st.caption("This costs nothing: it starts from a stored release." if free else
-               "The budget has been charged; cancelling now does not give it back." if paid else
-               "Nothing is charged yet.")  # fmt: skip
+    st.caption(
+        "This costs nothing: it starts from a stored release."
+        if free
+        else "The budget has been charged; cancelling now does not give it back."
+        if paid
+        else "Nothing is charged yet."
+    )
     if len(status.losses) > 1:
         st.altair_chart(charts.losses(status.losses), key="losses")
         st.caption(f"Training loss, now {status.losses[-1][1]:.4g}. It is computed from the release alone.")

@@ -32,9 +32,14 @@ class Provider(ThreadingHTTPServer):
     """
 
     def __init__(
-        self, listen: tuple[str, int] = ("127.0.0.1", 0), *, issuer: str | None = None, outside: str | None = None,
-        people: tuple[str, ...] = PEOPLE, secret: str = HUSH,
-    ) -> None:  # fmt: skip
+        self,
+        listen: tuple[str, int] = ("127.0.0.1", 0),
+        *,
+        issuer: str | None = None,
+        outside: str | None = None,
+        people: tuple[str, ...] = PEOPLE,
+        secret: str = HUSH,
+    ) -> None:
         super().__init__(listen, _Handler)
         self.issuer = issuer or f"http://127.0.0.1:{self.server_address[1]}"
         self.outside, self.people, self.secret = outside or self.issuer, people, secret
@@ -46,8 +51,16 @@ class Provider(ThreadingHTTPServer):
         """What a code is worth, once. Errors: KeyError for one that is unknown or used."""
         asked = self.codes.pop(code)
         now = int(time.time())
-        claims = {"iss": self.issuer, "aud": CLIENT, "sub": asked["email"], "email": asked["email"],
-                  "email_verified": self.verified, "name": asked["email"], "iat": now, "exp": now + 600}  # fmt: skip
+        claims = {
+            "iss": self.issuer,
+            "aud": CLIENT,
+            "sub": asked["email"],
+            "email": asked["email"],
+            "email_verified": self.verified,
+            "name": asked["email"],
+            "iat": now,
+            "exp": now + 600,
+        }
         if self.verified is None:
             del claims["email_verified"]
         if asked.get("nonce"):
@@ -97,10 +110,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _about(self) -> dict[str, Any]:
         issuer, outside = self.server.issuer, self.server.outside
         return {
-            "issuer": issuer, "authorization_endpoint": f"{outside}/authorize", "token_endpoint": f"{issuer}/token",
-            "jwks_uri": f"{issuer}/jwks", "response_types_supported": ["code"], "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["RS256"], "scopes_supported": ["openid", "email", "profile"],
-        }  # fmt: skip
+            "issuer": issuer,
+            "authorization_endpoint": f"{outside}/authorize",
+            "token_endpoint": f"{issuer}/token",
+            "jwks_uri": f"{issuer}/jwks",
+            "response_types_supported": ["code"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+            "scopes_supported": ["openid", "email", "profile"],
+        }
 
     def _json(self, plain: Any, status: int = 200) -> None:
         self._answer(json.dumps(plain).encode(), "application/json", status)

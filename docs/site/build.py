@@ -37,8 +37,16 @@ FOREIGN = re.compile(
 def copied() -> None:
     """Every Markdown page and picture that readers may reach, at its own place."""
     shutil.rmtree(SITE, ignore_errors=True)
-    kinds = ("*.md", "LICENSE", "data/*.md", "docs/**/*.md", "docs/**/*.png", "docs/**/*.svg", "synth/**/*.md",
-             "synth/**/*.json")  # fmt: skip
+    kinds = (
+        "*.md",
+        "LICENSE",
+        "data/*.md",
+        "docs/**/*.md",
+        "docs/**/*.png",
+        "docs/**/*.svg",
+        "synth/**/*.md",
+        "synth/**/*.json",
+    )
     for path in sorted(p for kind in kinds for p in ROOT.glob(kind)):
         into = PAGES / path.relative_to(ROOT)
         into.parent.mkdir(parents=True, exist_ok=True)
@@ -47,8 +55,11 @@ def copied() -> None:
 
 def modules(places: list[str]) -> list[str]:
     """Dotted names of the modules at these places of synth/, folders one level deep."""
-    files = [p for at in places for p in ([ROOT / "synth" / at] if at.endswith(".py") else
-                                          sorted((ROOT / "synth" / at).glob("*.py")))]  # fmt: skip
+    files = [
+        p
+        for at in places
+        for p in ([ROOT / "synth" / at] if at.endswith(".py") else sorted((ROOT / "synth" / at).glob("*.py")))
+    ]
     names = [".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for p in files]
     return [n for n in names if not n.rpartition(".")[2].startswith("_")]
 
@@ -58,8 +69,10 @@ def library() -> dict[str, tuple[str, str]]:
     import synth  # light: what it names is loaded when it is used
 
     homes = {name: home.partition(":") for name, home in synth._HOME.items()}
-    return {n: (f"synth.{module}", "" if colon and not inside else inside or n)
-            for n, (module, colon, inside) in homes.items()}  # fmt: skip
+    return {
+        n: (f"synth.{module}", "" if colon and not inside else inside or n)
+        for n, (module, colon, inside) in homes.items()
+    }
 
 
 def block(module: str) -> str:

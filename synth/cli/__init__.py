@@ -44,9 +44,16 @@ from synth.cli.schema import schema_app
 from synth.cli.statistics import statistics
 from synth.errors import COMMITTED, SynthError, UsageError
 
-app = typer.Typer(name="synth", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
-                  help="Make synthetic tables with a differential-privacy guarantee.", callback=guided,
-                  invoke_without_command=True, context_settings={"help_option_names": ["--help", "-h"]})  # fmt: skip
+app = typer.Typer(
+    name="synth",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Make synthetic tables with a differential-privacy guarantee.",
+    callback=guided,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
 app.command()(run)
 app.command()(report)
 app.command()(statistics)
@@ -127,23 +134,34 @@ def sample(
             raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
         if multiple is not None:
             raise UsageError("--multiple is for a release of a single table; leave it out for related tables")
-        told, text = sample_tables(model, num_roots=num_roots or num_rows, where=wanted, out=out, seed=seed,
-                                   raw_text=raw_text)  # fmt: skip
+        told, text = sample_tables(
+            model, num_roots=num_roots or num_rows, where=wanted, out=out, seed=seed, raw_text=raw_text
+        )
         say(told) if as_json else print(text)
         return
     if multiple is not None:
         if where or source is not None or out_table is not None or num_roots is not None:
             raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
-        told, text = multiple_tables(model, multiple, out=out, num_rows=num_rows, seed=seed, columns=columns,
-                                     raw_text=raw_text, dialect=dialect)  # fmt: skip
+        told, text = multiple_tables(
+            model, multiple, out=out, num_rows=num_rows, seed=seed, columns=columns, raw_text=raw_text, dialect=dialect
+        )
         say(told) if as_json else print(text)
         return
     if num_roots is not None:
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if source is None and out is None and out_table is None:
         out = Path("sample.csv")
-    size, probability = sample_to(model, out, num_rows=num_rows, where=wanted, seed=seed, raw_text=raw_text,
-                                  dialect=dialect, source=source, out_table=out_table)  # fmt: skip
+    size, probability = sample_to(
+        model,
+        out,
+        num_rows=num_rows,
+        where=wanted,
+        seed=seed,
+        raw_text=raw_text,
+        dialect=dialect,
+        source=source,
+        out_table=out_table,
+    )
     place = str(out or out_table)
     plain = {"num_rows": size, "probability": probability, "epsilon_spent": 0.0, "paths": {"sample": place}}
     text = f"{size} rows: {place}" + (f" (probability of the condition {probability:.3g})" if wanted else "")
@@ -181,9 +199,14 @@ def plan(
         plan_tables(schema, rows, epsilon, delta, relation, seconds, as_json=as_json)
         return
     asked: dict[str, Any] = {
-        "rows": rows, "epsilon": epsilon, "delta": delta, "method": method, "relation": relation, "target": target,
+        "rows": rows,
+        "epsilon": epsilon,
+        "delta": delta,
+        "method": method,
+        "relation": relation,
+        "target": target,
         "options": parse_options(option or []),
-    }  # fmt: skip
+    }
     facts = schemas.load(schema)
     found = planning.plan(facts, **asked)
     told = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
@@ -239,5 +262,12 @@ def app_command(
     """
     from synth.cli import serve_app
 
-    serve_app.start(port=port, headless=headless, address=address, tables=tables or (), sources=sources, roles=roles,
-                secrets=secrets)  # fmt: skip
+    serve_app.start(
+        port=port,
+        headless=headless,
+        address=address,
+        tables=tables or (),
+        sources=sources,
+        roles=roles,
+        secrets=secrets,
+    )

@@ -60,21 +60,32 @@ def audit(
     from synth.report import audit_page, whole_audit_page
 
     _check_out(out)
-    shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "max_rows": max_rows,
-                              "confidence": confidence, "options": parse_options(option or [])}  # fmt: skip
+    shared: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "relation": relation,
+        "max_rows": max_rows,
+        "confidence": confidence,
+        "options": parse_options(option or []),
+    }
     if related and (not whole or source or max_rows != 1):
         raise UsageError("--related audits whole runs from files, where the unit is one root; add --whole")
     if (only or source) and not whole:
         raise UsageError(f"--{'only' if only else 'source'} is for audits of whole runs; add --whole")
     if whole:
-        listed: Any = (auditing.chosen_trees(only or []) if related else
-                       auditing.chosen(only or [], max_rows=max_rows, sources=source or []))  # fmt: skip
-        told = auditing.audit_whole(method, draws=auditing.whole.DRAWS if draws is None else draws, progress=_told,
-                                    canaries=listed, **shared)  # fmt: skip
+        listed: Any = (
+            auditing.chosen_trees(only or [])
+            if related
+            else auditing.chosen(only or [], max_rows=max_rows, sources=source or [])
+        )
+        told = auditing.audit_whole(
+            method, draws=auditing.whole.DRAWS if draws is None else draws, progress=_told, canaries=listed, **shared
+        )
         _answer(told, whole_audit_page.whole_page(told), out, as_json)
         return
-    found = auditing.audit(method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries,
-                           **shared)  # fmt: skip
+    found = auditing.audit(
+        method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries, **shared
+    )
     _answer(found, audit_page.audit_page(found), out, as_json)
 
 
@@ -135,8 +146,14 @@ def audit_capacity(
         lines = auditing.noise_curves(method, epsilon=epsilon, delta=delta, scale=scale)
         _answer(lines, audit_page.curves_page(lines), out, as_json)
         return
-    more: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "order": order, "draws": draws,
-                            "confidence": confidence, "seed": seed}  # fmt: skip
+    more: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "order": order,
+        "draws": draws,
+        "confidence": confidence,
+        "seed": seed,
+    }
     if method in auditing.NOISES:
         found = auditing.noise_audit(method, **more)
     else:

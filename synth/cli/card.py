@@ -39,8 +39,10 @@ def verify(
     if as_json:
         say(found.plain())
     else:
-        print(f"the card holds: {found.mechanisms} mechanisms give epsilon {found.epsilon_derived:.9g} at delta "
-              f"{found.delta:g}, within the {found.epsilon:g} claimed")  # fmt: skip
+        print(
+            f"the card holds: {found.mechanisms} mechanisms give epsilon {found.epsilon_derived:.9g} at delta "
+            f"{found.delta:g}, within the {found.epsilon:g} claimed"
+        )
 
 
 @card_app.command("write")
@@ -62,8 +64,16 @@ def card_write(
     """
     from synth.report import card_page
 
-    facts = {"name": name, "curators": curator or [], "description": description, "intended_use": use,
-             "region": region, "sector": sector, "published": published, "contact": contact}  # fmt: skip
+    facts = {
+        "name": name,
+        "curators": curator or [],
+        "description": description,
+        "intended_use": use,
+        "region": region,
+        "sector": sector,
+        "published": published,
+        "contact": contact,
+    }
     paths = card_page.write(release, facts={k: v for k, v in facts.items() if v})
     say({"paths": paths}) if as_json else print("\n".join(paths.values()))
 
@@ -71,11 +81,17 @@ def card_write(
 @card_app.command("export")
 def card_export(
     release: FolderArg,
-    kind: Annotated[str, typer.Option("--format", help="croissant, ro-crate, dcat, csvw, citation, nist, dpia, "
-                                      "dpia-de, five-safes, data-card, ons or people.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="croissant, ro-crate, dcat, csvw, citation, nist, dpia, "
+            "dpia-de, five-safes, data-card, ons or people.",
+        ),
+    ],
     out: Annotated[Path | None, typer.Option("--out", help="File to write [default: stdout].")] = None,
     as_json: JsonOpt = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write a record for catalogues, or a document for officers."""
     from synth.report.documents import pack
 

@@ -40,8 +40,13 @@ def stated(
         found.setdefault("decimal", ".")
     for name, value in found.items():
         try:
-            Dialect.model_validate({name: value, **({"decimal": "."} if name == "thousands" and value == "," else {}),
-                                    **({"decimal": ","} if name == "thousands" and value == "." else {})})  # fmt: skip
+            Dialect.model_validate(
+                {
+                    name: value,
+                    **({"decimal": "."} if name == "thousands" and value == "," else {}),
+                    **({"decimal": ","} if name == "thousands" and value == "." else {}),
+                }
+            )
         except ValidationError:
             raise UsageError(f"--{name} {given[name]}: not known; see `synth schema init --help`") from None
     if found.get("decimal") is not None and found["decimal"] == found.get("thousands"):
@@ -69,5 +74,7 @@ def tell_reading(rows: "Table", schema: "Schema") -> None:
         return
     found = schema.dialect or rows.dialect
     plain = "" if schema.dialect else " (the plain way, which needs no dialect)"
-    print(f"read as {found.in_words()}{plain}: correct? else state --encoding, --delimiter, --decimal, --thousands",
-          file=sys.stderr)  # fmt: skip
+    print(
+        f"read as {found.in_words()}{plain}: correct? else state --encoding, --delimiter, --decimal, --thousands",
+        file=sys.stderr,
+    )

@@ -104,9 +104,18 @@ def schema_import(
     plain = sdv_metadata.read_sdv(metadata)
     if sdv_related.is_related(plain) and table_name is None:
         import_related(
-            plain, out, name=f"metadata {metadata}", table=table, source=source, missing=codes_missing, root=root,
-            public=public, most_children=most_children, assume_public=assumed(assume_public), because=reasons(reason),
-        )  # fmt: skip
+            plain,
+            out,
+            name=f"metadata {metadata}",
+            table=table,
+            source=source,
+            missing=codes_missing,
+            root=root,
+            public=public,
+            most_children=most_children,
+            assume_public=assumed(assume_public),
+            because=reasons(reason),
+        )
         return
     found = sdv_metadata.from_sdv(plain, table_name=table_name, name=f"metadata {metadata}")
     booked = codebook.with_books(found.schema, books, missing=codes_missing)

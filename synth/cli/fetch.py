@@ -40,6 +40,9 @@ def fetch(
     table, schema = out / f"{name}.csv", out / f"{name}.schema.json"
     write_text(table, found.table.to_csv(index=False, lineterminator="\n"))
     write_text(schema, found.schema.to_json())
-    plain = {"rows": len(found.table), "columns": list(found.table.columns),
-             "paths": {"table": str(table), "schema": str(schema)}}  # fmt: skip
+    plain = {
+        "rows": len(found.table),
+        "columns": list(found.table.columns),
+        "paths": {"table": str(table), "schema": str(schema)},
+    }
     say(plain) if as_json else print(f"{len(found.table)} rows: {table}; schema: {schema}")

@@ -74,9 +74,11 @@ def _completed(request: "RunRequest", held: "Job", approved_by: str | None) -> "
     from synth import jobs
 
     return request.changed(
-        schema_file=request.schema_file or held.path / jobs.DESCRIPTION, out=request.out or held.path / "release",
-        approved_by=approved_by or request.approved_by, run=held.run,
-    )  # fmt: skip
+        schema_file=request.schema_file or held.path / jobs.DESCRIPTION,
+        out=request.out or held.path / "release",
+        approved_by=approved_by or request.approved_by,
+        run=held.run,
+    )
 
 
 def refit(request: "RefitRequest", job: Path | None) -> tuple[Any, Path]:
@@ -95,9 +97,12 @@ def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
     with told(job, _shown(request)) as (report, folder):
         facts = described(str(request.schema_file), complete=request.learn_share is None)
         return carried_out(
-            request.changed(run=jobs.Job(folder).run), schema=facts, reporter=report,
-            steward_log=folder / "steward.json", may_spend=may_spend(folder),
-        ), folder  # fmt: skip
+            request.changed(run=jobs.Job(folder).run),
+            schema=facts,
+            reporter=report,
+            steward_log=folder / "steward.json",
+            may_spend=may_spend(folder),
+        ), folder
 
 
 def _learn(request: "RunRequest", job: Path) -> dict[str, Any]:

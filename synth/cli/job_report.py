@@ -38,8 +38,9 @@ def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
     with told(job, {}, {**attacked, **STAGES, "write": 0.05}) as (report, folder):
         with _ended_when_asked(folder, report):
             chosen_release.look(request.release)
-            found = steward.examine(request.release, real=_real(request), shadow_runs=request.shadow_runs,
-                                    stage=report.stage)  # fmt: skip
+            found = steward.examine(
+                request.release, real=_real(request), shadow_runs=request.shadow_runs, stage=report.stage
+            )
             report.stage("write")
         paths = steward.write(found, request.release, request.out)
     return {"epsilon_spent": 0.0, "paths": paths}

@@ -104,16 +104,25 @@ def ledger_show(
     exact = {t.dataset: composite(t) for t in totals}
     if as_json:
         plain = [{**asdict(t), "epsilon_exact": exact[t.dataset]} for t in totals]
-        say({"ledger": str(book.path), "datasets": plain, "lines": count, "page": page,
-             "entries": [asdict(e) for e in reversed(lines)]})  # fmt: skip
+        say(
+            {
+                "ledger": str(book.path),
+                "datasets": plain,
+                "lines": count,
+                "page": page,
+                "entries": [asdict(e) for e in reversed(lines)],
+            }
+        )
         return
     for total in totals:
         print(_total_line(total, exact[total.dataset]))
     if count > len(lines):
         print(f"{len(lines)} of {count} lines, page {page} of {-(-count // last)} (--page, --last):")
     for e in reversed(lines):
-        print(f"{e.number:5d}  {e.time}  {e.kind:11s} {e.dataset}  epsilon {e.epsilon:g}  delta {e.delta:g}  "
-              f"{e.relation or ''}  {e.actor or ''}")  # fmt: skip
+        print(
+            f"{e.number:5d}  {e.time}  {e.kind:11s} {e.dataset}  epsilon {e.epsilon:g}  delta {e.delta:g}  "
+            f"{e.relation or ''}  {e.actor or ''}"
+        )
 
 
 def _total_line(total: Total, exact: float | None) -> str:

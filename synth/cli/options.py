@@ -80,9 +80,12 @@ DialectOpt = Annotated[
 EVERYTHING = "*"
 AssumeOpt = Annotated[
     str | None,
-    typer.Option("--assume-public", metavar="[COLUMN,...]", help="Vouch for drafted facts; for lists of values "
-                 "that tell of persons only where they are named."),
-]  # fmt: skip
+    typer.Option(
+        "--assume-public",
+        metavar="[COLUMN,...]",
+        help="Vouch for drafted facts; for lists of values that tell of persons only where they are named.",
+    ),
+]
 ReasonOpt = Annotated[
     list[str] | None,
     typer.Option("--reason", help="COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable."),

@@ -27,11 +27,15 @@ def summary_of_tables(plain: Mapping[str, Any], card: Mapping[str, Any]) -> None
     """What a person wants to know after a run of related tables."""
     for table, rows in plain["num_rows"].items():
         print(f"{rows} synthetic rows of {table}: {plain['paths'].get(f'table {table}', 'not written')}")
-    print(f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}; "
-          f"the unit is {card['unit_in_words']}")  # fmt: skip
+    print(
+        f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}; "
+        f"the unit is {card['unit_in_words']}"
+    )
     print(f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}")
-    print(f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
-          f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}")  # fmt: skip
+    print(
+        f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
+        f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}"
+    )
 
 
 def sample_tables(
@@ -59,15 +63,23 @@ def plan_tables(
     from synth.pipeline.related_forecast import plan_related
     from synth.schema import related
 
-    found = plan_related(related.load(schema), roots=rows, epsilon=epsilon, delta=delta, relation=relation,
-                         seconds=seconds)  # fmt: skip
+    found = plan_related(
+        related.load(schema), roots=rows, epsilon=epsilon, delta=delta, relation=relation, seconds=seconds
+    )
     say(found.plain()) if as_json else print(found.in_words())
 
 
 def report_tables(
-    release: Path, out: Path, real: Path | None, target: str | None, single: Mapping[str, object], limits: "Limits",
-    ledger: Path | None, *, as_json: bool,
-) -> None:  # fmt: skip
+    release: Path,
+    out: Path,
+    real: Path | None,
+    target: str | None,
+    single: Mapping[str, object],
+    limits: "Limits",
+    ledger: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     """Reports on a release of related tables. Errors: UsageError for an option of single tables; InputError."""
     from synth.report import chosen_release, related_publish
     from synth.report.steward import related as steward

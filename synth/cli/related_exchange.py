@@ -14,10 +14,19 @@ if TYPE_CHECKING:
 
 
 def import_related(
-    plain: Mapping[str, Any], out: Path, *, name: str, table: Path | None, source: str | None, missing: list[str],
-    root: str | None, public: Sequence[str] | None, most_children: Sequence[str] | None,
-    assume_public: bool | Sequence[str], because: Mapping[str, str],
-) -> None:  # fmt: skip
+    plain: Mapping[str, Any],
+    out: Path,
+    *,
+    name: str,
+    table: Path | None,
+    source: str | None,
+    missing: list[str],
+    root: str | None,
+    public: Sequence[str] | None,
+    most_children: Sequence[str] | None,
+    assume_public: bool | Sequence[str],
+    because: Mapping[str, str],
+) -> None:
     """Writes the schema of metadata of several tables; absent facts are drafted where tables are given."""
     from synth.schema import sdv_related
     from synth.sources.draft_related import Wanted
@@ -40,16 +49,28 @@ def _stated(found: "ExchangedTables", wanted: "Wanted") -> "DraftedTables":
     from synth.sources.draft_related import DraftedTables, check
 
     if wanted.public:
-        raise UsageError("--public: the categories of a reference are the public table's keys, which must be read; "
-                         "name the tables with --table")  # fmt: skip
+        raise UsageError(
+            "--public: the categories of a reference are the public table's keys, which must be read; "
+            "name the tables with --table"
+        )
     check({t: list(s.columns) for t, s in found.tables.items()}, wanted)
     made = tree(list(found.tables), found.references, public=(), root=wanted.root)
-    keys = [{"parent": k.parent, "child": k.child, "columns": list(k.columns),
-             **({"parent_columns": list(k.parent_columns)} if k.parent_columns != k.columns else {}),
-             **({"most_children": most[k.child]} if k.child in (most := wanted.most_children or {}) else {})}
-            for k in made.keys]  # fmt: skip
-    notes = [f"{k['child']}: most_children is to be stated, how many rows of one row of {k['parent']} are kept "
-             f"(--most-children {k['child']}=N)" for k in keys if "most_children" not in k]  # fmt: skip
+    keys = [
+        {
+            "parent": k.parent,
+            "child": k.child,
+            "columns": list(k.columns),
+            **({"parent_columns": list(k.parent_columns)} if k.parent_columns != k.columns else {}),
+            **({"most_children": most[k.child]} if k.child in (most := wanted.most_children or {}) else {}),
+        }
+        for k in made.keys
+    ]
+    notes = [
+        f"{k['child']}: most_children is to be stated, how many rows of one row of {k['parent']} are kept "
+        f"(--most-children {k['child']}=N)"
+        for k in keys
+        if "most_children" not in k
+    ]
     tables = {t: s for t, s in found.tables.items() if t not in made.aside}
     plain: dict[str, Any] = {"keys": keys, **({"open": made.open} if made.open else {})}
     return DraftedTables(tables=tables, plain=plain, notes=notes)

@@ -56,12 +56,22 @@ def by_table(options: Mapping[str, Sequence[str]]) -> dict[str, dict[str, list[s
 
 
 def init_related(
-    table: Path | None, source: str | None, out: Path, *, stated: Mapping[str, str | None],
-    kinds: Mapping[str, Sequence[str]], missing: Sequence[str], max_categories: int, dataset: str | None,
-    root: str | None, public: Sequence[str] | None,
-    key: Sequence[str] | None, most_children: Sequence[str] | None, assume_public: bool | Sequence[str],
+    table: Path | None,
+    source: str | None,
+    out: Path,
+    *,
+    stated: Mapping[str, str | None],
+    kinds: Mapping[str, Sequence[str]],
+    missing: Sequence[str],
+    max_categories: int,
+    dataset: str | None,
+    root: str | None,
+    public: Sequence[str] | None,
+    key: Sequence[str] | None,
+    most_children: Sequence[str] | None,
+    assume_public: bool | Sequence[str],
     because: Mapping[str, str],
-) -> None:  # fmt: skip
+) -> None:
     """Drafts a folder of tables, or a database, and writes the file. Errors: UsageError, InputError."""
     from synth.sources import tables_to_draft
     from synth.sources.draft_related import Wanted, draft_related
@@ -69,12 +79,19 @@ def init_related(
     if table is None and source is None:
         raise UsageError("TABLE is missing; name a file, a folder with a file for each table, or a --source")
     told = tables_to_draft.in_folder(table, stated=stated) if table else tables_to_draft.in_database(str(source))
-    options: dict[str, dict[str, Any]] = {t: {"missing": missing, "max_categories": max_categories}
-                                          for t in told.headers}  # fmt: skip
+    options: dict[str, dict[str, Any]] = {
+        t: {"missing": missing, "max_categories": max_categories} for t in told.headers
+    }
     for name, lists in by_table(kinds).items():
         options.setdefault(name, {}).update(lists)
-    wanted = Wanted(root=root, public=public or (), keys=keys(key), most_children=bounds(most_children),
-                    options=options, dataset=dataset)  # fmt: skip
+    wanted = Wanted(
+        root=root,
+        public=public or (),
+        keys=keys(key),
+        most_children=bounds(most_children),
+        options=options,
+        dataset=dataset,
+    )
     drafted = draft_related(told.headers, told.rows, wanted, declared=told.declared)
     tell(drafted.notes)
     drafted = vouched(drafted, assume_public=assume_public, because=because)
@@ -135,11 +152,15 @@ def check_related(schema: Path, table: Path | None, *, as_json: bool) -> None:
         columns = {n: len(s.columns) for n, s in facts.tables.items()}
         say({"tables": columns, "root": facts.root, "keys": keyed, "unconfirmed": waiting})
         return
-    print(f"{len(facts.tables)} tables, {sum(len(s.columns) for s in facts.tables.values())} columns, every rule "
-          f"holds; the unit is {facts.unit_in_words}")  # fmt: skip
+    print(
+        f"{len(facts.tables)} tables, {sum(len(s.columns) for s in facts.tables.values())} columns, every rule "
+        f"holds; the unit is {facts.unit_in_words}"
+    )
     for key in facts.keys:
-        print(f"{key.child} belongs to {key.parent} by {', '.join(key.columns)}: at most {key.most_children} rows each"
-              + (f", in the order of {key.order}" if key.order else ""))  # fmt: skip
+        print(
+            f"{key.child} belongs to {key.parent} by {', '.join(key.columns)}: at most {key.most_children} rows each"
+            + (f", in the order of {key.order}" if key.order else "")
+        )
     for name, public in (facts.public or {}).items():
         print(f"{name} is public: {', '.join(public.referred_by)} refer to its {public.key}")
     for name, waits in waiting.items():

@@ -58,8 +58,15 @@ def report(
         return
     assert real is not None
     chosen_release.look(release, ledger=ledger)
-    found = write.examine(release, real=real, test=test, target=target, groups=tuple(group or ()),
-                            limits=Limits(rows=max_rows), shadow_runs=shadow_runs)  # fmt: skip
+    found = write.examine(
+        release,
+        real=real,
+        test=test,
+        target=target,
+        groups=tuple(group or ()),
+        limits=Limits(rows=max_rows),
+        shadow_runs=shadow_runs,
+    )
     paths = write.write(found, release, out)
     there, rare = last_look.standing(release), last_look.standing_rare(release, real)
     if as_json:

@@ -90,10 +90,21 @@ def run(
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
-        result, folder = job_folder.refit(_refit(
-            release=str(from_release), method=method, target=target, num_rows=num_rows, out=str(out), seed=seed,
-            device=device, options=parse_options(option or []), raw_text=raw_text, dialect=dialect,
-        ), job)  # fmt: skip
+        result, folder = job_folder.refit(
+            _refit(
+                release=str(from_release),
+                method=method,
+                target=target,
+                num_rows=num_rows,
+                out=str(out),
+                seed=seed,
+                device=device,
+                options=parse_options(option or []),
+                raw_text=raw_text,
+                dialect=dialect,
+            ),
+            job,
+        )
         plain, card = result.plain(), result.card
     elif table is schema is epsilon is source is None and job is not None:
         plain, card, folder = *job_folder.carry_out(job, approved_by=approved_by), job.absolute()
@@ -101,14 +112,36 @@ def run(
         table = _place(table, source, source_table)
         _required({"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
         _warn(method or "mixture", epsilon)
-        result, folder = job_folder.run(_request(
-            table=table, source=source, schema=schema, epsilon=epsilon, delta=delta, method=method or "mixture",
-            relation=relation, target=target, unit=unit, max_rows=max_rows, learn_share=learn_share,
-            options=parse_options(option or []), num_rows=num_rows, out=out, ledger=ledger, dataset=dataset, seed=seed,
-            device=device, assume_public=assumed(assume_public), reasons=reasons(reason),
-            max_categories=max_categories, approved_by=approved_by, raw_text=raw_text, dialect=dialect,
-            separate=separate,
-        ), job)  # fmt: skip
+        result, folder = job_folder.run(
+            _request(
+                table=table,
+                source=source,
+                schema=schema,
+                epsilon=epsilon,
+                delta=delta,
+                method=method or "mixture",
+                relation=relation,
+                target=target,
+                unit=unit,
+                max_rows=max_rows,
+                learn_share=learn_share,
+                options=parse_options(option or []),
+                num_rows=num_rows,
+                out=out,
+                ledger=ledger,
+                dataset=dataset,
+                seed=seed,
+                device=device,
+                assume_public=assumed(assume_public),
+                reasons=reasons(reason),
+                max_categories=max_categories,
+                approved_by=approved_by,
+                raw_text=raw_text,
+                dialect=dialect,
+                separate=separate,
+            ),
+            job,
+        )
         plain, card = result.plain(), result.card
     plain |= {"job": str(folder)}
     say(plain) if as_json else _summary(plain, card)
@@ -161,10 +194,15 @@ def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> None:
         return
     print(f"{plain['num_rows']} synthetic rows: {plain['paths'].get('synthetic', 'not written')}")
     print(f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}")
-    print(f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}" if plain["epsilon_spent"] else
-          "charged: nothing (made from a stored release)")  # fmt: skip
-    print(f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
-          f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}")  # fmt: skip
+    print(
+        f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}"
+        if plain["epsilon_spent"]
+        else "charged: nothing (made from a stored release)"
+    )
+    print(
+        f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
+        f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}"
+    )
     _figures(plain)
 
 

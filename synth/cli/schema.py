@@ -88,13 +88,21 @@ def schema_init(
     """
     from synth.sources.tables_to_draft import is_folder_of_tables
 
-    kinds = {"categorical": names(categorical), "ordinal": names(ordinal), "identifier": names(identifier),
-             "datetime_": names(dates)}  # fmt: skip
+    kinds = {
+        "categorical": names(categorical),
+        "ordinal": names(ordinal),
+        "identifier": names(identifier),
+        "datetime_": names(dates),
+    }
     common: dict[str, Any] = {
-        "stated": dialects.stated(encoding, delimiter, decimal, thousands), "kinds": kinds, "missing": names(missing),
-        "max_categories": max_categories, "dataset": dataset, "assume_public": assumed(assume_public),
+        "stated": dialects.stated(encoding, delimiter, decimal, thousands),
+        "kinds": kinds,
+        "missing": names(missing),
+        "max_categories": max_categories,
+        "dataset": dataset,
+        "assume_public": assumed(assume_public),
         "because": reasons(reason),
-    }  # fmt: skip
+    }
     alone: dict[str, Any] = {
         "codes": codes,
         "format": formats,
@@ -120,11 +128,24 @@ def _none_of(options: dict[str, Any], why: str) -> None:
 
 
 def _init_alone(
-    table: Path, source: str | None, out: Path, *, stated: dict[str, str | None], kinds: dict[str, list[str]],
-    missing: list[str], max_categories: int, dataset: str | None, assume_public: bool | list[str],
-    because: dict[str, str], codes: list[str] | None, format: list[str] | None, target: str | None, group: str | None,
-    unit: str | None, max_rows: int | None,
-) -> None:  # fmt: skip
+    table: Path,
+    source: str | None,
+    out: Path,
+    *,
+    stated: dict[str, str | None],
+    kinds: dict[str, list[str]],
+    missing: list[str],
+    max_categories: int,
+    dataset: str | None,
+    assume_public: bool | list[str],
+    because: dict[str, str],
+    codes: list[str] | None,
+    format: list[str] | None,
+    target: str | None,
+    group: str | None,
+    unit: str | None,
+    max_rows: int | None,
+) -> None:
     from synth.schema import codebook
     from synth.sources import named_databases
     from synth.sources.draft_schema import draft
@@ -133,10 +154,17 @@ def _init_alone(
     rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=stated)
     coded = [name for name in books if not any(name in kinds[k] for k in ("ordinal", "identifier", "datetime_"))]
     drafted = draft(
-        rows, **{**kinds, "categorical": [*kinds["categorical"], *coded]},
-        missing=missing, target=target, dataset=dataset, max_categories=max_categories,
-        formats=dialects.formats(format), group=lengths(group), unit=unit, max_rows=max_rows,
-    )  # fmt: skip
+        rows,
+        **{**kinds, "categorical": [*kinds["categorical"], *coded]},
+        missing=missing,
+        target=target,
+        dataset=dataset,
+        max_categories=max_categories,
+        formats=dialects.formats(format),
+        group=lengths(group),
+        unit=unit,
+        max_rows=max_rows,
+    )
     dialects.tell_reading(rows, drafted.schema)
     booked = codebook.with_books(drafted.schema, books, missing=missing)
     tell([*notes, *drafted.suggestions, *booked.notes])
@@ -196,10 +224,20 @@ def schema_learn(
     check_writable(out)  # before anything is spent
     known = schemas.load(schema, complete=False)
     facts = pipeline.learn_schema(
-        named_databases.place(table, source), schema=known, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
-        max_rows=max_rows, ledger=ledger, dataset=dataset, run=run_id(),
-        reporter=_Notes(), separate=separate, may_spend=may_spend(),
-    )  # fmt: skip
+        named_databases.place(table, source),
+        schema=known,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        unit=unit,
+        max_rows=max_rows,
+        ledger=ledger,
+        dataset=dataset,
+        run=run_id(),
+        reporter=_Notes(),
+        separate=separate,
+        may_spend=may_spend(),
+    )
     write_text(out, facts.to_json())
     learnt = [n for n, c in facts.columns.items() if c.source == "private"]
     if as_json:

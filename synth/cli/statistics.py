@@ -58,10 +58,23 @@ def statistics(
     check_writable(out)  # before anything is spent
     wanted = [part for text in ask for part in names(text)]
     found = paid.statistics(
-        table, schema=schemas.load(schema), ask=wanted, epsilon=epsilon, delta=delta, relation=relation, unit=unit,
-        max_rows=max_rows, ledger=ledger, dataset=dataset, assume_public=assumed(assume_public),
-        reasons=reasons(reason), approved_by=approved_by, run=run_id(), separate=separate, may_spend=may_spend(),
-    )  # fmt: skip
+        table,
+        schema=schemas.load(schema),
+        ask=wanted,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        unit=unit,
+        max_rows=max_rows,
+        ledger=ledger,
+        dataset=dataset,
+        assume_public=assumed(assume_public),
+        reasons=reasons(reason),
+        approved_by=approved_by,
+        run=run_id(),
+        separate=separate,
+        may_spend=may_spend(),
+    )
     write_text(out, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
     if as_json:
         say({"epsilon_spent": epsilon, "delta": delta, **found.plain(), "paths": {"statistics": str(out)}})

@@ -30,8 +30,9 @@ class Shares:
         """Bins without the missing codes behind them; categories without the ``pooled`` rest, which would dwarf all."""
         drawn = len(labels) - int(pooled) if edges is None else len(edges) - 1
         rest = zip(labels[drawn:], map(float, real[drawn:]), map(float, synthetic[drawn:]), strict=True)
-        return cls(labels=tuple(labels[:drawn]), edges=edges, real=real[:drawn], synthetic=synthetic[:drawn],
-                   rest=tuple(rest))  # fmt: skip
+        return cls(
+            labels=tuple(labels[:drawn]), edges=edges, real=real[:drawn], synthetic=synthetic[:drawn], rest=tuple(rest)
+        )
 
     def commonest(self, most: int) -> list[Share]:
         """The values with the largest real shares, drawn or not."""
@@ -76,8 +77,11 @@ def joint(
 ) -> dict[str, Matrix]:
     """Two columns' joint shares: both tables on one scale, and their difference on its own."""
     top, gap = float(max(real.max(), synthetic.max(), 1e-9)), synthetic - real
-    tables = {"real": (real, top), "synthetic": (synthetic, top),
-              "synthetic minus real": (gap, max(float(np.abs(gap).max()), 1e-9))}  # fmt: skip
+    tables = {
+        "real": (real, top),
+        "synthetic": (synthetic, top),
+        "synthetic minus real": (gap, max(float(np.abs(gap).max()), 1e-9)),
+    }
     return {name: Matrix(rows=rows, columns=columns, values=v, top=high) for name, (v, high) in tables.items()}
 
 

@@ -156,12 +156,27 @@ def examine(
     scored = plugin_scores.measure(ours, theirs, schema)
     stage("attack")
     return Examination(
-        comparison=found, similarity=alike, figures=tuple(_figures(found, base, alike, used, told, forecast or {})),
-        subgroups=tuple(subgroups(found, _dividers(ours, groups))), utility=used, two_sample=told, nearness=near,
-        limits=limits, weighted_floor=base.weighted, own_scores=scored, test_rows=None if held is None else held.rows,
-        risks=attack.measure(ours, theirs, test=held, known=_dividers(ours, groups), rng=rng, attacks=limits.attacks,
-                             rows=limits.attacked),
-    )  # fmt: skip
+        comparison=found,
+        similarity=alike,
+        figures=tuple(_figures(found, base, alike, used, told, forecast or {})),
+        subgroups=tuple(subgroups(found, _dividers(ours, groups))),
+        utility=used,
+        two_sample=told,
+        nearness=near,
+        limits=limits,
+        weighted_floor=base.weighted,
+        own_scores=scored,
+        test_rows=None if held is None else held.rows,
+        risks=attack.measure(
+            ours,
+            theirs,
+            test=held,
+            known=_dividers(ours, groups),
+            rng=rng,
+            attacks=limits.attacks,
+            rows=limits.attacked,
+        ),
+    )
 
 
 def _trained(
@@ -207,10 +222,16 @@ def _figures(
     ]
     if found.weighted is not None and base.weighted is not None:
         by, pairs = found.weighted.by, (found.weighted.pairs, base.weighted.pairs)
-        out += [_distance("one_way_weighted", f"one-way distance, rows weighted by {by}", found.weighted.mean,
-                          base.weighted.mean, forecast),
-                _distance("two_way_weighted", f"two-way distance, rows weighted by {by}", *pairs,
-                          forecast)]  # fmt: skip
+        out += [
+            _distance(
+                "one_way_weighted",
+                f"one-way distance, rows weighted by {by}",
+                found.weighted.mean,
+                base.weighted.mean,
+                forecast,
+            ),
+            _distance("two_way_weighted", f"two-way distance, rows weighted by {by}", *pairs, forecast),
+        ]
     if found.worst_pair is not None:
         worst = [float(np.triu(c.pairs, 1).max()) for c in (found, base)]
         label = f"two-way distance of the worst pair ({' and '.join(found.worst_pair)})"
@@ -219,9 +240,15 @@ def _figures(
         value, floor = (getattr(a, name) for a in alike)
         out.append(Figure(name=name, label=label, higher_is_better=True, value=value, floor=floor))
     for score in used.scores if used else ():
-        out.append(Figure(name=score.name, label=f"{score.label}, trained on synthetic rows",
-                          higher_is_better=score.higher_is_better, value=score.synthetic,
-                          floor=score.floor))  # fmt: skip
+        out.append(
+            Figure(
+                name=score.name,
+                label=f"{score.label}, trained on synthetic rows",
+                higher_is_better=score.higher_is_better,
+                value=score.synthetic,
+                floor=score.floor,
+            )
+        )
     label = "two-sample classifier, area under ROC (0.5: cannot tell)"
     out.append(Figure(name="c2st_auc", label=label, higher_is_better=False, value=told.auc, floor=0.5))
     return out
@@ -246,31 +273,46 @@ def plain(found: Examination) -> dict[str, Any]:
     c, q = found.comparison, found.comparison.quality
     return {
         "marking": found.marking,
-        "rows": {"real": c.real_rows, "real_used": c.real_rows_used, "synthetic": c.synthetic_rows,
-                 "synthetic_used": c.synthetic_rows_used, "held_out": found.test_rows},
+        "rows": {
+            "real": c.real_rows,
+            "real_used": c.real_rows_used,
+            "synthetic": c.synthetic_rows,
+            "synthetic_used": c.synthetic_rows_used,
+            "held_out": found.test_rows,
+        },
         "limits": vars(found.limits),
         "figures": [{**vars(f), "parts": f.parts, "reading": f.reading} for f in found.figures],
         "verdict": [vars(u) for u in found.verdict.uses],
         "worst_triples": [{"columns": list(names), "distance": d} for *names, d in found.verdict.triples],
-        "associations": {"columns": list(c.columns), "real": c.associations[0].tolist(),
-                         "synthetic": c.associations[1].tolist()},
+        "associations": {
+            "columns": list(c.columns),
+            "real": c.associations[0].tolist(),
+            "synthetic": c.associations[1].tolist(),
+        },
         "columns": {n: o.distance for n, o in c.one_way.items()},
         "weighted": None if c.weighted is None else vars(c.weighted),
-        "pairs": {"columns": list(c.columns), "distance": c.pairs.tolist(), "by_chance": c.pairs_by_chance,
-                  "worst": c.worst_pair},
-        "correlations": {"columns": list(found.similarity[0].names),
-                         "real": _numbers(found.similarity[0].correlations[0]),
-                         "synthetic": _numbers(found.similarity[0].correlations[1])},
+        "pairs": {
+            "columns": list(c.columns),
+            "distance": c.pairs.tolist(),
+            "by_chance": c.pairs_by_chance,
+            "worst": c.worst_pair,
+        },
+        "correlations": {
+            "columns": list(found.similarity[0].names),
+            "real": _numbers(found.similarity[0].correlations[0]),
+            "synthetic": _numbers(found.similarity[0].correlations[1]),
+        },
         "subgroups": [vars(s) for s in found.subgroups],
-        "utility": None if found.utility is None else
-                   {**vars(found.utility), "scores": [vars(s) for s in found.utility.scores]},
+        "utility": None
+        if found.utility is None
+        else {**vars(found.utility), "scores": [vars(s) for s in found.utility.scores]},
         "two_sample": vars(found.two_sample),
         "nearness": vars(found.nearness),
         "risks": None if found.risks is None else found.risks.plain(),
         "shadows": [s.plain() for s in found.shadows],
         "own_scores": [{**vars(s), "values": dict(s.values)} for s in found.own_scores],
         "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
-    }  # fmt: skip
+    }
 
 
 def _numbers(table: np.ndarray) -> list[list[float | None]]:

@@ -138,8 +138,14 @@ class Comparison:
         a, b = (self._groups(n) for n in (first, second))
         kept = self._rows(where)
         real, synthetic = (_joint(c[first][k], c[second][k], a, b) for c, k in zip(self.codes, kept, strict=True))
-        return TwoWay(rows=a.labels, columns=b.labels, real=real, synthetic=synthetic,
-                      distance=_distance(real, synthetic), used=_counted(kept))  # fmt: skip
+        return TwoWay(
+            rows=a.labels,
+            columns=b.labels,
+            real=real,
+            synthetic=synthetic,
+            distance=_distance(real, synthetic),
+            used=_counted(kept),
+        )
 
     def within(self, column: str, group: str) -> list[OneWay]:
         """The other columns among the rows of one group of a column, in coarse groups, the most different first.
@@ -149,8 +155,9 @@ class Comparison:
         kept = self._rows((column, group))
         found = [
             _coarse(n, self.groups[n], self.one_way[n].kind, [c[n][k] for c, k in zip(self.codes, kept, strict=True)])
-            for n in self.columns if n != column
-        ]  # fmt: skip
+            for n in self.columns
+            if n != column
+        ]
         return sorted(found, key=lambda o: -o.distance)
 
     def _groups(self, name: str) -> Groups:
@@ -240,15 +247,29 @@ def _one_way(name: str, column: Column, real: np.ndarray, synthetic: np.ndarray)
     groups = grouping.fine(column, real if not column.is_numeric else np.concatenate([real, synthetic]))
     shares = [_shares(groups.take(p), len(groups.labels)) for p in (real, synthetic)]
     kind = "bars" if groups.edges is None else "dates" if column.type == "datetime" else "histogram"
-    return OneWay(column=name, kind=kind, labels=groups.labels, edges=groups.edges, real=shares[0],
-                  synthetic=shares[1], distance=_distance(*shares))  # fmt: skip
+    return OneWay(
+        column=name,
+        kind=kind,
+        labels=groups.labels,
+        edges=groups.edges,
+        real=shares[0],
+        synthetic=shares[1],
+        distance=_distance(*shares),
+    )
 
 
 def _coarse(name: str, groups: Groups, kind: str, codes: list[np.ndarray]) -> OneWay:
     """A column's shares in groups that were formed before, all of them shown one by one."""
     real, synthetic = (_shares(c, len(groups.labels)) for c in codes)
-    return OneWay(column=name, kind="bars" if kind == "bars" else "groups", labels=groups.labels, edges=None, real=real,
-                  synthetic=synthetic, distance=_distance(real, synthetic))  # fmt: skip
+    return OneWay(
+        column=name,
+        kind="bars" if kind == "bars" else "groups",
+        labels=groups.labels,
+        edges=None,
+        real=real,
+        synthetic=synthetic,
+        distance=_distance(real, synthetic),
+    )
 
 
 def _counted(kept: list[np.ndarray]) -> tuple[int, int]:

@@ -129,8 +129,7 @@ def _asked(schema: Related, table: str) -> Iterator[tuple[str, View, list[tuple[
     up = [place(a, c) for a, c in above]
     for number in numbers:
         here = [place(table, c) for c in own]
-        yield (f"{number} by column of {table} and above", "rows",
-               [(place(table, number), c) for c in [*here, *up]])  # fmt: skip
+        yield (f"{number} by column of {table} and above", "rows", [(place(table, number), c) for c in [*here, *up]])
     if table == schema.root:
         return
     yield f"{table} with tables above", "rows", [(place(table, c), u) for c, u in product(own, up)]
@@ -139,8 +138,11 @@ def _asked(schema: Related, table: str) -> Iterator[tuple[str, View, list[tuple[
         ordered = key.order is not None
         view: View = "steps" if ordered else "siblings"
         listed = product(own, own) if ordered else combinations_with_replacement(own, 2)
-        yield (f"{table}: " + ("from one row to the next" if ordered else "two of one parent"), view,
-               [(place(table, a), place(table, b, other=True)) for a, b in listed])  # fmt: skip
+        yield (
+            f"{table}: " + ("from one row to the next" if ordered else "two of one parent"),
+            view,
+            [(place(table, a), place(table, b, other=True)) for a, b in listed],
+        )
 
 
 def _marked(forest: Forest, root: str) -> Forest:
@@ -154,8 +156,14 @@ def _number(both: Sequence[Forest], schema: Related, parent: str, child: str, mo
     shares = [_shares(f[parent].columns[number_of(child)], most + 1) for f in both]
     name, row = place(parent, number_of(child)), place(schema.root, ROW)
     found = _columns(both[0], parent, "rows", [name, row])
-    return Numbers(child=child, parent=parent, real=shares[0], synthetic=shares[1], distance=_distance(*shares),
-                   by_chance=_by_chance(found[name], most + 1, _drawn_again(found[row])))  # fmt: skip
+    return Numbers(
+        child=child,
+        parent=parent,
+        real=shares[0],
+        synthetic=shares[1],
+        distance=_distance(*shares),
+        by_chance=_by_chance(found[name], most + 1, _drawn_again(found[row])),
+    )
 
 
 def _drawn_again(roots: np.ndarray) -> list[np.ndarray]:
@@ -192,9 +200,14 @@ def _pairs(
         both_codes = [c[first] * size + c[second] for c in codes]
         real, made = (_shares(c, shape[0] * size).reshape(shape) for c in both_codes)
         alone = real.sum(axis=1, keepdims=True) * real.sum(axis=0, keepdims=True)
-        yield Pair(about=about, first=_told(first), second=_told(second), distance=_distance(real, made),
-                   by_chance=_by_chance(both_codes[0], shape[0] * size, again),
-                   independent=_distance(real, alone))  # fmt: skip
+        yield Pair(
+            about=about,
+            first=_told(first),
+            second=_told(second),
+            distance=_distance(real, made),
+            by_chance=_by_chance(both_codes[0], shape[0] * size, again),
+            independent=_distance(real, alone),
+        )
 
 
 def _columns(forest: Forest, table: str, view: View, columns: Sequence[str]) -> dict[str, np.ndarray]:
@@ -227,10 +240,28 @@ def plain(found: Across) -> dict[str, object]:
     return {
         "marking": found.marking,
         "rows": {t: {"real": r, "synthetic": s} for t, (r, s) in found.rows.items()},
-        "numbers of children": [{"child": n.child, "parent": n.parent, "real": n.real.tolist(),
-                                 "synthetic": n.synthetic.tolist(), "distance": n.distance,
-                                 "second_real_sample": n.by_chance} for n in found.numbers],
-        "pairs": {a: [{"first": p.first, "second": p.second, "distance": p.distance,
-                       "second_real_sample": p.by_chance, "independent": p.independent}
-                      for p in pairs] for a, pairs in found.pairs.items()},
-    }  # fmt: skip
+        "numbers of children": [
+            {
+                "child": n.child,
+                "parent": n.parent,
+                "real": n.real.tolist(),
+                "synthetic": n.synthetic.tolist(),
+                "distance": n.distance,
+                "second_real_sample": n.by_chance,
+            }
+            for n in found.numbers
+        ],
+        "pairs": {
+            a: [
+                {
+                    "first": p.first,
+                    "second": p.second,
+                    "distance": p.distance,
+                    "second_real_sample": p.by_chance,
+                    "independent": p.independent,
+                }
+                for p in pairs
+            ]
+            for a, pairs in found.pairs.items()
+        },
+    }

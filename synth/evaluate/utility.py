@@ -79,8 +79,10 @@ def _regression(trained: Sequence[Sample], held: Sample, names: list[str], targe
         (x, z), marks = for_trees([train.take(known), held], names, base=trained[1])
         guesses.append(boosted("regressor", marks).fit(x, goal[known]).predict(z)[rows] if len(known) > 1 else None)
     kinds = (("r2", "R², boosted trees", True, r2_score), ("mae", "mean absolute error", False, mean_absolute_error))
-    return [_score(name, label, better, [g if g is None else measure(truth[rows], g) for g in guesses])
-            for name, label, better, measure in kinds]  # fmt: skip
+    return [
+        _score(name, label, better, [g if g is None else measure(truth[rows], g) for g in guesses])
+        for name, label, better, measure in kinds
+    ]
 
 
 def _classification(
@@ -125,8 +127,10 @@ def _binary(trained: Sequence[Sample], held: Sample, names: list[str], labels: l
         chance = boosted("classifier", marks).fit(x, label).predict_proba(z)[:, 1]
         areas.append(roc_auc_score(labels[3], chance) if both else None)
         f1.append(float(f1_score(labels[3], _logistic(train, held, names, label), zero_division=0)))
-    return [_score("auc", "area under ROC, boosted trees", True, areas),
-            _score("logreg_f1", "F1, logistic regression", True, f1)]  # fmt: skip
+    return [
+        _score("auc", "area under ROC, boosted trees", True, areas),
+        _score("logreg_f1", "F1, logistic regression", True, f1),
+    ]
 
 
 def _logistic(train: Sample, held: Sample, names: list[str], label: np.ndarray) -> np.ndarray:

@@ -103,9 +103,14 @@ def judge(
     order = np.argsort(-found.pairs[i, j], kind="stable")[:WORST]
     pairs = [(found.columns[i[k]], found.columns[j[k]], float(found.pairs[i[k], j[k]])) for k in order]
     return Verdict(
-        uses=tuple(known), columns=tuple(worst[:WORST]), pairs=tuple(pairs), triples=tuple(triples[:WORST]),
-        triples_looked_at=len(three), groups=tuple(_beyond_chance(groups)[:WORST]), reconciled=_reconciled(found, told),
-    )  # fmt: skip
+        uses=tuple(known),
+        columns=tuple(worst[:WORST]),
+        pairs=tuple(pairs),
+        triples=tuple(triples[:WORST]),
+        triples_looked_at=len(three),
+        groups=tuple(_beyond_chance(groups)[:WORST]),
+        reconciled=_reconciled(found, told),
+    )
 
 
 def _level(value: float, good: float, care: float) -> str:
@@ -127,15 +132,25 @@ def _percent(value: float) -> str:
 def _columns(found: Comparison) -> Use:
     spread = sqrt(2 / pi * (1 / found.real_rows_used + 1 / found.synthetic_rows_used))
     chance = [0.5 * spread * float(np.sqrt(o.real * (1 - o.real)).sum()) for o in found.one_way.values()]
-    return _distance("columns", "shares and averages of single columns", found.one_way_mean, float(np.mean(chance)),
-                     "Column by column")  # fmt: skip
+    return _distance(
+        "columns",
+        "shares and averages of single columns",
+        found.one_way_mean,
+        float(np.mean(chance)),
+        "Column by column",
+    )
 
 
 def _pairs(found: Comparison) -> Use | None:
     if found.pairs_mean is None:
         return None
-    return _distance("pairs", "tables and correlations of two columns", found.pairs_mean, found.pairs_by_chance,
-                     "Two columns at a time")  # fmt: skip
+    return _distance(
+        "pairs",
+        "tables and correlations of two columns",
+        found.pairs_mean,
+        found.pairs_by_chance,
+        "Two columns at a time",
+    )
 
 
 Three = tuple[tuple[str, str, str], np.ndarray, np.ndarray]
@@ -178,8 +193,9 @@ def _few(found: Comparison, name: str) -> list[np.ndarray]:
 
 def _three(few: dict[str, list[np.ndarray]], names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
     a, b, c = (few[n] for n in names)
-    real, synthetic = (np.bincount((x * CELLS + y) * CELLS + z, minlength=CELLS**3) / len(x)
-                       for x, y, z in zip(a, b, c, strict=True))  # fmt: skip
+    real, synthetic = (
+        np.bincount((x * CELLS + y) * CELLS + z, minlength=CELLS**3) / len(x) for x, y, z in zip(a, b, c, strict=True)
+    )
     return real, synthetic
 
 
@@ -190,8 +206,13 @@ def _groups(groups: Sequence[Subgroup]) -> Use | None:
         return None
     worst = known[: max(1, len(known) // 10)]
     value, second = (float(np.mean([getattr(g, k) for g in worst])) for k in ("distance", "by_chance"))
-    return _distance("subgroups", "comparing groups of people, small ones too", value, second,
-                     f"In the worst tenth of {len(known)} groups")  # fmt: skip
+    return _distance(
+        "subgroups",
+        "comparing groups of people, small ones too",
+        value,
+        second,
+        f"In the worst tenth of {len(known)} groups",
+    )
 
 
 def _worst_groups(groups: Sequence[Subgroup]) -> list[Subgroup]:
@@ -211,11 +232,18 @@ def _predicted(utility: Utility | None) -> Use | None:
     for score in utility.scores:
         if score.synthetic is None or score.real is None or not score.higher_is_better:
             continue
-        words = (f"A model trained on synthetic rows scores {score.synthetic:.3f} on real ones ({score.label}), one "
-                 f"trained on real rows {score.real:.3f}")  # fmt: skip
-        return Use(name="prediction", use=f"training a model that predicts {utility.target}",
-                   level=_level(score.real - score.synthetic, *LOSS), value=score.synthetic, second=score.real,
-                   sentence=words)  # fmt: skip
+        words = (
+            f"A model trained on synthetic rows scores {score.synthetic:.3f} on real ones ({score.label}), one "
+            f"trained on real rows {score.real:.3f}"
+        )
+        return Use(
+            name="prediction",
+            use=f"training a model that predicts {utility.target}",
+            level=_level(score.real - score.synthetic, *LOSS),
+            value=score.synthetic,
+            second=score.real,
+            sentence=words,
+        )
     return None
 
 
@@ -223,8 +251,14 @@ def _apart(told: TwoSample | None) -> Use | None:
     if told is None:
         return None
     words = f"A classifier that sees whole rows tells synthetic from real with an area of {told.auc:.2f} (0.50: cannot)"
-    return Use(name="detection", use="standing for real rows one by one, as in tests of software or free exploration",
-               level=_level(told.auc, *TOLD_APART), value=told.auc, second=0.5, sentence=words)  # fmt: skip
+    return Use(
+        name="detection",
+        use="standing for real rows one by one, as in tests of software or free exploration",
+        level=_level(told.auc, *TOLD_APART),
+        value=told.auc,
+        second=0.5,
+        sentence=words,
+    )
 
 
 def _reconciled(found: Comparison, told: TwoSample | None) -> str:

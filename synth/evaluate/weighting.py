@@ -47,10 +47,16 @@ def weighted(
         return None
     sizes = {n: len(groups[n].labels) for n in names}
     single = {n: _apart([c[n] for c in codes], weights, sizes[n]) for n in names}
-    pairs = [_apart([c[a].astype(np.int64) * sizes[b] + c[b] for c in codes], weights, sizes[a] * sizes[b])
-             for a, b in combinations(names, 2)]  # fmt: skip
-    return Weighted(by=by, columns=single, pairs=float(np.mean(pairs)) if pairs else None,
-                    means=(float(weights[0].mean()), float(weights[1].mean())))  # fmt: skip
+    pairs = [
+        _apart([c[a].astype(np.int64) * sizes[b] + c[b] for c in codes], weights, sizes[a] * sizes[b])
+        for a, b in combinations(names, 2)
+    ]
+    return Weighted(
+        by=by,
+        columns=single,
+        pairs=float(np.mean(pairs)) if pairs else None,
+        means=(float(weights[0].mean()), float(weights[1].mean())),
+    )
 
 
 def _apart(codes: list[np.ndarray], weights: list[np.ndarray], size: int) -> float:

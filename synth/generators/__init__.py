@@ -31,9 +31,32 @@ from synth.generators.query_based.small_db import SmallDb
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing
 
-ALL = (Mixture, Independent, Slicing, SliceWasserstein, DPKernel, DPMerf, DPHP, Pearl, DPNTK, DPCtgan, PateGan, DPVae,
-       DPFlow, DPDiffusion, DPSinkhorn, PrivateSet, GSWgan, DataLens, GPate, PrivateEvolution,
-       Aim, Mst, Mwem, SmallDb)  # fmt: skip
+ALL = (
+    Mixture,
+    Independent,
+    Slicing,
+    SliceWasserstein,
+    DPKernel,
+    DPMerf,
+    DPHP,
+    Pearl,
+    DPNTK,
+    DPCtgan,
+    PateGan,
+    DPVae,
+    DPFlow,
+    DPDiffusion,
+    DPSinkhorn,
+    PrivateSet,
+    GSWgan,
+    DataLens,
+    GPate,
+    PrivateEvolution,
+    Aim,
+    Mst,
+    Mwem,
+    SmallDb,
+)
 GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL)}
 
 

@@ -144,9 +144,13 @@ class Job:
         command = [*program, *arguments, "--job", str(self.path)]
         with open(self.path / "result.json", "wb") as out, open(self.path / "log.txt", "wb") as log:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, start_new_session=True,
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=log,
+                start_new_session=True,
                 env={**os.environ, FOLDER: str(self.path.absolute()), **({RUN: self.run} if self.run else {})},
-            )  # fmt: skip
+            )
         _write(self.path / "process.json", {"pid": process.pid, "pid_started": identity(process.pid)})
         # Someone must take note of its end, or it stays a zombie for as long as this process lives.
         threading.Thread(target=process.wait, daemon=True).start()

@@ -56,10 +56,26 @@ ACTIONS: dict[str, Action] = {
     "resume_table": Action("go on with a stored table", ("use_",), OWNERS),
     "remove_table": Action("remove a stored table", ("remove_", "discard"), OWNERS),
     "use_table": Action("look at a chosen table's facts", ("rows_of_file",), OWNERS),
-    "describe": Action("change or vouch for a description",
-                       ("confirm_all", "confirm_keys", "confirm_one", "keep_values", "take_book", "save_schema",
-                        "alone_", "omit_", "group_", "keep_", "keep_key_", "read_right", "are_codes", "are_numbers"),
-                       STEWARDS),
+    "describe": Action(
+        "change or vouch for a description",
+        (
+            "confirm_all",
+            "confirm_keys",
+            "confirm_one",
+            "keep_values",
+            "take_book",
+            "save_schema",
+            "alone_",
+            "omit_",
+            "group_",
+            "keep_",
+            "keep_key_",
+            "read_right",
+            "are_codes",
+            "are_numbers",
+        ),
+        STEWARDS,
+    ),
     "draft": Action("draft a description from the rows", ("draft_again", "read_so"), OWNERS),
     "learn": Action("learn facts with budget", ("learn",), OWNERS),
     "forecast": Action("forecast a run", (), STEWARDS),
@@ -67,8 +83,9 @@ ACTIONS: dict[str, Action] = {
     "spend": Action("start a run, or ask a reviewer to", ("spend", "same_", "separate"), OWNERS),
     "watch": Action("watch a run and open its result", ("watch", "open_latest", "open_"), OWNERS),
     "cancel": Action("cancel a run", ("cancel", "cancel_beside"), OWNERS),
-    "compare": Action("compare with the real rows",
-                      ("compare", "compare_table", "score", "make_report", "get_steward"), OWNERS),
+    "compare": Action(
+        "compare with the real rows", ("compare", "compare_table", "score", "make_report", "get_steward"), OWNERS
+    ),
     "refit": Action("fit another method to a release", ("refit",), OWNERS),
     "decide": Action("let noisy counts decide between runs", ("decide",), OWNERS),
     "state_choice": Action("say how a run was chosen", ("choose", "counted"), OWNERS),
@@ -84,7 +101,7 @@ ACTIONS: dict[str, Action] = {
     "read_any_dataset": Action("read lines of a dataset that one does not use", (), (ANY, NO, ANY, NO)),
     "compose": Action("add up the runs on a dataset", ("compose",), READING),
     "verify_ledger": Action("check the ledger's seals", ("verify",), READING),
-}  # fmt: skip
+}
 
 
 def may(role: str, action: str, *, name: str = "", owner: str | None = None) -> bool:

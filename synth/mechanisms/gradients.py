@@ -85,8 +85,16 @@ class Descents:
         replaced = adjacency.relation is Relation.REPLACE_ONE
         kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
         size = sensitivity(question, adjacency)
-        return [kind(name=plan.purpose, sensitivity=size, sigma=plan.sigma, count=plan.steps,
-                     rate=rate(plan.rate, adjacency), pitch=plan.lattice)]  # fmt: skip
+        return [
+            kind(
+                name=plan.purpose,
+                sensitivity=size,
+                sigma=plan.sigma,
+                count=plan.steps,
+                rate=rate(plan.rate, adjacency),
+                pitch=plan.lattice,
+            )
+        ]
 
     def changed_cells(self, question: Step, adjacency: Adjacency) -> int:  # noqa: ARG002
         """In how many numbers of one step neighbouring tables can differ."""

@@ -62,8 +62,10 @@ def votes(question: Nearest, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     Privacy: reads rows, exact: they stay with the curator.
     """
     count = len(question.candidates)
-    far = [np.vstack([d[:, c], np.zeros((1, count), dtype=np.int64)])  # the last line: a group that a row lacks (-1)
-           for d, c in zip(question.distances, question.candidates.T, strict=True)]  # fmt: skip
+    far = [
+        np.vstack([d[:, c], np.zeros((1, count), dtype=np.int64)])  # the last line: a group that a row lacks (-1)
+        for d, c in zip(question.distances, question.candidates.T, strict=True)
+    ]
     total = np.zeros(count, dtype=np.int64)
     for part in parts(rows, [b.column for b in question.bins], max(HELD // count, 1)):
         apart = sum(f[codes(b, part[b.column])] for f, b in zip(far, question.bins, strict=True))

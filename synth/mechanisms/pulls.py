@@ -47,8 +47,15 @@ class Pulling(Classes):
         """One Gaussian for each row asked about. Errors: BudgetError where teachers would not fit in memory."""
         self.check_size(question.teachers)
         kind = TabledGaussianDpEvent if question.form == CLIPPED else GaussianDpEvent
-        return [kind(name=question.purpose, sensitivity=sensitivity(question, adjacency), sigma=question.sigma,
-                     count=len(question.asked), pitch=question.lattice)]  # fmt: skip
+        return [
+            kind(
+                name=question.purpose,
+                sensitivity=sensitivity(question, adjacency),
+                sigma=question.sigma,
+                count=len(question.asked),
+                pitch=question.lattice,
+            )
+        ]
 
     def changed_cells(self, question: Pulls, adjacency: Adjacency) -> int:  # type: ignore[override]
         """In how many numbers of one generated row's answer neighbouring tables can differ."""
@@ -81,9 +88,10 @@ def summed(question: Pulls, found: Taught) -> np.ndarray:
     """
     step = max(HELD // (question.teachers.teachers * question.groups), 1)
     parts = [
-        said(question, each) for at in range(0, len(question.asked), step)
+        said(question, each)
+        for at in range(0, len(question.asked), step)
         for each in slopes(question, found, question.asked[at : at + step])
-    ]  # fmt: skip
+    ]
     return np.stack([p.sum(0) for p in parts]).astype(np.int64).reshape(-1, *question.shape)
 
 

@@ -34,8 +34,10 @@ def events(question: WeightedCounts, adjacency: Adjacency) -> list[Event]:
     """
     sigmas, size = sorted(m.sigma for m in question.marginals), sensitivity(adjacency)
     counts.check_noise(max(sigmas, default=0.0))
-    return [RoundedGaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
-            for sigma, same in groupby(sigmas)]  # fmt: skip
+    return [
+        RoundedGaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
+        for sigma, same in groupby(sigmas)
+    ]
 
 
 def answer(question: WeightedCounts, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> WeightedCountsRelease:

@@ -42,9 +42,22 @@ from synth.schema.table import Schema
 
 def mechanisms() -> dict[type, Any]:
     """By kind of question the mechanism that answers it; new for each run, since some keep what they answered."""
-    return {Counts: counts, Linked: linked, Values: values, Slices: slices, Embedding: embeddings, External: external,
-            FunctionalQuery: Functional(), Choice: selection, Search: search, Step: Descents(),
-            Votes: Classes(), Nearest: nearest, Pulls: Pulling(), WeightedCounts: weighted}  # fmt: skip
+    return {
+        Counts: counts,
+        Linked: linked,
+        Values: values,
+        Slices: slices,
+        Embedding: embeddings,
+        External: external,
+        FunctionalQuery: Functional(),
+        Choice: selection,
+        Search: search,
+        Step: Descents(),
+        Votes: Classes(),
+        Nearest: nearest,
+        Pulls: Pulling(),
+        WeightedCounts: weighted,
+    }
 
 
 def setting(schema: Schema, grant: Grant, *, public_rows: int | None) -> Setting:

@@ -84,8 +84,15 @@ def combine(
     notes = beyond(release, columns) if release is not None else ()
     for note in notes:
         warnings.warn(note, BeyondMeasured, stacklevel=2)
-    plain = {"estimate": middle, "low": middle - half, "high": middle + half, "variance": within + extra,
-             "within": within, "between": between, "df": df}  # fmt: skip
+    plain = {
+        "estimate": middle,
+        "low": middle - half,
+        "high": middle + half,
+        "variance": within + extra,
+        "within": within,
+        "between": between,
+        "df": df,
+    }
     return Combined(**{n: v if np.ndim(v) else float(v) for n, v in plain.items()}, warnings=notes)
 
 
@@ -102,15 +109,22 @@ def beyond(release: str | Path, columns: Sequence[str]) -> tuple[str, ...]:
             raise UsageError(f"{name}: is not a measured column of the release")
     marginals = [m for r in stored.releases if isinstance(r, CountsRelease) for m in r.question.marginals]
     counted = {frozenset(m.columns) for m in marginals}
-    notes = [f"{a} and {b} were not counted together: how they go together is not known at all"
-             for a, b in combinations(asked, 2) if not any({a, b} <= t for t in counted)]  # fmt: skip
+    notes = [
+        f"{a} and {b} were not counted together: how they go together is not known at all"
+        for a, b in combinations(asked, 2)
+        if not any({a, b} <= t for t in counted)
+    ]
     if len(asked) > 2 and not any(set(asked) <= t for t in counted):
-        notes.append(f"{', '.join(asked)} were not counted in one table: what they have in common beyond pairs is the "
-                     "model's guess, and no interval counts an error of it")  # fmt: skip
+        notes.append(
+            f"{', '.join(asked)} were not counted in one table: what they have in common beyond pairs is the "
+            "model's guess, and no interval counts an error of it"
+        )
     for name in asked:
         finest = max((b.size for m in marginals for b in m.bins if b.column == name), default=1)
         tables = [b.size for m in marginals if len(m.bins) > 1 for b in m.bins if b.column == name]
         if len(asked) > 1 and tables and max(tables) < finest:
-            notes.append(f"{name} was counted with other columns in at most {max(tables)} bins, where alone it has "
-                         f"{finest}: within a bin it is taken to be independent of them")  # fmt: skip
+            notes.append(
+                f"{name} was counted with other columns in at most {max(tables)} bins, where alone it has "
+                f"{finest}: within a bin it is taken to be independent of them"
+            )
     return tuple(notes)

@@ -41,12 +41,17 @@ def count_intervals(release: str | Path, columns: Sequence[str], *, level: float
         share, half = shares(table.counts, table.variance, rows=stored.setting.public_rows, level=level)
         labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in table.bins]
         return [
-            {"values": [labels[axis][i] for axis, i in enumerate(at)],
-             **{n: float(np.clip(v, 0.0, 1.0)) for n, v in
-                (("share", share[at]), ("low", share[at] - half[at]), ("high", share[at] + half[at]))},
-             "count": float(table.counts[at]), "sigma": table.variance**0.5}
+            {
+                "values": [labels[axis][i] for axis, i in enumerate(at)],
+                **{
+                    n: float(np.clip(v, 0.0, 1.0))
+                    for n, v in (("share", share[at]), ("low", share[at] - half[at]), ("high", share[at] + half[at]))
+                },
+                "count": float(table.counts[at]),
+                "sigma": table.variance**0.5,
+            }
             for at in np.ndindex(table.counts.shape)
-        ]  # fmt: skip
+        ]
 
 
 def shares(

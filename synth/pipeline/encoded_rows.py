@@ -66,17 +66,30 @@ class EncodedRows:
 
     def plain(self) -> dict[str, Any]:
         """All of it as JSON data; of a vector the coordinates that are not zero, by their place."""
-        rows = [{"row": dict(zip((c.name for c in self.columns), t, strict=True)), "norm": float(n),
-                 "coordinates": {int(i): float(v[i]) for i in np.flatnonzero(v)}}
-                for t, v, n in zip(self.texts, self.vectors, self.norms(), strict=True)]  # fmt: skip
-        return {"relation": self.relation, "max_rows": self.max_rows, "dim": self.vectors.shape[1], "norm": self.norm,
-                "sensitivity": self.sensitivity, "columns": [vars(c) for c in self.columns], "rows": rows}  # fmt: skip
+        rows = [
+            {
+                "row": dict(zip((c.name for c in self.columns), t, strict=True)),
+                "norm": float(n),
+                "coordinates": {int(i): float(v[i]) for i in np.flatnonzero(v)},
+            }
+            for t, v, n in zip(self.texts, self.vectors, self.norms(), strict=True)
+        ]
+        return {
+            "relation": self.relation,
+            "max_rows": self.max_rows,
+            "dim": self.vectors.shape[1],
+            "norm": self.norm,
+            "sensitivity": self.sensitivity,
+            "columns": [vars(c) for c in self.columns],
+            "rows": rows,
+        }
 
     def in_words(self) -> list[str]:
         """A line a column, then the row, the sensitivity, and each made-up row."""
         wide = max(len(c.name) for c in self.columns)
-        lines = [f"{c.name:{wide}s}  {c.form}, from coordinate {c.first} on, norm at most {c.norm:.4f}"
-                 for c in self.columns]  # fmt: skip
+        lines = [
+            f"{c.name:{wide}s}  {c.form}, from coordinate {c.first} on, norm at most {c.norm:.4f}" for c in self.columns
+        ]
         lines.append(f"a row: {self.vectors.shape[1]} coordinates, norm at most {self.norm:.4f}")
         kept = f", {self.max_rows} rows of a person" if self.max_rows > 1 else ""
         lines.append(f"sensitivity under {self.relation}{kept}: {self.sensitivity:.4f}")
@@ -121,10 +134,14 @@ def encode(
     places = _made_up(schema, rows, seed)
     vectors = np.hstack([looked_up(b, places[b.bins.column]) for b in blocks])
     return EncodedRows(
-        relation=relation, max_rows=adjacency.max_rows, columns=_columns(blocks),
-        norm=sqrt(sum(b.square for b in blocks)), sensitivity=_sensitivity(question, adjacency),
-        texts=_texts(schema, places, [b.bins.column for b in blocks], rows), vectors=vectors,
-    )  # fmt: skip
+        relation=relation,
+        max_rows=adjacency.max_rows,
+        columns=_columns(blocks),
+        norm=sqrt(sum(b.square for b in blocks)),
+        sensitivity=_sensitivity(question, adjacency),
+        texts=_texts(schema, places, [b.bins.column for b in blocks], rows),
+        vectors=vectors,
+    )
 
 
 def too_many(schema: Schema) -> bool:

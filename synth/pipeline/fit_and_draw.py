@@ -81,7 +81,15 @@ def write(
     if out is None:
         return {}
     return folder.write(
-        Path(out), blocks=made.blocks, method=made.generator.name, model=made.model, releases=releases,
-        setting=setting, card=about, options=options_of(made.generator), raw_text=raw_text,
-        dialect=dialect, note=reporter.note,
-    )  # fmt: skip
+        Path(out),
+        blocks=made.blocks,
+        method=made.generator.name,
+        model=made.model,
+        releases=releases,
+        setting=setting,
+        card=about,
+        options=options_of(made.generator),
+        raw_text=raw_text,
+        dialect=dialect,
+        note=reporter.note,
+    )

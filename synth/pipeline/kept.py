@@ -84,12 +84,14 @@ def kept(method: str, *, epsilon: float, rows: int | None = None) -> Kept | None
 def _told(method: str, found: list[dict[str, Any]]) -> Kept:
     tables = [figures()["tables"][f["table"]] for f in found]
     return Kept(
-        method=method, epsilon=max(f["epsilon"] for f in found),
-        rows=tuple(t["rows"] for t in tables), few=max(t.get("few", 0) for t in tables),
+        method=method,
+        epsilon=max(f["epsilon"] for f in found),
+        rows=tuple(t["rows"] for t in tables),
+        few=max(t.get("few", 0) for t in tables),
         columns=all(1 - min(f["tv"], f["ks"]) <= MOST_COLUMNS for f in found),
         pairs=all(f["pair_tv_err"] <= MOST_PAIRS * _floor(f) for f in found),
         target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (t["auc"] - 0.5) for f, t in zip(found, tables, strict=True)),
-    )  # fmt: skip
+    )
 
 
 def everywhere(method: str) -> dict[str, str]:
@@ -118,8 +120,11 @@ def needs(method: str) -> str:
     found = [k for e in sorted({f["epsilon"] for f in wide}) if (k := kept(method, epsilon=e))]
     enough = next((k for k in found if k.relations), None)
     least = min((enough or found[-1]).rows)
-    rows = (f"relations from epsilon {enough.epsilon:g} on at {least:,} rows" if enough else
-            f"no relations up to epsilon {found[-1].epsilon:g} at {least:,} rows")  # fmt: skip
+    rows = (
+        f"relations from epsilon {enough.epsilon:g} on at {least:,} rows"
+        if enough
+        else f"no relations up to epsilon {found[-1].epsilon:g} at {least:,} rows"
+    )
     low, high = min(f["seconds"] for f in wide), max(f["seconds"] for f in wide)
     time = f"{max(low, 1):.0f} to {high:.0f}" if high > 1.5 else "about 1"
     return f"rows: {rows}; time: {time} s a run, on busy processors"
@@ -139,15 +144,18 @@ def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
     if found is None or found.relations:
         return ""
     sizes = " and ".join(f"{n:,}" for n in found.rows)
-    return (f"{method} at epsilon {epsilon:g} keeps no relations between columns: measured, with its default options, "
-            f"on public tables of {sizes} rows at epsilon {found.epsilon:g}, it kept {found.in_words}"
-            + ("" if found.columns else " of single columns, pairs and target"))  # fmt: skip
+    return (
+        f"{method} at epsilon {epsilon:g} keeps no relations between columns: measured, with its default options, "
+        f"on public tables of {sizes} rows at epsilon {found.epsilon:g}, it kept {found.in_words}"
+        + ("" if found.columns else " of single columns, pairs and target")
+    )
 
 
 def _nearest(method: str, table: str, epsilon: float, rows: int | None) -> tuple[dict[str, Any], bool] | None:
     """A method's figures on one table next to this epsilon and number of rows, and whether these lie below them all."""
-    mine = sorted((f for f in figures()["figures"] if (f["method"], f["table"]) == (method, table)),
-                  key=lambda f: f["epsilon"])  # fmt: skip
+    mine = sorted(
+        (f for f in figures()["figures"] if (f["method"], f["table"]) == (method, table)), key=lambda f: f["epsilon"]
+    )
     scale = rows / figures()["tables"][table]["rows"] if rows else 1.0
     below = [f for f in mine if f["epsilon"] <= epsilon * scale * (1 + 1e-9)]
     return (below[-1], False) if below else (mine[0], True) if mine else None

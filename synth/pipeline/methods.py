@@ -22,12 +22,20 @@ def methods() -> list[dict[str, Any]]:
     Privacy: public only.
     """
     return [
-        {"name": g.name, "summary": g.summary, "barrier": g.barrier, "guarantee": guarantee(g),
-         "relations": list(g.relations),
-         "options": options_of(g), "ranges": {n: str(r) for n, r in g.ranges.items()}, "reads": kinds_of(g.reads),
-         "keeps": kept.everywhere(g.name), "needs": kept.needs(g.name)}
+        {
+            "name": g.name,
+            "summary": g.summary,
+            "barrier": g.barrier,
+            "guarantee": guarantee(g),
+            "relations": list(g.relations),
+            "options": options_of(g),
+            "ranges": {n: str(r) for n, r in g.ranges.items()},
+            "reads": kinds_of(g.reads),
+            "keeps": kept.everywhere(g.name),
+            "needs": kept.needs(g.name),
+        }
         for g in GENERATORS.values()
-    ]  # fmt: skip
+    ]
 
 
 def guarantee(generator: Generator) -> str:

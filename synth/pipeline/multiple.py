@@ -153,9 +153,14 @@ def _tilted(
 
 
 def _refitted(
-    release: str | Path, stored: folder.StoredRelease, model: Product, size: int, count: int,
-    rng: np.random.Generator, reporter: Reporter,
-) -> Iterator[dict[str, "pa.Array"]]:  # fmt: skip
+    release: str | Path,
+    stored: folder.StoredRelease,
+    model: Product,
+    size: int,
+    count: int,
+    rng: np.random.Generator,
+    reporter: Reporter,
+) -> Iterator[dict[str, "pa.Array"]]:
     """Of a wide table: the model fitted again to counts under noise of their own."""
     from synth.generators.marginals.redraw import Redraws
 

@@ -123,8 +123,9 @@ def _step(question: Any, cells: int) -> Step:
         noise = float(getattr(question, "sigma", None) or question.scale)
         return Step(purpose=question.purpose, tables=1, cells=cells, sigma_least=noise, sigma_most=noise)
     sigmas = [m.sigma for m in question.marginals]
-    return Step(purpose=question.purpose, tables=len(sigmas), cells=cells,
-                sigma_least=min(sigmas), sigma_most=max(sigmas))  # fmt: skip
+    return Step(
+        purpose=question.purpose, tables=len(sigmas), cells=cells, sigma_least=min(sigmas), sigma_most=max(sigmas)
+    )
 
 
 def _error(marginals: Sequence[Marginal], rows: int) -> float | None:

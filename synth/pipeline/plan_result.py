@@ -44,14 +44,20 @@ class Plan:
 
     def in_words(self) -> str:
         """The forecast as a few lines."""
-        lines = [f"{self.method} on {self.rows} rows, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}",
-                 f"meaning: {self.meaning}"]  # fmt: skip
+        lines = [
+            f"{self.method} on {self.rows} rows, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}",
+            f"meaning: {self.meaning}",
+        ]
         for s in self.steps:
-            lines.append(f"  {s.purpose}: {s.tables} tables, {s.cells} cells, "
-                         f"noise of {s.sigma_least:.3g} to {s.sigma_most:.3g} rows a cell")  # fmt: skip
+            lines.append(
+                f"  {s.purpose}: {s.tables} tables, {s.cells} cells, "
+                f"noise of {s.sigma_least:.3g} to {s.sigma_most:.3g} rows a cell"
+            )
         two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
-        lines.append(f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
-                     "(total variation, from noise alone)")  # fmt: skip
+        lines.append(
+            f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
+            "(total variation, from noise alone)"
+        )
         held = kept(self.method, epsilon=self.epsilon, rows=self.rows)
         lines.append(f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}")
         lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")

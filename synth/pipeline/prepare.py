@@ -104,9 +104,12 @@ def _agreed(request: RunRequest, schema: Schema, note: Note) -> tuple[Schema, fl
     share = learning_share(schema, request.learn_share)
     schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
     schema = confirmed(
-        schema, assume_public=request.assume_public, reasons=request.reasons, max_categories=request.max_categories,
+        schema,
+        assume_public=request.assume_public,
+        reasons=request.reasons,
+        max_categories=request.max_categories,
         note=note,
-    )  # fmt: skip
+    )
     if not schema.measured():
         raise InputError("schema: every column is an identifier; there is nothing to learn")
     if schema.learnt is not None and 0 < share < 1:

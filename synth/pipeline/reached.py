@@ -88,8 +88,9 @@ def expected(
 def _at(epsilon: float, cells: Sequence[int], *, rows: int, mu: float) -> Reached:
     one, two = features(cells, rows=rows, mu=mu)
     pairs = None if two is None else _range("pairs", two)
-    return Reached(epsilon=epsilon, columns=_range("columns", one), pairs=pairs,
-                   beyond=_beyond(rows, len(cells), epsilon))  # fmt: skip
+    return Reached(
+        epsilon=epsilon, columns=_range("columns", one), pairs=pairs, beyond=_beyond(rows, len(cells), epsilon)
+    )
 
 
 def features(cells: Sequence[int], *, rows: int, mu: float) -> tuple[float, float | None]:

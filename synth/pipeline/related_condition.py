@@ -67,8 +67,10 @@ class Drawing:
                 if not wanted:
                     return
                 if drawn > MOST_DRAWN:
-                    raise UsageError(f"--where: {num_roots - wanted} of {drawn:,} roots of the model meet it; ask for "
-                                     "fewer rows or for less")  # fmt: skip
+                    raise UsageError(
+                        f"--where: {num_roots - wanted} of {drawn:,} roots of the model meet it; ask for "
+                        "fewer rows or for less"
+                    )
 
     def _blocks(self, num_roots: int, rng: np.random.Generator) -> Iterator[dict[str, Rows]]:
         """Rows of the model, with the rules across tables kept."""

@@ -72,10 +72,16 @@ class RelatedForecast:
 
     def in_words(self) -> str:
         """The forecast as a few lines."""
-        lines = [f"{self.method} on {self.roots} roots, epsilon {self.epsilon:g}, delta {self.delta:g}, "
-                 f"{self.relation}; the unit is {self.unit}", f"meaning: {self.meaning}"]  # fmt: skip
-        lines += [f"  {a.table}, {a.about}: {a.tables} tables, {a.cells} cells, noise of {a.sigma_least:.3g} to "
-                  f"{a.sigma_most:.3g} roots a cell, expected error {a.error:.3f}" for a in self.asked]  # fmt: skip
+        lines = [
+            f"{self.method} on {self.roots} roots, epsilon {self.epsilon:g}, delta {self.delta:g}, "
+            f"{self.relation}; the unit is {self.unit}",
+            f"meaning: {self.meaning}",
+        ]
+        lines += [
+            f"  {a.table}, {a.about}: {a.tables} tables, {a.cells} cells, noise of {a.sigma_least:.3g} to "
+            f"{a.sigma_most:.3g} roots a cell, expected error {a.error:.3f}"
+            for a in self.asked
+        ]
         lines.append("errors are total variation from noise alone, at most, if numbers of children are even")
         lines.append(f"rehearsed on made-up roots: {', '.join(self.rehearsed) or 'nothing'}; nothing was read or spent")
         return "\n".join(lines)
@@ -154,8 +160,10 @@ def _rehearsed(schema: Related, releases: Sequence[LinkedRelease], told: Any) ->
             drawn.whole(table)
     except Exception as error:  # whatever it is would strike after the spend
         reason = str(error) if isinstance(error, SynthError) else type(error).__name__
-        raise UsageError(f"a run of this schema would fail after the spend, as it does on made-up roots ({reason}); "
-                         "report it, and leave out tables or keys meanwhile") from None  # fmt: skip
+        raise UsageError(
+            f"a run of this schema would fail after the spend, as it does on made-up roots ({reason}); "
+            "report it, and leave out tables or keys meanwhile"
+        ) from None
     return [f"two fits of {STEPS} steps", f"{DRAWN} roots drawn"]
 
 
@@ -168,12 +176,16 @@ def _asked(releases: Sequence[LinkedRelease]) -> list[Asked]:
             found.setdefault((release.question.table, about), []).append((marginal, float(max(values.sum(), 1.0))))
     return [
         Asked(
-            table=table, about=about, tables=len(parts), cells=sum(m.cells for m, _ in parts),
-            sigma_least=min(m.sigma for m, _ in parts), sigma_most=max(m.sigma for m, _ in parts),
+            table=table,
+            about=about,
+            tables=len(parts),
+            cells=sum(m.cells for m, _ in parts),
+            sigma_least=min(m.sigma for m, _ in parts),
+            sigma_most=max(m.sigma for m, _ in parts),
             error=float(np.mean([_error(m, total) for m, total in parts])),
         )
         for (table, about), parts in found.items()
-    ]  # fmt: skip
+    ]
 
 
 def _about(question: Linked, marginal: Marginal) -> str:

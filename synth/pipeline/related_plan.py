@@ -71,8 +71,13 @@ class RelatedPlan:
         As for a single table a part of the noise's precision is held back: real answers may lead to more tables.
         """
         held = replace(self.grant, float_slack=self.grant.float_slack * MARGIN)
-        curator = Curator(grant=held, commit=lambda: None, read=lambda: made_up(self.schema),
-                          mechanisms=mechanisms(), noise=SeededNoise(0))  # fmt: skip
+        curator = Curator(
+            grant=held,
+            commit=lambda: None,
+            read=lambda: made_up(self.schema),
+            mechanisms=mechanisms(),
+            noise=SeededNoise(0),
+        )
         asked = setting(self.schema.learnt(self.schema.root), self.grant, public_rows=None)
         try:
             self.questions.measure(curator.ask, self.schema, asked, progress=lambda _: None)
@@ -161,9 +166,13 @@ def planned(
 
 
 def charged_before(
-    tables: str | Path, *, schema: Related, dataset: str | None = None, ledger: str | Path | None = None,
+    tables: str | Path,
+    *,
+    schema: Related,
+    dataset: str | None = None,
+    ledger: str | Path | None = None,
     may_spend: MaySpend = anybody,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Other datasets to which rows of one of these tables were charged, with or without their keys.
 
     ``tables``, ``schema``, ``dataset``, ``ledger``, ``may_spend``: as of ``run``.
@@ -197,8 +206,9 @@ def _dataset(tables: str | Path | Mapping[str, object] | None, declared: str | N
         return shown(source) + (f"/{tables}" if tables else "")
     assert tables is not None
     if isinstance(tables, Mapping):
-        raise UsageError("tables given one by one have no common name; give dataset=..., or name the dataset in "
-                         "the schema")  # fmt: skip
+        raise UsageError(
+            "tables given one by one have no common name; give dataset=..., or name the dataset in the schema"
+        )
     return Path(tables).resolve().name
 
 
@@ -215,9 +225,13 @@ def approved(schema: Related, request: RunRequest, *, note: Note) -> Related:
         own = vouched if isinstance(vouched, bool) else [v.split(".", 1)[1] for v in vouched if _of(v, name)]
         because = {v.split(".", 1)[1]: text for v, text in reasons.items() if _of(v, name)}
         tables[name] = confirmed(
-            table.model_copy(update={"unit_source": None}), assume_public=own, reasons=because,
-            max_categories=request.max_categories, note=_noting(note, name), of=f"{name}.",
-        )  # fmt: skip
+            table.model_copy(update={"unit_source": None}),
+            assume_public=own,
+            reasons=because,
+            max_categories=request.max_categories,
+            note=_noting(note, name),
+            of=f"{name}.",
+        )
     plain = schema.model_dump(exclude_none=True, exclude={"tables"})
     return parse_related({**plain, "tables": {n: t.model_dump(exclude_none=True) for n, t in tables.items()}})
 
@@ -239,8 +253,10 @@ def check_vouched(schema: Related) -> None:
             raise InputError(f'schema: nobody has confirmed that {name} is public: set its "source" to "declared"')
     for name, table in schema.tables.items():
         if table.learnt is not None or any(c.source == "private" for c in table.columns.values()):
-            raise InputError(f"table {name}: its schema holds facts learnt from rows for a unit of its own, whose "
-                             "price for a row of the root is not known; state them, or learn nothing")  # fmt: skip
+            raise InputError(
+                f"table {name}: its schema holds facts learnt from rows for a unit of its own, whose "
+                "price for a row of the root is not known; state them, or learn nothing"
+            )
 
 
 def _noting(note: Note, table: str) -> Note:

@@ -34,8 +34,10 @@ class AcrossTables:
     def kept(self) -> list[dict[str, Any]]:
         """Each rule with the share of rows that keep it; 1 unless rules contradict each other or bounds."""
         told = zip(self.rules, self._seen, strict=True)
-        return [{"across": True, "kind": r.kind, "columns": list(ends(r)), "kept": held / many if many else 1.0}
-                for r, (many, held) in told]  # fmt: skip
+        return [
+            {"across": True, "kind": r.kind, "columns": list(ends(r)), "kept": held / many if many else 1.0}
+            for r, (many, held) in told
+        ]
 
     def apply(self, block: Block, rng: np.random.Generator) -> None:
         """Changes a block's positions in place: what is repeated, then orders, then counts and totals upwards."""
@@ -130,8 +132,10 @@ class AcrossTables:
         if rule.kind == "equal":
             return np.asarray(own == self._above(block, table, rule.parent))
         other = rule.low if rule.high == f"{table}.{column}" else rule.high
-        mine, bound = values(self._facts(f"{table}.{column}"), own), values(
-            self._facts(other), self._above(block, table, other))  # fmt: skip
+        mine, bound = (
+            values(self._facts(f"{table}.{column}"), own),
+            values(self._facts(other), self._above(block, table, other)),
+        )
         gap = mine - bound if rule.high == f"{table}.{column}" else bound - mine
         return np.isnan(gap) | (gap >= -_slack(bound))
 

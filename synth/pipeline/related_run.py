@@ -121,8 +121,13 @@ class RelatedRun(ChargedRun):
         self.reporter.stage("read")
         opened, found = {}, {}
         for name, rows in self.plan.rows.items():
-            own = read(rows.place, self.schema.tables[name], text_columns(self.schema, name), self.noise,
-                       key=self.plan.book.row_key())  # fmt: skip
+            own = read(
+                rows.place,
+                self.schema.tables[name],
+                text_columns(self.schema, name),
+                self.noise,
+                key=self.plan.book.row_key(),
+            )
             opened[name], found[name] = own.rows, own.encoded
             self._mark(own.digest, rows)
             self._mark(own.alone, self.plan.alone(name))
@@ -171,8 +176,9 @@ def carry_out(
     with PeakMemory() as peak:
         reporter.stage("check")
         folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
-        plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend,
-                       questions=questions)  # fmt: skip
+        plan = prepare(
+            request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend, questions=questions
+        )
         charged_run = RelatedRun(plan, noise, reporter, steward_log)  # type: ignore[arg-type]
         with charged_run.charged():
             started = time.perf_counter()
@@ -229,9 +235,15 @@ def _written(
     if plan.request.out is None:
         return {}
     return related_folder.write(
-        Path(plan.request.out), tables={n: drawn.blocks(n) for n in plan.schema.tables}, model=model,
-        releases=releases, mu=told.mu, card=about, public=plan.public, raw_text=plan.request.raw_text,
-    )  # fmt: skip
+        Path(plan.request.out),
+        tables={n: drawn.blocks(n) for n in plan.schema.tables},
+        model=model,
+        releases=releases,
+        mu=told.mu,
+        card=about,
+        public=plan.public,
+        raw_text=plan.request.raw_text,
+    )
 
 
 def _fit_and_draw(

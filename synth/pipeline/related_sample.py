@@ -48,8 +48,10 @@ def sample_to(
         found, schema = stored.model, stored.model.schema
         related_folder.check_out(Path(out), schema)
         public = related_folder.public_beside(model, stored)
-        allowed = {t: {n: _places(schema.tables[t], n, wanted) for n, wanted in columns.items()}
-                   for t, columns in split(schema, where or {}).items()}  # fmt: skip
+        allowed = {
+            t: {n: _places(schema.tables[t], n, wanted) for n, wanted in columns.items()}
+            for t, columns in split(schema, where or {}).items()
+        }
         rng = np.random.default_rng(seed)
         share = Drawing(found, allowed).probability(rng=rng)
         if not share:

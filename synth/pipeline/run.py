@@ -88,9 +88,14 @@ def carry_out(
     """As ``run``, of a request that stands already, and of its table unless ``rows`` are handed over."""
     if isinstance(schema, Related) or isinstance(rows, Mapping):
         return related_run.carry_out(
-            request, schema=schema, rows=rows, noise=noise, reporter=reporter, steward_log=steward_log,
+            request,
+            schema=schema,
+            rows=rows,
+            noise=noise,
+            reporter=reporter,
+            steward_log=steward_log,
             may_spend=may_spend,
-        )  # fmt: skip
+        )
     clock, reporter, noise = time.perf_counter(), reporter or Quiet(), noise or SystemNoise()
     with PeakMemory() as peak:
         reporter.stage("check")
@@ -103,14 +108,28 @@ def carry_out(
             releases, setting = charged_run.measure()
             give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
             made = fit_and_sample(
-                plan.generator, releases, setting, reporter, device=plan.device, seed=request.seed,
-                num_rows=request.num_rows, held=request.out is None,
-            )  # fmt: skip
+                plan.generator,
+                releases,
+                setting,
+                reporter,
+                device=plan.device,
+                seed=request.seed,
+                num_rows=request.num_rows,
+                held=request.out is None,
+            )
             seconds = time.perf_counter() - started
             about = {**charged_run.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
             about["release_kinds"] = kinds_of(type(r) for r in releases)
-            paths = write(request.out, made, releases, setting, about, reporter, raw_text=request.raw_text,
-                          dialect=request.dialect)  # fmt: skip
+            paths = write(
+                request.out,
+                made,
+                releases,
+                setting,
+                about,
+                reporter,
+                raw_text=request.raw_text,
+                dialect=request.dialect,
+            )
     return Result(
         **_told(plan, made),
         epsilon_derived=charged_run.epsilon_derived,
@@ -126,10 +145,17 @@ def carry_out(
 def _told(plan: RunPlan, made: Made) -> dict[str, Any]:
     """What a result says of its plan and of the table."""
     return {
-        "method": plan.questions.name, "relation": str(plan.grant.adjacency.relation), "dataset": plan.dataset,
-        "epsilon_spent": plan.request.epsilon, "delta": plan.request.delta, "device": plan.device,
-        "num_rows": made.num_rows, "seed": made.seed, "model": made.model, "texts": made.texts,
-    }  # fmt: skip
+        "method": plan.questions.name,
+        "relation": str(plan.grant.adjacency.relation),
+        "dataset": plan.dataset,
+        "epsilon_spent": plan.request.epsilon,
+        "delta": plan.request.delta,
+        "device": plan.device,
+        "num_rows": made.num_rows,
+        "seed": made.seed,
+        "model": made.model,
+        "texts": made.texts,
+    }
 
 
 def learn_schema(

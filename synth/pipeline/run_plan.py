@@ -20,10 +20,18 @@ def spend_line(plan: Any, question: dict[str, Any], *, engine: str, noise_source
     request, adjacency = plan.request, plan.grant.adjacency
     named = {"actor": request.actor} if request.actor else {}
     return Spend(
-        dataset=plan.dataset, epsilon=plan.grant.epsilon, delta=plan.grant.delta, relation=str(adjacency.relation),
-        unit=adjacency.unit, engine=engine, noise_source=noise_source, question=question,
-        approved_by=request.approved_by, run=request.run, **named,
-    )  # fmt: skip
+        dataset=plan.dataset,
+        epsilon=plan.grant.epsilon,
+        delta=plan.grant.delta,
+        relation=str(adjacency.relation),
+        unit=adjacency.unit,
+        engine=engine,
+        noise_source=noise_source,
+        question=question,
+        approved_by=request.approved_by,
+        run=request.run,
+        **named,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,9 +47,14 @@ def others(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> li
 
 
 def charged_before(
-    table: Source, *, schema: Schema, dataset: str | None = None, source: str | None = None,
-    ledger: str | Path | None = None, may_spend: MaySpend = anybody,
-) -> list[str]:  # fmt: skip
+    table: Source,
+    *,
+    schema: Schema,
+    dataset: str | None = None,
+    source: str | None = None,
+    ledger: str | Path | None = None,
+    may_spend: MaySpend = anybody,
+) -> list[str]:
     """As ``others``, of a table that nobody has begun to charge. One pass over the rows, none without other datasets.
 
     ``table``, ``schema``, ``dataset``, ``source``, ``ledger``, ``may_spend``: as of ``run``.

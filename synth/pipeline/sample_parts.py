@@ -149,10 +149,13 @@ def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> None:
     helpers = [
         subprocess.Popen(
             [sys.executable, "-m", "synth.pipeline.sample_parts", str(model), str(out), json.dumps(turn)],
-            env={**os.environ, **threads}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **threads},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for turn in turns
-    ]  # fmt: skip
+    ]
     try:
         said = [(h.communicate()[1], h.returncode) for h in helpers]
     finally:

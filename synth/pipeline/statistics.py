@@ -120,8 +120,10 @@ def _table(marginal: Marginal, values: np.ndarray, what: str, schema: Schema) ->
     """Cells with their noisy whole numbers, and half the width of their interval."""
     half = float(-special.ndtri((1 - LEVEL) / 2)) * sqrt(marginal.sigma**2 + 1 / 12)
     labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in marginal.bins]
-    cells = [{"values": [labels[axis][i] for axis, i in enumerate(at)], what: int(values[at])}
-             for at in np.ndindex(values.shape)]  # fmt: skip
+    cells = [
+        {"values": [labels[axis][i] for axis, i in enumerate(at)], what: int(values[at])}
+        for at in np.ndindex(values.shape)
+    ]
     return {"half": half, "cells": cells}
 
 

@@ -159,6 +159,8 @@ def _place(name: str, column: Column) -> Tensors:
     bins, middle = parts(name, column, PARTS)
     value, here = np.zeros((bins.size, 1)), np.zeros((bins.size, 1))
     value[: len(middle), 0], here[: len(middle), 0] = middle, 1.0
-    terms = (Term(blocks=(Block(bins=bins, table=value),), weight=VALUE),
-             Term(blocks=(Block(bins=bins, table=here),), weight=HERE))  # fmt: skip
+    terms = (
+        Term(blocks=(Block(bins=bins, table=value),), weight=VALUE),
+        Term(blocks=(Block(bins=bins, table=here),), weight=HERE),
+    )
     return Tensors(terms=terms)

@@ -110,9 +110,12 @@ class ReportRequest(FreeRequest):
 
 Request = RunRequest | RefitRequest | ReportRequest
 TASKS: dict[str, type[Request]] = {
-    "run": RunRequest, "learn": LearningRequest, "statistics": StatisticsRequest, "refit": RefitRequest,
+    "run": RunRequest,
+    "learn": LearningRequest,
+    "statistics": StatisticsRequest,
+    "refit": RefitRequest,
     "report": ReportRequest,
-}  # fmt: skip
+}
 
 
 def read(plain: Mapping[str, Any], *, name: str = "request") -> Request:

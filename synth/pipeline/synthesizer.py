@@ -103,8 +103,14 @@ class Synthesizer:
             delta, relation = float(stored.card["delta"]), str(stored.card["relation"])
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{place}: the card is damaged; make it again or use another copy") from None
-        made = cls(stored.setting.schema, method=stored.method, delta=delta, relation=relation,
-                   dataset=stored.card["dataset"], options=dict(stored.options))  # fmt: skip
+        made = cls(
+            stored.setting.schema,
+            method=stored.method,
+            delta=delta,
+            relation=relation,
+            dataset=stored.card["dataset"],
+            options=dict(stored.options),
+        )
         made._place = Path(place)
         return made
 

@@ -72,9 +72,11 @@ class SystemNoise:
 
         Errors: as ``gaussian_counts``.
         """
-        return self._by_inversion(shape, sigma) if self.exact and QUICK < sigma <= WIDEST else self.gaussian_counts(
-            shape, sigma=sigma
-        )  # fmt: skip
+        return (
+            self._by_inversion(shape, sigma)
+            if self.exact and QUICK < sigma <= WIDEST
+            else self.gaussian_counts(shape, sigma=sigma)
+        )
 
     def _by_inversion(self, shape: tuple[int, ...], sigma: float) -> np.ndarray:
         bits = self._generator().integers(0, 2**64, size=prod(shape), dtype=np.uint64)

@@ -96,8 +96,12 @@ class Descent:
         drawn = {FLOW: len(self.bins), DENOISER: self.depth * (len(self.bins) + 1)}.get(self.network)
         if drawn is not None and (self.depth < 1 or self.latent != drawn):
             raise ValueError("a flow needs a draw for each column, a denoiser one more for each copy")
-        if self.network == FLOW and not (self.depth > 1 and len(self.shares) == sum(self.sizes)
-                                         and np.isfinite(self.shares).all() and (self.shares > 0).all()):  # fmt: skip
+        if self.network == FLOW and not (
+            self.depth > 1
+            and len(self.shares) == sum(self.sizes)
+            and np.isfinite(self.shares).all()
+            and (self.shares > 0).all()
+        ):
             raise ValueError("a flow needs two knots at least, and a share above zero for each group")
         if self.network == TRANSPORT and not (isfinite(self.scale) and self.scale > 0):
             raise ValueError("a transport needs a positive, finite scale")

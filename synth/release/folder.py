@@ -27,8 +27,15 @@ from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.dialect_writer import Writing
 
-NAMES = ("synthetic.csv", "schema.json", "card.json", "release.json", "release.safetensors", "model.json",
-         "model.safetensors")  # fmt: skip
+NAMES = (
+    "synthetic.csv",
+    "schema.json",
+    "card.json",
+    "release.json",
+    "release.safetensors",
+    "model.json",
+    "model.safetensors",
+)
 
 
 def write(
@@ -61,8 +68,13 @@ def write(
     card |= {dialect_copy.DIGEST: found} if found else {}
     schema = json.loads(setting.schema.to_json())
     packed, arrays = store.pack(releases)
-    about = {"format": "facsimile-release/1", "method": method, "options": dict(options or {}), "card": dict(card),
-             "schema": schema}  # fmt: skip
+    about = {
+        "format": "facsimile-release/1",
+        "method": method,
+        "options": dict(options or {}),
+        "card": dict(card),
+        "schema": schema,
+    }
     given = {n: getattr(setting, n) for n in ("mu", "sensitivity", "signed", "public_rows")}
     state, weights = model.state()
     learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}

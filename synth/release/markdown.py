@@ -2,8 +2,9 @@
 
 import re
 
-MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "\\": "\\\\", "[": "\\[", "]": "\\]",
-                        "`": "\\`"})  # fmt: skip
+MARKUP = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "\\": "\\\\", "[": "\\[", "]": "\\]", "`": "\\`"}
+)
 
 
 def text(words: object) -> str:

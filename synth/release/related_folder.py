@@ -94,7 +94,8 @@ def _copied(out: Path, name: str, table: Table, *, raw_text: bool) -> str:
         values = [str(v) for v in text.values]
         known = frozenset(values)
         columns[column] = pa.array(values if raw_text else [csv_injection.marked(v, known) for v in values]).take(
-            pa.array(text.codes))  # fmt: skip
+            pa.array(text.codes)
+        )
     files.write(path, columns if raw_text else {csv_injection.marked(n, columns): c for n, c in columns.items()})
     return str(path)
 

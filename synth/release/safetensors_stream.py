@@ -18,8 +18,20 @@ from safetensors.numpy import load as undump
 from synth.questions.numeric.disk_array import HELD, chunks, mapped
 from synth.schema import regular_files
 
-KINDS = {"bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32",
-         "int64": "I64", "uint64": "U64", "float16": "F16", "float32": "F32", "float64": "F64"}  # fmt: skip
+KINDS = {
+    "bool": "BOOL",
+    "int8": "I8",
+    "uint8": "U8",
+    "int16": "I16",
+    "uint16": "U16",
+    "int32": "I32",
+    "uint32": "U32",
+    "int64": "I64",
+    "uint64": "U64",
+    "float16": "F16",
+    "float32": "F32",
+    "float64": "F64",
+}
 TYPES = {told: np.dtype(kind).newbyteorder("<") for kind, told in KINDS.items()}
 # as the format's library sorts: last ones first
 ORDER = ["BOOL", "U8", "I8", "I16", "U16", "F16", "I32", "U32", "F32", "F64", "I64", "U64"]

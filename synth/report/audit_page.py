@@ -21,9 +21,14 @@ def audit_page(found: Audit) -> str:
     """The page of a method's audit."""
     parts = (("Releases", found.outputs), ("Synthetic tables", found.tables))
     return html.render(
-        "audit.html", title=f"Audit of {found.method}", mark=None, found=found, audit_delta=DELTA, skipped=SKIPPED,
+        "audit.html",
+        title=f"Audit of {found.method}",
+        mark=None,
+        found=found,
+        audit_delta=DELTA,
+        skipped=SKIPPED,
         findings=[(name, f, roc(f), roc(f, log=True)) for name, f in parts if f is not None],
-    )  # fmt: skip
+    )
 
 
 def roc(found: Finding, *, log: bool = False) -> str:
@@ -58,12 +63,18 @@ def _axes(x_label: str, y_label: str, log: bool) -> list[Shape]:
     shapes = []
     for t in (0.001, 0.01, 0.1, 1.0) if log else (0.0, 0.5, 1.0):
         x, y = _place(t, 0.0, log)[0], _place(0.0, t, log)[1]
-        shapes += [svg.line(x, x, 8, TALL - 8, "axis"), svg.line(LEFT, WIDE - 8, y, y, "axis"),
-                   svg.label(x, TALL + 6, f"{t:g}", anchor="middle", kind="dim"),
-                   svg.label(LEFT - 5, y + 4, f"{t:g}", kind="dim")]  # fmt: skip
+        shapes += [
+            svg.line(x, x, 8, TALL - 8, "axis"),
+            svg.line(LEFT, WIDE - 8, y, y, "axis"),
+            svg.label(x, TALL + 6, f"{t:g}", anchor="middle", kind="dim"),
+            svg.label(LEFT - 5, y + 4, f"{t:g}", kind="dim"),
+        ]
     turned = f"translate(10 {TALL / 2:.0f}) rotate(-90)"
-    return [*shapes, svg.label((LEFT + WIDE) / 2, TALL + 24, x_label, anchor="middle"),
-            svg.label(0, 0, y_label, anchor="middle", transform=turned)]  # fmt: skip
+    return [
+        *shapes,
+        svg.label((LEFT + WIDE) / 2, TALL + 24, x_label, anchor="middle"),
+        svg.label(0, 0, y_label, anchor="middle", transform=turned),
+    ]
 
 
 def capacity_page(found: Capacity) -> str:
@@ -121,12 +132,16 @@ def ladder(found: Capacity) -> str:
     for i, a in enumerate(found.attackers):
         x, tall = LEFT + each * i + 0.15 * each, a.bound / top * (TALL - 20)
         middle, named = x + 0.35 * each, a.name.replace("two-layer ", "")
-        shapes += [svg.rect(x, base - tall, 0.7 * each, tall, "synthetic", title=f"{a.name}: at least {a.bound:.4f}"),
-                   svg.label(middle, base - tall - 4, f"{a.bound:.3f}", anchor="middle"),
-                   svg.label(middle, base + 15, named, anchor="middle", kind="dim")]  # fmt: skip
+        shapes += [
+            svg.rect(x, base - tall, 0.7 * each, tall, "synthetic", title=f"{a.name}: at least {a.bound:.4f}"),
+            svg.label(middle, base - tall - 4, f"{a.bound:.3f}", anchor="middle"),
+            svg.label(middle, base + 15, named, anchor="middle", kind="dim"),
+        ]
     for name, value in _exact(found).items():
         y = base - value / top * (TALL - 20)
-        shapes += [svg.line(LEFT, WIDE - 8, y, y, "whisker", title=f"{name}, exact: {value:.4f}"),
-                   svg.label(LEFT - 4, y + 4, f"{value:.3f}", kind="dim")]  # fmt: skip
+        shapes += [
+            svg.line(LEFT, WIDE - 8, y, y, "whisker", title=f"{name}, exact: {value:.4f}"),
+            svg.label(LEFT - 4, y + 4, f"{value:.3f}", kind="dim"),
+        ]
     words = f"{found.divergence} leakage by attacker, under the mechanism's own {found.ceiling:.3f}"
     return svg.draw(shapes, wide=WIDE, tall=TALL + 30, words=words)

@@ -49,8 +49,14 @@ class Bundled:
     def plain(self) -> dict[str, Any]:
         """All but the card, with its guarantee, as JSON data."""
         told = {"epsilon": self.epsilon, "delta": self.delta, "own_epsilon": self.own_epsilon}
-        return {"path": self.path, "sha256": self.sha256, "parts": list(self.parts), **told, "choice": self.how,
-                "counted": self.counted}  # fmt: skip
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "parts": list(self.parts),
+            **told,
+            "choice": self.how,
+            "counted": self.counted,
+        }
 
     @property
     def epsilon(self) -> float:
@@ -118,8 +124,10 @@ def _packed(
 ) -> Bundled:
     card["deployment"] = deployment({**card.get("deployment", {}), **facts})
     if uncovered(card):
-        raise InputError(f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no epsilon "
-                         "covers; release all candidates, or one that was chosen otherwise")  # fmt: skip
+        raise InputError(
+            f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no epsilon "
+            "covers; release all candidates, or one that was chosen otherwise"
+        )
     verify.check(card)
     card["registry"] = registry(card)
     stored_parts = (*AS_STORED, dialect_copy.NAME) if dialect_copy.DIGEST in card else AS_STORED
@@ -130,8 +138,9 @@ def _packed(
     parts |= pack.parts(stored, card, parts)
     parts["MANIFEST.sha256"] = manifest(parts)
     zip_file(out, parts)
-    return Bundled(path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)),
-                   card=card)  # fmt: skip
+    return Bundled(
+        path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)), card=card
+    )
 
 
 def carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
@@ -148,8 +157,10 @@ def _checked(folder: Path) -> StoredRelease:
             raise InputError(f"{folder}: {name} is missing; make the release again or use another copy")
     stored, model, card = bundle.load_release(folder), bundle.load_model(folder), verify.load(folder)
     if any(seeded(c) for c in (stored.card, model.card, card)):
-        raise InputError("this release was made with seeded noise, which protects nothing; run it again without a "
-                         "seeded noise source")  # fmt: skip
+        raise InputError(
+            "this release was made with seeded noise, which protects nothing; run it again without a "
+            "seeded noise source"
+        )
     verify.check(own(card))
     for what, other in (("release.json", stored.card), ("model.json", model.card)):
         if claims(card) != claims(other):

@@ -21,7 +21,7 @@ def readme(card: Mapping[str, Any]) -> str:
         "To draw more rows, or to make the table again: install the library in the version that the card names, then\n"
         "\n"
         "    python reproduce.py\n    synth sample . --num-rows 1000\n    synth card check card.json\n"
-    )  # fmt: skip
+    )
 
 
 DOCUMENTS = (

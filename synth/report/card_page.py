@@ -27,11 +27,17 @@ def render_html(card: Mapping[str, Any]) -> str:
     about = complete(card)
     mark = UNCOVERED if uncovered(about) else None if about["exportable"] else SEEDED
     return html.render(
-        "card.html", title="Release card", mark=mark, about=about, odds=odds(about["epsilon"]),
-        parts=list(_parts(about)), head=MECHANISM_HEAD,
+        "card.html",
+        title="Release card",
+        mark=mark,
+        about=about,
+        odds=odds(about["epsilon"]),
+        parts=list(_parts(about)),
+        head=MECHANISM_HEAD,
         purposes=_by_purpose(about),
-        mechanisms=_mechanisms(about), shares=_shares(about),
-    )  # fmt: skip
+        mechanisms=_mechanisms(about),
+        shares=_shares(about),
+    )
 
 
 @reading("card", "card")
@@ -46,8 +52,10 @@ def render_markdown(card: Mapping[str, Any]) -> str:
     for title, rows in _parts(about):
         lines += [f"## {title}", "", "| | |", "|---|---|"]
         lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in rows] + [""]
-    for title, head, table in (("Mechanisms", MECHANISM_HEAD, _mechanisms(about)),
-                               ("Where the budget went", ("purpose", "share"), _shares(about))):  # fmt: skip
+    for title, head, table in (
+        ("Mechanisms", MECHANISM_HEAD, _mechanisms(about)),
+        ("Where the budget went", ("purpose", "share"), _shares(about)),
+    ):
         lines += [f"## {title}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
         lines += [f"| {' | '.join(map(_cell, row))} |" for row in table] + [""]
     lines += ["## What the guarantee does not say", "", *(f"- {_cell(h)}" for h in about["hazards"]), ""]
@@ -63,34 +71,54 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
         "a row" if about["unit"] == "row" else f"a person ({about['unit']}), at most {about['max_rows_of_a_unit']} rows"
     )
     learnt = about.get("of_which_schema")
-    yield "Guarantee", [
-        ("epsilon, delta", f"{about['epsilon']:g}, {about['delta']:g} ({about['variant']})"),
-        ("meaning", about["meaning"]),
-        ("unit of privacy", unit),
-        ("relation", f"{about['relation']}: {about['relation_in_words']}"),
-        ("composition", about["composition"]),
-        ("accountant", "{name}, {library} {version}".format(**about["accountant"])),
-        *([("of which the schema", f"epsilon {learnt['epsilon']:g}, delta {learnt['delta']:g}, ledger entry "
-            f"{learnt['ledger_entry']}")] if learnt else []),
-        *in_words(about),
-    ]  # fmt: skip
-    yield "Release", [
-        *_deployment(about.get("deployment", {})),
-        ("product", about["product"]),
-        ("dataset", about.get("dataset") or "not named"),
-        ("method", about["method"]),
-        ("synthetic rows", f"{about['rows']['synthetic']:,}"),
-        ("created", about["created"]),
-        ("chosen among candidates", about["selection"]["in_words"]),
-        *([("what the choice costs", about["selection"]["statement"])] if in_words(about) else []),
-        ("ledger entry", f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"),
-        ("schema SHA-256", about["schema_sha256"]),
-    ]  # fmt: skip
+    yield (
+        "Guarantee",
+        [
+            ("epsilon, delta", f"{about['epsilon']:g}, {about['delta']:g} ({about['variant']})"),
+            ("meaning", about["meaning"]),
+            ("unit of privacy", unit),
+            ("relation", f"{about['relation']}: {about['relation_in_words']}"),
+            ("composition", about["composition"]),
+            ("accountant", "{name}, {library} {version}".format(**about["accountant"])),
+            *(
+                [
+                    (
+                        "of which the schema",
+                        f"epsilon {learnt['epsilon']:g}, delta {learnt['delta']:g}, ledger entry "
+                        f"{learnt['ledger_entry']}",
+                    )
+                ]
+                if learnt
+                else []
+            ),
+            *in_words(about),
+        ],
+    )
+    yield (
+        "Release",
+        [
+            *_deployment(about.get("deployment", {})),
+            ("product", about["product"]),
+            ("dataset", about.get("dataset") or "not named"),
+            ("method", about["method"]),
+            ("synthetic rows", f"{about['rows']['synthetic']:,}"),
+            ("created", about["created"]),
+            ("chosen among candidates", about["selection"]["in_words"]),
+            *([("what the choice costs", about["selection"]["statement"])] if in_words(about) else []),
+            ("ledger entry", f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"),
+            ("schema SHA-256", about["schema_sha256"]),
+        ],
+    )
     if "keys" in about:
         yield "Tables", list(_tables(about))
-    yield "Taken as public (invariants)", [
-        (i["what"], f"{', '.join(i['of'])}: {i['vouched']}" if "of" in i else i["vouched"]) for i in about["invariants"]
-    ] + _learnt(about)  # fmt: skip
+    yield (
+        "Taken as public (invariants)",
+        [
+            (i["what"], f"{', '.join(i['of'])}: {i['vouched']}" if "of" in i else i["vouched"])
+            for i in about["invariants"]
+        ]
+        + _learnt(about),
+    )
     yield (
         "Measures",
         [
@@ -113,8 +141,11 @@ def _tables(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for table, rows in about["rows"].get("tables", {}).items():
         yield table, f"{rows:,} synthetic rows"
     for key in about["keys"]:
-        yield (f"{key['child']} of {key['parent']}", f"by {', '.join(key['columns'])}; at most {key['most_children']} "
-               "rows of one parent are kept, rows without a parent are passed over")  # fmt: skip
+        yield (
+            f"{key['child']} of {key['parent']}",
+            f"by {', '.join(key['columns'])}; at most {key['most_children']} "
+            "rows of one parent are kept, rows without a parent are passed over",
+        )
     for name, public in (about.get("public_tables") or {}).items():
         yield name, f"a public table, to which {', '.join(public['referred_by'])} refer"
 
@@ -169,8 +200,11 @@ def write(
     card = complete(load(place) if chosen is None else chosen)
     card["deployment"] = deployment({**card.get("deployment", {}), **(facts or {})})
     card["registry"] = registry(card)
-    written = {"card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
-               "card.md": render_markdown(card), "card.html": render_html(card)}  # fmt: skip
+    written = {
+        "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
+        "card.md": render_markdown(card),
+        "card.html": render_html(card),
+    }
     try:
         for name, words in written.items():
             (place / name).write_text(words, encoding="utf-8")

@@ -92,9 +92,7 @@ def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
     )
 
 
-def compared_elsewhere(
-    releases: Sequence[str | Path], *, dataset: str, ledger: str | Path | None = None
-) -> int:  # fmt: skip
+def compared_elsewhere(releases: Sequence[str | Path], *, dataset: str, ledger: str | Path | None = None) -> int:
     """How many releases of the dataset, other than these, somebody compared with the real rows.
 
     ``ledger``: as of ``run``.
@@ -109,9 +107,13 @@ def compared_elsewhere(
 
 
 def settle(
-    release: str | Path, how: str | None, *, candidates: Sequence[str | Path] = (), paid: str | Path | None = None,
+    release: str | Path,
+    how: str | None,
+    *,
+    candidates: Sequence[str | Path] = (),
+    paid: str | Path | None = None,
     ledger: str | Path | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The release's card with how it was chosen and what that costs.
 
     ``how``: a key of ``card_statements.CHOICES``; None asks whether it can be left open. ``candidates``: the other
@@ -127,8 +129,9 @@ def settle(
     if how is None and (told := _told_before(one, compared)) is not None:
         return told
     if how is None and compared:
-        raise UsageError(f"{_releases(len(compared))} compared with the real rows; say how this "
-                         f"one was chosen with --choice: {WAYS}")  # fmt: skip
+        raise UsageError(
+            f"{_releases(len(compared))} compared with the real rows; say how this one was chosen with --choice: {WAYS}"
+        )
     charges = _charges(one, how or "unstated", others, compared, paid, book)
     if how is None:
         how = "unstated" if any(c.number != one.card["ledger_entry"]["number"] for c in charges) else "only"
@@ -149,8 +152,10 @@ def _charges(
         own = {one.card["ledger_entry"]["number"], (one.card.get("of_which_schema") or {}).get("ledger_entry")}
         tables = [e for e in lines if e.number not in own and not e.question.get("learns")]
         if how == "only" and (compared or tables):
-            raise UsageError("other runs were charged to this dataset, so it is not the only candidate; say how it was "
-                             f"chosen: {WAYS}")  # fmt: skip
+            raise UsageError(
+                "other runs were charged to this dataset, so it is not the only candidate; say how it was "
+                f"chosen: {WAYS}"
+            )
         return [] if how == "only" else [_charge(e) for e in lines]
     known = {(o.line, o.table) for o in others}
     if missing := {(c.line, c.table) for c in compared} - known:
@@ -180,8 +185,14 @@ def _of(other: Candidate, one: Candidate, book: Book) -> list[Charge]:
     charges = [Charge(number=int(line["number"]), hash=other.line, epsilon=epsilon, delta=delta)]
     if learnt:
         paid = book.line(int(learnt["ledger_entry"]))
-        charges.append(Charge(number=int(learnt["ledger_entry"]), hash=paid.hash if paid else "",
-                              epsilon=float(learnt["epsilon"]), delta=float(learnt["delta"])))  # fmt: skip
+        charges.append(
+            Charge(
+                number=int(learnt["ledger_entry"]),
+                hash=paid.hash if paid else "",
+                epsilon=float(learnt["epsilon"]),
+                delta=float(learnt["delta"]),
+            )
+        )
     return charges
 
 
@@ -219,9 +230,8 @@ def _compared(one: Candidate, book: Book) -> list[Note]:
 def _looks(ledger: Path, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:
     """Looks at the dataset's releases but these (by line and table), each release once."""
     found = {
-        (n.line, n.table): n
-        for n in comparison_notes.notes(ledger) if n.what == "look" and _same(n.dataset, dataset)
-    }  # fmt: skip
+        (n.line, n.table): n for n in comparison_notes.notes(ledger) if n.what == "look" and _same(n.dataset, dataset)
+    }
     return [n for key, n in found.items() if key not in but]
 
 
@@ -243,8 +253,16 @@ def _told_before(one: Candidate, compared: list[Note]) -> dict[str, Any] | None:
 def _note(one: Candidate, how: str, book: Book, charges: list[Charge], others: list[Candidate]) -> None:
     paid = next((c.hash for c in charges if c.what == CHOICE), "")
     among = tuple(sorted({one.table, *(o.table for o in others)})) if how == "private" else ()
-    note = Note(what="choice", line=one.line, table=one.table, dataset=book.dataset(one), by=_user(), how=how,
-                paid=paid, among=among)  # fmt: skip
+    note = Note(
+        what="choice",
+        line=one.line,
+        table=one.table,
+        dataset=book.dataset(one),
+        by=_user(),
+        how=how,
+        paid=paid,
+        among=among,
+    )
     try:
         comparison_notes.add(book.path, note)
     except InputError:

@@ -15,9 +15,12 @@ def render(template: str, **data: Any) -> Markup:
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=PackageLoader("synth.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("synth.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
     made.filters |= {"percent": percent, "figure": figure, "commas": "{:,}".format}
     return made
 

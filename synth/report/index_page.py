@@ -34,18 +34,28 @@ def render(found: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
     """
     named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}".strip()
     return html.render(
-        "index.html", title=named, mark=None, about=card, made_up=limits.MADE_UP, limits=limits.sentences(card),
+        "index.html",
+        title=named,
+        mark=None,
+        about=card,
+        made_up=limits.MADE_UP,
+        limits=limits.sentences(card),
         uses=uses(found),
-        cite=cite(named, card), draws=card.get("method") in BY_DRAWS,
+        cite=cite(named, card),
+        draws=card.get("method") in BY_DRAWS,
         files=[(name, what.replace("`", "")) for name, what in bundle_texts.PARTS],
         described=any(c.description for c in schema.columns.values()),
-        columns=columns(schema), starts=[
+        columns=columns(schema),
+        starts=[
             ("The table", "synthetic.csv", "opens in a spreadsheet; synthetic.parquet for programs"),
             ("What was measured", "report.html", "the released noisy counts beside this table, with intervals"),
-            ("What is guaranteed", "card.html", f"epsilon {card['epsilon']:g}, delta {card['delta']:g}, and all that "
-             "they rest on"),
+            (
+                "What is guaranteed",
+                "card.html",
+                f"epsilon {card['epsilon']:g}, delta {card['delta']:g}, and all that they rest on",
+            ),
         ],
-    )  # fmt: skip
+    )
 
 
 def columns(schema: Schema) -> list[tuple[str, ...]]:
@@ -67,14 +77,18 @@ def uses(found: Publishable) -> list[tuple[str, list[str]]]:
         if mean is None:
             care.append(f"{name}: no noisy counts of them were released to compare with")
             continue
-        line = (f"{name}: {percent(mean['distance'])} of the rows away from the noisy counts, of which noise alone "
-                f"explains up to {percent(mean['from_noise'])}")  # fmt: skip
+        line = (
+            f"{name}: {percent(mean['distance'])} of the rows away from the noisy counts, of which noise alone "
+            f"explains up to {percent(mean['from_noise'])}"
+        )
         agrees = mean["distance"] <= NEAR * mean["from_noise"] and mean["from_noise"] <= LITTLE
         (good if agrees else care).append(line)
     noise = [s.table.sigma for s in found.one_way.values()]
     if noise:
-        care.append(f"groups of fewer than about {TIMES * max(noise):,.0f} rows of the source: the standard deviation "
-                    f"of the noise in a count is up to {max(noise):,.0f} rows")  # fmt: skip
+        care.append(
+            f"groups of fewer than about {TIMES * max(noise):,.0f} rows of the source: the standard deviation "
+            f"of the noise in a count is up to {max(noise):,.0f} rows"
+        )
     larger = f" other than the {len(found.larger)} that were counted" if found.larger else ""
     care.append(
         f"relations of three and more columns{larger}: no counts of them were released, the model fills them in"

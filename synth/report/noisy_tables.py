@@ -83,8 +83,11 @@ def _of(release: Any) -> Iterator[NoisyTable]:
             part, start = sums[start : start + block.width], start + block.width
             weight = _height(block)
             if weight is not None:
-                yield NoisyTable(bins=(block.bins,), values=part / weight,
-                                 sigma=release.question.sigma * sqrt(len(release.values)) / weight)  # fmt: skip
+                yield NoisyTable(
+                    bins=(block.bins,),
+                    values=part / weight,
+                    sigma=release.question.sigma * sqrt(len(release.values)) / weight,
+                )
 
 
 def _height(block: Block) -> float | None:

@@ -83,8 +83,10 @@ def in_words(release: str | Path) -> list[str]:
     kinds = (("columns", found["one_way"]), ("pairs", found["two_way"]))
     return [
         f"{name}: {100 * m['distance']:.2g} % of the rows differ from the noisy counts; "
-        f"noise alone explains {100 * m['from_noise']:.2g} %" for name, m in kinds if m is not None
-    ]  # fmt: skip
+        f"noise alone explains {100 * m['from_noise']:.2g} %"
+        for name, m in kinds
+        if m is not None
+    ]
 
 
 def folder_of(release: str | Path) -> Path:

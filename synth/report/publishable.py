@@ -76,13 +76,22 @@ def render(
     """The page. ``about``: the release card. ``paid``: further statistics, of a spend of their own."""
     ordered = sorted(found.one_way.items(), key=lambda item: -item[1].fit.distance)
     return html.render(
-        "publishable.html", title="Publishable report", mark=None, found=found, about=about, level=LEVEL,
-        interval=LEVEL_WORDS, source_rows=_source_rows(found), headline=_headline(found),
+        "publishable.html",
+        title="Publishable report",
+        mark=None,
+        found=found,
+        about=about,
+        level=LEVEL,
+        interval=LEVEL_WORDS,
+        source_rows=_source_rows(found),
+        headline=_headline(found),
         charts=[column_chart(name, shown, schema.columns[name]) for name, shown in ordered[:SHOWN]],
-        columns=[[name, *fit_in_words(shown)] for name, shown in ordered], pairs=_several(found.two_way),
+        columns=[[name, *fit_in_words(shown)] for name, shown in ordered],
+        pairs=_several(found.two_way),
         larger=_several(found.larger),
-        paid=None if paid is None else section(paid, about), shown_cells=SHOWN_CELLS,
-    )  # fmt: skip
+        paid=None if paid is None else section(paid, about),
+        shown_cells=SHOWN_CELLS,
+    )
 
 
 def _source_rows(found: Publishable) -> str:
@@ -168,10 +177,15 @@ def plain(found: Publishable) -> dict[str, Any]:
         return {**vars(s.fit), "sigma": s.table.sigma, "cells": int(s.table.values.size)}
 
     return {
-        "publishable": "made from releases only", "level": LEVEL, "rows": found.rows, "kinds": list(found.kinds),
+        "publishable": "made from releases only",
+        "level": LEVEL,
+        "rows": found.rows,
+        "kinds": list(found.kinds),
         "means": means(found),
-        "one_way": {n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
-                    for n, s in found.one_way.items()},
+        "one_way": {
+            n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
+            for n, s in found.one_way.items()
+        },
         "two_way": [{"columns": list(pair), **one(s)} for pair, s in found.two_way.items()],
         "larger": [{"columns": list(columns), **one(s)} for columns, s in found.larger.items()],
-    }  # fmt: skip
+    }

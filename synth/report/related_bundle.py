@@ -31,9 +31,15 @@ STORED = ("schema.json", "release.json", "release.safetensors", "model.json", "m
 
 
 def make(
-    release: str | Path, out: str | Path, *, facts: Mapping[str, Any] | None = None, how: str | None = None,
-    candidates: Sequence[str | Path] = (), paid: str | Path | None = None, ledger: str | Path | None = None,
-) -> bundle.Bundled:  # fmt: skip
+    release: str | Path,
+    out: str | Path,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    how: str | None = None,
+    candidates: Sequence[str | Path] = (),
+    paid: str | Path | None = None,
+    ledger: str | Path | None = None,
+) -> bundle.Bundled:
     """Writes one zip of a release of related tables, as ``bundle.make`` does of a single table's.
 
     Errors: InputError for a release with seeded noise, or a part that is missing, damaged, or breaks a key; UsageError.
@@ -53,15 +59,18 @@ def make(
         card = complete(chosen_release.settle(folder, how, candidates=candidates, ledger=ledger))
         card["deployment"] = deployment({**card.get("deployment", {}), **(facts or {})})
         if uncovered(card):
-            raise InputError(f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no "
-                             "epsilon covers; release all candidates, or one that was chosen otherwise")  # fmt: skip
+            raise InputError(
+                f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no "
+                "epsilon covers; release all candidates, or one that was chosen otherwise"
+            )
         verify.check(card)
         card["registry"] = registry(card)
         parts = _parts(folder, schema, card)
         parts["MANIFEST.sha256"] = bundle.manifest(parts)
         bundle.zip_file(place, parts)
-    return bundle.Bundled(path=str(place), sha256=hashlib.sha256(place.read_bytes()).hexdigest(),
-                          parts=tuple(sorted(parts)), card=card)  # fmt: skip
+    return bundle.Bundled(
+        path=str(place), sha256=hashlib.sha256(place.read_bytes()).hexdigest(), parts=tuple(sorted(parts)), card=card
+    )
 
 
 def checked(folder: Path) -> Related:
@@ -75,8 +84,10 @@ def checked(folder: Path) -> Related:
     card, schema = verify.load(folder), related.load(folder / "schema.json")
     stored, model = related_folder.load_release(folder), related_folder.load_model(folder)
     if any(bundle.seeded(c) for c in (stored.card, model.card, card)):
-        raise InputError("this release was made with seeded noise, which protects nothing; run it again without a "
-                         "seeded noise source")  # fmt: skip
+        raise InputError(
+            "this release was made with seeded noise, which protects nothing; run it again without a "
+            "seeded noise source"
+        )
     verify.check(own(card))
     if any(bundle.claims(card) != bundle.claims(other) for other in (stored.card, model.card)):
         raise InputError(f"{folder}: card, release and model make different claims; use another copy")
@@ -107,8 +118,10 @@ def _table(folder: Path, schema: Related, name: str, *, rows: int) -> Table | No
     found = codec.encode(table, own_schema, Seeded(np.random.default_rng(0)))  # no privacy noise: it is synthetic
     strange = sum(found.clamped.values()) + sum(found.unreadable.values())
     if table.num_rows != rows or strange:
-        raise InputError(f"{path}: damaged ({table.num_rows} rows of {rows}, {strange} cells that its schema does not "
-                         "know); use another copy")  # fmt: skip
+        raise InputError(
+            f"{path}: damaged ({table.num_rows} rows of {rows}, {strange} cells that its schema does not "
+            "know); use another copy"
+        )
     return table
 
 
@@ -145,8 +158,9 @@ def _parts(folder: Path, schema: Related, card: Mapping[str, Any]) -> dict[str, 
         parts |= {name: bundle.carrying(parts[name], card) for name in ("release.json", "model.json")}
     tables = [*schema.tables, *(n for n in schema.public or {} if n in card["tables_sha256"])]
     parts |= {f"{name}.csv": (folder / f"{name}.csv").read_bytes() for name in tables}
-    parts |= {f"{name}.parquet": _parquet(folder, schema, name) for name in schema.tables
-              if card["rows"]["tables"][name]}  # fmt: skip
+    parts |= {
+        f"{name}.parquet": _parquet(folder, schema, name) for name in schema.tables if card["rows"]["tables"][name]
+    }
     found = related_publish.gather(folder)
     made = {
         "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",

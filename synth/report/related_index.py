@@ -29,16 +29,30 @@ def render(found: PublishableTables, card: Mapping[str, Any]) -> str:
     rows = card["rows"]["tables"]
     root = schema.root
     return html.render(
-        "related_index.html", title=named, mark=None, about=card, made_up=limits.MADE_UP, picture=picture(schema),
-        extent=", ".join(f"{t} of {rows[t]:,} rows" for t in schema.downwards), limits=limits.sentences(card),
-        uses=uses(found), cite=index_page.cite(named, card), joined=joined(schema), columns=list(_columns(schema)),
+        "related_index.html",
+        title=named,
+        mark=None,
+        about=card,
+        made_up=limits.MADE_UP,
+        picture=picture(schema),
+        extent=", ".join(f"{t} of {rows[t]:,} rows" for t in schema.downwards),
+        limits=limits.sentences(card),
+        uses=uses(found),
+        cite=index_page.cite(named, card),
+        joined=joined(schema),
+        columns=list(_columns(schema)),
         tables=[_line(schema, t, rows[t]) for t in schema.downwards],
         files=files(card, schema),
-        starts=[("The tables", f"{root}.csv", f"and {', '.join(f'{t}.csv' for t in schema.downwards[1:])}; {STARTS}"),
-                ("What was measured", "report.html", "the released noisy counts beside these tables, with intervals"),
-                ("What is guaranteed", "card.html", f"epsilon {card['epsilon']:g}, delta {card['delta']:g}, and all "
-                 "that they rest on")],
-    )  # fmt: skip
+        starts=[
+            ("The tables", f"{root}.csv", f"and {', '.join(f'{t}.csv' for t in schema.downwards[1:])}; {STARTS}"),
+            ("What was measured", "report.html", "the released noisy counts beside these tables, with intervals"),
+            (
+                "What is guaranteed",
+                "card.html",
+                f"epsilon {card['epsilon']:g}, delta {card['delta']:g}, and all that they rest on",
+            ),
+        ],
+    )
 
 
 def name_of(card: Mapping[str, Any]) -> str:
@@ -66,8 +80,10 @@ def joined(schema: Related) -> str:
     lines += [f"table_{i} = pd.read_parquet({f'{t}.parquet'!r})" for i, t in enumerate(schema.downwards)]
     for key in schema.keys:
         low, high = (f"table_{schema.downwards.index(t)}" for t in (key.child, key.parent))
-        lines.append(f"{low} = {low}.merge({high}, left_on={list(key.columns)!r}, right_on={list(key.referred)!r}, "
-                     "suffixes=('', '_above'))")  # fmt: skip
+        lines.append(
+            f"{low} = {low}.merge({high}, left_on={list(key.columns)!r}, right_on={list(key.referred)!r}, "
+            "suffixes=('', '_above'))"
+        )
     return "\n".join(lines)
 
 
@@ -76,16 +92,20 @@ def uses(found: PublishableTables) -> list[tuple[str, list[str]]]:
     good: list[str] = []
     care: list[str] = []
     singles = {f"single columns of {t}": s for t, s in found.singles.items()}
-    pairs = {f"{'single columns' if VIEWS['first'] in n else 'tables of two columns'}, {n}": p
-             for n, p in found.pairs.items()}  # fmt: skip
+    pairs = {
+        f"{'single columns' if VIEWS['first'] in n else 'tables of two columns'}, {n}": p
+        for n, p in found.pairs.items()
+    }
     for name, shown in {**singles, **pairs}.items():
         if shown:
             line, agrees = _agreement(name, list(shown.values()))
             (good if agrees else care).append(line)
     noise = [s.table.sigma for shown in found.singles.values() for s in shown.values()]
     if noise:
-        care.append(f"groups of fewer than about {index_page.TIMES * max(noise):,.0f} rows of {found.schema.root}: the "
-                    f"standard deviation of the noise in a count is up to {max(noise):,.0f}")  # fmt: skip
+        care.append(
+            f"groups of fewer than about {index_page.TIMES * max(noise):,.0f} rows of {found.schema.root}: the "
+            f"standard deviation of the noise in a count is up to {max(noise):,.0f}"
+        )
     care.append("relations of three and more columns: no counts of them were released, the model fills them in")
     care.append("results that matter: confirm them on the real tables, through whoever holds them")
     return index_page.sorted_out(good, care, linking="linking with other tables row by row: keys are made up")
@@ -95,8 +115,10 @@ def _agreement(name: str, shown: Sequence[Shown]) -> tuple[str, bool]:
     """How far synthetic and released counts are apart, in a sentence, and whether noise explains it and is small."""
     distance = float(np.mean([s.fit.distance for s in shown]))
     noise = float(np.mean([s.fit.from_noise for s in shown]))
-    line = (f"{name}: {percent(distance)} of the weight away from the noisy counts, of which noise alone explains up "
-            f"to {percent(noise)}")  # fmt: skip
+    line = (
+        f"{name}: {percent(distance)} of the weight away from the noisy counts, of which noise alone explains up "
+        f"to {percent(noise)}"
+    )
     return line, distance <= index_page.NEAR * noise and noise <= index_page.LITTLE
 
 

@@ -90,11 +90,18 @@ def page(found: PublishableTables, *, card: Mapping[str, Any]) -> str:
         charts = [publishable.column_chart(n, s, facts[n]) for n, s in ordered[:SHOWN]]
         singles.append((table, charts, [[n, *publishable.fit_in_words(s)] for n, s in ordered]))
     return html.render(
-        "related_publishable.html", title="Publishable report", mark=None, about=card, interval=LEVEL_WORDS,
-        roots=f"{found.roots:,.0f}", picture=picture(found.schema), singles=singles, head=HEAD,
+        "related_publishable.html",
+        title="Publishable report",
+        mark=None,
+        about=card,
+        interval=LEVEL_WORDS,
+        roots=f"{found.roots:,.0f}",
+        picture=picture(found.schema),
+        singles=singles,
+        head=HEAD,
         tables=[[t, f"{n:,}"] for t, n in card["rows"]["tables"].items()],
         groups=[(about, _lines(shown)) for about, shown in found.pairs.items()],
-    )  # fmt: skip
+    )
 
 
 def _lines(found: Mapping[str, Shown]) -> list[list[str]]:
@@ -113,12 +120,19 @@ def plain(found: PublishableTables) -> dict[str, Any]:
         return {**vars(s.fit), "sigma": s.table.sigma, "cells": int(s.table.values.size)}
 
     return {
-        "publishable": "made from releases only", "roots": found.roots,
-        "one_way": {t: {n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
-                        for n, s in shown.items()} for t, shown in found.singles.items()},
-        "two_way": {about: [{"columns": n, **one(s)} for n, s in shown.items()]
-                    for about, shown in found.pairs.items()},
-    }  # fmt: skip
+        "publishable": "made from releases only",
+        "roots": found.roots,
+        "one_way": {
+            t: {
+                n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
+                for n, s in shown.items()
+            }
+            for t, shown in found.singles.items()
+        },
+        "two_way": {
+            about: [{"columns": n, **one(s)} for n, s in shown.items()] for about, shown in found.pairs.items()
+        },
+    }
 
 
 def write(release: str | Path, out: str | Path) -> dict[str, str]:
@@ -132,8 +146,9 @@ def write(release: str | Path, out: str | Path) -> dict[str, str]:
     found = gather(release)
     try:
         place.write_text(page(found, card=verify.load(release)), encoding="utf-8")
-        place.with_suffix(".json").write_text(json.dumps(plain(found), indent=1, ensure_ascii=False) + "\n",
-                                              encoding="utf-8")  # fmt: skip
+        place.with_suffix(".json").write_text(
+            json.dumps(plain(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; choose another --out") from None
     except KeyError:

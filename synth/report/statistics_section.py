@@ -29,10 +29,13 @@ def section(found: Mapping[str, Any], about: Mapping[str, Any]) -> Paid:
     """Statistics as ``statistics_file.load`` gives them, beside a release with the card ``about``."""
     interval, asked = f"{100 * found['level']:.0f} % interval", found["statistics"]
     return Paid(
-        card=found["card"], together=_together(about, found["card"]), entry=_entry(found["card"]), interval=interval,
+        card=found["card"],
+        together=_together(about, found["card"]),
+        entry=_entry(found["card"]),
+        interval=interval,
         single=[(_named(s), s["value"], f"{s['low']} to {s['high']}") for s in asked if "cells" not in s],
         tables=[_counts(s, interval) for s in asked if "cells" in s],
-    )  # fmt: skip
+    )
 
 
 def _counts(counted: Mapping[str, Any], interval: str) -> CountTable:

@@ -40,8 +40,9 @@ def label(
     """Text that begins, ends or is centred at x; cut where it is longer than ``most``, and then told on hovering."""
     places = (("x", f"{x:.1f}"), ("y", f"{y:.1f}"), ("text-anchor", anchor))
     turned = (("transform", transform),) if transform else ()
-    return Shape(tag="text", places=places + turned, kind=kind, text=short(words, most),
-                 title=words if len(words) > most else "")  # fmt: skip
+    return Shape(
+        tag="text", places=places + turned, kind=kind, text=short(words, most), title=words if len(words) > most else ""
+    )
 
 
 def rect(

@@ -31,9 +31,17 @@ def overlaid_bins(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray
     """Shares of bins in two tables: filled for the real one, a line for the synthetic."""
     top, base, left = max(float(np.max([real, synthetic])), 1e-9), 150, 34
     step = (WIDE - left - 6) / len(labels)
-    shapes = [rect(left + i * step, base - r / top * 136, step - 0.6, r / top * 136, "real",
-                   title=f"{labels[i]}: real {r:.2%}, synthetic {synthetic[i]:.2%}")
-              for i, r in enumerate(real)]  # fmt: skip
+    shapes = [
+        rect(
+            left + i * step,
+            base - r / top * 136,
+            step - 0.6,
+            r / top * 136,
+            "real",
+            title=f"{labels[i]}: real {r:.2%}, synthetic {synthetic[i]:.2%}",
+        )
+        for i, r in enumerate(real)
+    ]
     shapes.append(steps([(left + i * step, base - s / top * 136) for i, s in enumerate(synthetic)], step, "line"))
     shapes.append(line(left, WIDE - 6, base, base, "axis"))
     shapes.append(label(left, base + 15, labels[0], anchor="start", kind="dim", most=22))

@@ -14,6 +14,13 @@ def whole_page(found: WholeAudit) -> str:
 
 def _line(sight: Sight) -> list[str]:
     told = sight.moments
-    return [sight.name, sight.kind, sight.shows, "yes" if sight.violated else "no", sight.seen_by,
-            figure(told.mu if told else None), figure(sight.finding.claim.mu),
-            figure(told.noise_found if told else None, 2)]  # fmt: skip
+    return [
+        sight.name,
+        sight.kind,
+        sight.shows,
+        "yes" if sight.violated else "no",
+        sight.seen_by,
+        figure(told.mu if told else None),
+        figure(sight.finding.claim.mu),
+        figure(told.noise_found if told else None, 2),
+    ]

@@ -122,8 +122,13 @@ def _column(name: str, book: pd.DataFrame, values: pd.Series) -> Column:
     described = _label(name, book)
     if name in AREAS:
         areas = [t for t in dict.fromkeys(_texts(values.sort_values())) if t]
-        return Column(type="categorical", categories=tuple(areas), nullable=bool(values.isna().any()), source="public",
-                      description=described)  # fmt: skip
+        return Column(
+            type="categorical",
+            categories=tuple(areas),
+            nullable=bool(values.isna().any()),
+            source="public",
+            description=described,
+        )
     if lines.empty:
         raise InputError(f"the code book does not explain column {name}; choose another --year")
     low, high = (pd.to_numeric(lines[i], errors="coerce") for i in (4, 5))
@@ -134,8 +139,14 @@ def _column(name: str, book: pd.DataFrame, values: pd.Series) -> Column:
         return Column(type="integer", min=first, max=last, nullable=nullable, source="public", description=described)
     codes = [f"{v:.0f}" for v in low.dropna()]
     labels = [str(t).strip() for t in lines[6][low.notna()]]
-    return Column(type="categorical", categories=tuple(dict.fromkeys(codes)), labels=_aligned(codes, labels),
-                  nullable=nullable, source="public", description=described)  # fmt: skip
+    return Column(
+        type="categorical",
+        categories=tuple(dict.fromkeys(codes)),
+        labels=_aligned(codes, labels),
+        nullable=nullable,
+        source="public",
+        description=described,
+    )
 
 
 def _aligned(codes: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:

@@ -128,5 +128,11 @@ def listed_plain(plain: Mapping[str, Any], values: Sequence[str], other: str, re
         raise ValueError("say why the list of values may be public")
     kept.setdefault(canonical(other), other.strip())
     bare = {k: v for k, v in plain.items() if k != "labels"}
-    return {**bare, "type": "categorical", "categories": list(kept.values()), "reason": reason.strip(),
-            "grouping": {"kind": "listed", "other": other.strip()}, "source": "declared"}  # fmt: skip
+    return {
+        **bare,
+        "type": "categorical",
+        "categories": list(kept.values()),
+        "reason": reason.strip(),
+        "grouping": {"kind": "listed", "other": other.strip()},
+        "source": "declared",
+    }

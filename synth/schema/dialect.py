@@ -20,8 +20,17 @@ ENCODINGS = {
     "windows-1252": "Windows-1252 text",
 }
 MARKS = {".": "point", ",": "comma", "'": "apostrophe", " ": "space", "\u00a0": "hard space", "\u202f": "thin space"}
-LETTERS = {"yyyy": "[0-9]{4}", "yy": "[0-9]{2}", "mm": "[0-9]{1,2}", "dd": "[0-9]{1,2}", "HH": "[0-9]{1,2}",
-           "hh": "[0-9]{1,2}", "MM": "[0-9]{2}", "SS": "[0-9]{2}", "AM": "[AaPp][Mm]"}  # fmt: skip
+LETTERS = {
+    "yyyy": "[0-9]{4}",
+    "yy": "[0-9]{2}",
+    "mm": "[0-9]{1,2}",
+    "dd": "[0-9]{1,2}",
+    "HH": "[0-9]{1,2}",
+    "hh": "[0-9]{1,2}",
+    "MM": "[0-9]{2}",
+    "SS": "[0-9]{2}",
+    "AM": "[AaPp][Mm]",
+}
 TOKEN = re.compile("|".join(LETTERS))
 EXAMPLE = re.compile("1(?P<thousands>[.,' \u00a0\u202f]?)234(?:(?P<decimal>[.,])5)?")
 CENTURY = 50  # a year of two digits: 00 to 49 are after 2000, 50 to 99 before

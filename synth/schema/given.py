@@ -23,5 +23,7 @@ def check_schema(given: object, *, related: bool | None = False) -> None:
         raise UsageError(f"schema: it describes {one}; here {other} is needed")
     ending = "_related" if related else ""
     more = "; for several tables synth.load_related and synth.parse_related" if related is None else ""
-    raise UsageError(f"schema: a {type(given).__name__} is no schema; read its file with synth.load{ending}(path), or "
-                     f"make it of plain data with synth.parse{ending}(data){more}")  # fmt: skip
+    raise UsageError(
+        f"schema: a {type(given).__name__} is no schema; read its file with synth.load{ending}(path), or "
+        f"make it of plain data with synth.parse{ending}(data){more}"
+    )

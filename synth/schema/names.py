@@ -15,8 +15,19 @@ from synth.errors import UsageError
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a table that becomes a file, anywhere
 LONGEST = 4096  # a path may be a name
 # Blank or ignored when drawn, though Unicode counts them among letters, marks and symbols.
-UNSEEN = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810),
-          *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}  # fmt: skip
+UNSEEN = {
+    0x034F,
+    0x115F,
+    0x1160,
+    0x17B4,
+    0x17B5,
+    0x2800,
+    0x3164,
+    0xFFA0,
+    *range(0x180B, 0x1810),
+    *range(0xFE00, 0xFE10),
+    *range(0xE0100, 0xE01F0),
+}
 # Scripts whose letters look like one another's; within a word only one of them may stand.
 ALIKE = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
 # Letters, small as the canonical form has them, that look in small or capital print like the Latin one below them.

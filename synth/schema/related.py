@@ -129,15 +129,20 @@ class Related(BaseModel):
     def learnt(self, table: str) -> Schema:
         """The table as a generator sees it: its measured columns, and the numbers of children under each key."""
         schema = self.tables[table]
-        numbers = {number_of(k.child): Column(type="integer", min=0, max=k.most_children, source="public")
-                   for k in self.keys_below(table)}  # fmt: skip
+        numbers = {
+            number_of(k.child): Column(type="integer", min=0, max=k.most_children, source="public")
+            for k in self.keys_below(table)
+        }
         return schema.model_copy(update={"columns": {**schema.measured(), **numbers}, "constraints": None})
 
     def unconfirmed(self) -> dict[str, list[str]]:
         """Drafted facts that nobody has vouched for: by TABLE.COLUMN, and by table those of its key or reference."""
         found = {f"{t}.{n}": f for t, s in self.tables.items() for n, f in s.unconfirmed().items()}
-        keys = {k.child: [f"key to {k.parent}", f"most_children {k.most_children}"] for k in self.keys
-                if k.source == UNCONFIRMED}  # fmt: skip
+        keys = {
+            k.child: [f"key to {k.parent}", f"most_children {k.most_children}"]
+            for k in self.keys
+            if k.source == UNCONFIRMED
+        }
         public = {n: ["public table"] for n, p in (self.public or {}).items() if p.source == UNCONFIRMED}
         return {**found, **keys, **public}
 

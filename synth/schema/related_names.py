@@ -135,20 +135,26 @@ def _twice(references: Sequence[Reference]) -> Iterator[str]:
     for child, parent in dict.fromkeys((r.child, r.parent) for r in references):
         several = [r for r in references if (r.child, r.parent) == (child, parent)]
         if len(several) > 1:
-            yield (f"{child} refers to {parent} by {len(several)} keys ({', '.join(map(str, several))}); the first is "
-                   "drafted: keep the one by which its rows belong to it.")  # fmt: skip
+            yield (
+                f"{child} refers to {parent} by {len(several)} keys ({', '.join(map(str, several))}); the first is "
+                "drafted: keep the one by which its rows belong to it."
+            )
 
 
 def _undecided(tables: Sequence[str], keys: Sequence[Reference]) -> Iterator[str]:
     for child in tables:
         parents = [k.parent for k in keys if k.child == child]
         if len(parents) > 1:
-            yield (f"{child} has several parents ({', '.join(parents)}): keep one key. A parent that everybody may "
-                   "have, such as a list of districts, is named with --public; --root names the table whose rows "
-                   "are the units of privacy.")  # fmt: skip
+            yield (
+                f"{child} has several parents ({', '.join(parents)}): keep one key. A parent that everybody may "
+                "have, such as a list of districts, is named with --public; --root names the table whose rows "
+                "are the units of privacy."
+            )
     roots = [t for t in tables if t not in {k.child for k in keys}]
     if len(roots) > 1:
-        yield (f"{', '.join(roots)} have no parent by their columns' names: state the keys that are missing (--key "
-               "CHILD.COLUMN=PARENT.COLUMN), a public table (--public) or the units' table (--root).")  # fmt: skip
+        yield (
+            f"{', '.join(roots)} have no parent by their columns' names: state the keys that are missing (--key "
+            "CHILD.COLUMN=PARENT.COLUMN), a public table (--public) or the units' table (--root)."
+        )
     elif not roots and tables:
         yield "the keys go in a circle: name the table whose rows are the units of privacy with --root."

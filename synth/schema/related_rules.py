@@ -24,8 +24,10 @@ def problems(schema: "Related", complete: bool = True) -> Iterator[str]:
     for key in schema.keys:
         yield from _key_problems(schema, key)
         if complete and not key.most_children:
-            yield (f"key of {key.child} to {key.parent}: most_children is missing, how many rows of one parent are "
-                   f"kept (1 to {MOST_CHILDREN}); state it from knowledge of the field")  # fmt: skip
+            yield (
+                f"key of {key.child} to {key.parent}: most_children is missing, how many rows of one parent are "
+                f"kept (1 to {MOST_CHILDREN}); state it from knowledge of the field"
+            )
     yield from _tree_problems(schema)
     for name, public in (schema.public or {}).items():
         yield from _public_problems(schema, name, public)
@@ -84,8 +86,10 @@ def _order_problems(schema: "Related", key: "Key", about: str) -> Iterator[str]:
 def _tree_problems(schema: "Related") -> Iterator[str]:
     if twice := repeated(k.child for k in schema.keys):
         parents = ", ".join(k.parent for k in schema.keys if k.child == twice)
-        yield (f"table {twice} has several parents ({parents}); keep one: of another table's key a column, grouped or "
-               "left out, can stay")  # fmt: skip
+        yield (
+            f"table {twice} has several parents ({parents}); keep one: of another table's key a column, grouped or "
+            "left out, can stay"
+        )
         return
     roots = [n for n in schema.tables if n not in {k.child for k in schema.keys}]
     if not roots:

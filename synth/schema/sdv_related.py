@@ -84,9 +84,15 @@ def to_sdv_related(schema: Related) -> dict[str, Any]:
         if below := schema.keys_below(name):
             told["primary_key"] = _one_or_list(below[0].referred)
         tables[name] = told
-    relationships = [{"parent_table_name": k.parent, "parent_primary_key": _one_or_list(k.referred),
-                      "child_table_name": k.child, "child_foreign_key": _one_or_list(k.columns)}
-                     for k in schema.keys]  # fmt: skip
+    relationships = [
+        {
+            "parent_table_name": k.parent,
+            "parent_primary_key": _one_or_list(k.referred),
+            "child_table_name": k.child,
+            "child_foreign_key": _one_or_list(k.columns),
+        }
+        for k in schema.keys
+    ]
     return {"METADATA_SPEC_VERSION": "V1", "tables": tables, "relationships": relationships}
 
 

@@ -31,8 +31,24 @@ from synth.schema.column import (
 from synth.schema.constraints import Constraint, columns_of, derived
 from synth.schema.dialect import Dialect
 
-__all__ = ["CATEGORICAL", "MAX_CATEGORIES", "NUMERIC", "SECONDS", "UNCONFIRMED", "UNREAD", "Column", "Grouping", "Kind",
-           "Learnt", "Schema", "Source", "canonical", "facts", "load", "parse"]  # fmt: skip
+__all__ = [
+    "CATEGORICAL",
+    "MAX_CATEGORIES",
+    "NUMERIC",
+    "SECONDS",
+    "UNCONFIRMED",
+    "UNREAD",
+    "Column",
+    "Grouping",
+    "Kind",
+    "Learnt",
+    "Schema",
+    "Source",
+    "canonical",
+    "facts",
+    "load",
+    "parse",
+]
 UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
 MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
 MOST_LISTED = 1_000_000  # categories of all columns that are looked at at all
@@ -143,12 +159,17 @@ def _check_size(plain: object, name: str) -> None:
     columns = plain.get("columns") if isinstance(plain, dict) else None
     if not isinstance(columns, dict):
         return
-    listed = {n: max(len(c[f]) for f in LISTS if isinstance(c.get(f), list | tuple)) for n, c in columns.items()
-              if isinstance(c, dict) and any(isinstance(c.get(f), list | tuple) for f in LISTS)}  # fmt: skip
+    listed = {
+        n: max(len(c[f]) for f in LISTS if isinstance(c.get(f), list | tuple))
+        for n, c in columns.items()
+        if isinstance(c, dict) and any(isinstance(c.get(f), list | tuple) for f in LISTS)
+    }
     if sum(listed.values()) > MOST_LISTED:
         longest = max(listed, key=lambda n: listed[n])
-        raise InputError(f"{name}: its columns list {sum(listed.values()):,} values, {listed[longest]:,} of them of "
-                         f"{longest}; at most {MOST_LISTED:,} can be read: group the values, or omit it")  # fmt: skip
+        raise InputError(
+            f"{name}: its columns list {sum(listed.values()):,} values, {listed[longest]:,} of them of "
+            f"{longest}; at most {MOST_LISTED:,} can be read: group the values, or omit it"
+        )
 
 
 def load(path: str | Path, *, complete: bool = True) -> Schema:

@@ -85,5 +85,7 @@ class Notes:
         told = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
         group = f"group them by first characters with --group {ways}, or " if ways else ""
-        return [f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): {LEARN}{group}vouch for "
-                "each alone with --assume-public and --reason"]  # fmt: skip
+        return [
+            f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): {LEARN}{group}vouch for "
+            "each alone with --assume-public and --reason"
+        ]

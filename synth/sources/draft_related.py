@@ -117,8 +117,10 @@ class _Read:
             if reference.child != name:
                 continue
             if len(reference.columns) > 1:
-                raise UsageError(f"--public {reference.parent}: {reference} is a key of several columns; a reference "
-                                 "to a public table is by one column")  # fmt: skip
+                raise UsageError(
+                    f"--public {reference.parent}: {reference} is a key of several columns; a reference "
+                    "to a public table is by one column"
+                )
             values = self._public_keys(reference)
             found[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
         return found
@@ -148,20 +150,28 @@ class _Read:
             self.notes.append(f"{key.child}: events in the order of {order}, its only date; take `order` out if not")
         same = key.columns == key.parent_columns
         return Key(
-            parent=key.parent, child=key.child, columns=key.columns,
-            parent_columns=None if same else key.parent_columns, order=order,
-            source="declared" if stated is not None else UNCONFIRMED, **({"most_children": most} if most else {}),
-        )  # fmt: skip
+            parent=key.parent,
+            child=key.child,
+            columns=key.columns,
+            parent_columns=None if same else key.parent_columns,
+            order=order,
+            source="declared" if stated is not None else UNCONFIRMED,
+            **({"most_children": most} if most else {}),
+        )
 
     def _proposed(self, key: Reference, counts: np.ndarray | None) -> int:
         if counts is None or not len(counts):
-            self.open.append(f"most_children of {key.child} is to be stated (--most-children {key.child}=N): too many "
-                             "rows, or none, to propose it from.")  # fmt: skip
+            self.open.append(
+                f"most_children of {key.child} is to be stated (--most-children {key.child}=N): too many "
+                "rows, or none, to propose it from."
+            )
             return 0
         most = min(rows_kept(counts), MOST_CHILDREN)
         kept = np.minimum(counts, most).sum() / counts.sum()
-        self.notes.append(f"{key.child}: proposed from the rows to keep at most {most} of one row of {key.parent}, "
-                          f"{kept:.0%} of all; answer with --most-children {key.child}=N")  # fmt: skip
+        self.notes.append(
+            f"{key.child}: proposed from the rows to keep at most {most} of one row of {key.parent}, "
+            f"{kept:.0%} of all; answer with --most-children {key.child}=N"
+        )
         return most
 
 
@@ -181,15 +191,20 @@ def public_keys(table: Table, column: str, *, name: str) -> tuple[str, ...]:
     text = table.column(column)
     values = [str(text.values[i]).strip() for i in text.codes]
     if not all(values) or len(set(values)) < len(values):
-        raise InputError(f"public table {name}: column {column} is empty somewhere or has a value twice; name the "
-                         "column that tells its rows apart")  # fmt: skip
+        raise InputError(
+            f"public table {name}: column {column} is empty somewhere or has a value twice; name the "
+            "column that tells its rows apart"
+        )
     return tuple(values)
 
 
 def check(headers: Mapping[str, Sequence[str]], wanted: Wanted) -> None:
     """Errors: UsageError for a statement about a table or column that is not there."""
-    stated = {"root": [wanted.root] if wanted.root else [], "public": wanted.public,
-              "most-children": list(wanted.most_children or ())}  # fmt: skip
+    stated = {
+        "root": [wanted.root] if wanted.root else [],
+        "public": wanted.public,
+        "most-children": list(wanted.most_children or ()),
+    }
     for option, tables in stated.items():
         for name in tables:
             if name not in headers:

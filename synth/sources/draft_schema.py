@@ -150,6 +150,8 @@ def _grouped(name: str, column: Column, length: int) -> Column:
     """Errors: UsageError where the values' first characters are of no plain form."""
     found = coarsening.coarser(column, length) if column.categories else None
     if found is None:
-        raise UsageError(f"--group {name}={length}: no public list of groups; the first characters must be digits or "
-                         f"letters, with at most {coarsening.MOST_GROUPS} groups in all")  # fmt: skip
+        raise UsageError(
+            f"--group {name}={length}: no public list of groups; the first characters must be digits or "
+            f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
+        )
     return found

@@ -33,9 +33,11 @@ class Persons:
         if not self.keys:
             return []
         told = ", ".join(f"{name} has {size} values in {rows} rows" for name, (size, rows) in self.keys.items())
-        return [f"{','.join(self.keys)}: keys that repeat ({told}). Can a person appear in more than one row? "
-                f"Proposed: --unit {self.unit} --max-rows {self.max_rows}, which keeps {KEPT:.0%} of the rows; or "
-                "answer --unit row: each row is one person"]  # fmt: skip
+        return [
+            f"{','.join(self.keys)}: keys that repeat ({told}). Can a person appear in more than one row? "
+            f"Proposed: --unit {self.unit} --max-rows {self.max_rows}, which keeps {KEPT:.0%} of the rows; or "
+            "answer --unit row: each row is one person"
+        ]
 
 
 def persons(table: Table, columns: Mapping[str, Column]) -> Persons:

@@ -61,10 +61,11 @@ class Database:
 def databases() -> list[Database]:
     """What the installation offers, in the file's order; nothing is connected to. Errors: InputError."""
     return [
-        Database(name=n, shown=shown(f.address), may_write=f.may_write,
-                 people=None if f.people is None else tuple(f.people))
+        Database(
+            name=n, shown=shown(f.address), may_write=f.may_write, people=None if f.people is None else tuple(f.people)
+        )
         for n, f in _file().items()
-    ]  # fmt: skip
+    ]
 
 
 def address(source: str) -> str:

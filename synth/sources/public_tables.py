@@ -61,6 +61,8 @@ def checked(table: Table, schema: Related, name: str) -> Table:
         owner, _, column = reference.partition(".")
         lost = [c for c in schema.tables[owner].columns[column].categories or () if canonical(c) not in there]
         if lost:
-            raise InputError(f"public table {name}: its {public.key} has no {lost[0]!r}, a category of {reference}; "
-                             "correct the table or the categories")  # fmt: skip
+            raise InputError(
+                f"public table {name}: its {public.key} has no {lost[0]!r}, a category of {reference}; "
+                "correct the table or the categories"
+            )
     return table

@@ -119,5 +119,7 @@ def _joined(parts: Sequence[Text]) -> Text:
     firsts = np.cumsum([0] + [len(p.values) for p in parts])
     values = [np.asarray(p.values, dtype=object) for p in parts]
     codes = [np.asarray(p.codes, dtype=np.int64) + first for p, first in zip(parts, firsts, strict=False)]
-    return Text(np.concatenate(values) if values else np.zeros(0, dtype=object),
-                np.concatenate(codes) if codes else np.zeros(0, dtype=np.int64))  # fmt: skip
+    return Text(
+        np.concatenate(values) if values else np.zeros(0, dtype=object),
+        np.concatenate(codes) if codes else np.zeros(0, dtype=np.int64),
+    )

@@ -73,8 +73,10 @@ def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -
     """The tables of a folder. ``stated``: how its CSV files are written. Errors: InputError."""
     at = tables_in(folder)
     if len(at) < 2:
-        raise InputError(f"{folder}: it holds {len(at)} tables; related tables are two or more files (.csv, .csv.gz, "
-                         ".parquet, .xlsx) or folders of Parquet files")  # fmt: skip
+        raise InputError(
+            f"{folder}: it holds {len(at)} tables; related tables are two or more files (.csv, .csv.gz, "
+            ".parquet, .xlsx) or folders of Parquet files"
+        )
 
     def rows(name: str) -> tuple[Table, list[str]]:
         return named_databases.whole(at[name], None, stated=stated)

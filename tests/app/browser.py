@@ -28,8 +28,11 @@ IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-s
 STILL = "--force-prefers-reduced-motion"  # drawing what moves was a third of the browser's work
 PATIENCE = 90_000
 PICTURES = Path(os.environ.get("SYNTH_PICTURES") or Path(__file__).resolve().parents[2] / "build" / "pictures")
-AXE = Path(str(util.find_spec("axe_playwright_python").origin)).with_name("axe.min.js") if util.find_spec(
-    "axe_playwright_python") else None  # fmt: skip  # axe-core, of the extra `dev`
+AXE = (
+    Path(str(util.find_spec("axe_playwright_python").origin)).with_name("axe.min.js")
+    if util.find_spec("axe_playwright_python")
+    else None
+)  # axe-core, of the extra `dev`
 SERIOUS = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
     .filter(v => ['serious', 'critical'].includes(v.impact))
     .flatMap(v => v.nodes.map(n => `${v.id}: ${n.target} ${n.html.slice(0, 200)}`))"""
@@ -41,16 +44,24 @@ for (const kind of Object.keys(deeds)) addEventListener(kind, e => { deeds[kind]
 
 def environment(home: Path) -> dict[str, str]:
     """A home and a ledger of its own, for a server that lives longer than one test."""
-    return {**os.environ, "HOME": str(home), "SYNTH_HOME": str(home / "state"), "OMP_NUM_THREADS": "1",
-            "SYNTH_LEDGER": str(home / "ledger.sqlite")}  # fmt: skip
+    return {
+        **os.environ,
+        "HOME": str(home),
+        "SYNTH_HOME": str(home / "state"),
+        "OMP_NUM_THREADS": "1",
+        "SYNTH_LEDGER": str(home / "ledger.sqlite"),
+    }
 
 
 @contextmanager
 def server(home: Path, port: int, *flags: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen]:
     """A server of the application that answers, stopped at the end unless it is dead by then."""
-    process = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), "--headless", *flags],
-                               env=env or {**os.environ, "HOME": str(home)}, stderr=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "synth", "app", "--port", str(port), "--headless", *flags],
+        env=env or {**os.environ, "HOME": str(home)},
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
     try:
         for _ in range(600):
             try:

@@ -5,8 +5,17 @@ import time
 
 from synth import jobs
 
-CONTROLS = ("selectbox", "number_input", "text_input", "multiselect", "select_slider", "text_area", "file_uploader",
-            "checkbox", "radio")  # fmt: skip
+CONTROLS = (
+    "selectbox",
+    "number_input",
+    "text_input",
+    "multiselect",
+    "select_slider",
+    "text_area",
+    "file_uploader",
+    "checkbox",
+    "radio",
+)
 
 
 def keys(at) -> set:

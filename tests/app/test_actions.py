@@ -45,22 +45,34 @@ def table_of(owner: str) -> Wizard:
     place = work.new_place(owner)
     (place / "people.csv").write_text("age,team,city\n20,a,Rome\n21,b,Oslo\n")
     plain = json.loads(synth.parse(SCHEMA).to_json())
-    (place / "wizard.json").write_text(json.dumps({"plain": plain, "label": "people.csv", "owner": owner, "rows": 9,
-                                                   "suggestions": []}))  # fmt: skip
+    (place / "wizard.json").write_text(
+        json.dumps({"plain": plain, "label": "people.csv", "owner": owner, "rows": 9, "suggestions": []})
+    )
     return Wizard(table=place / "people.csv", place=place, label="people.csv", plain=plain, uploaded=True)
 
 
 def run_of(owner: str, w: Wizard, *, state: str = "done", asked: str = "") -> jobs.Job:
     """A finished run of somebody's, with the files that a result has."""
-    job = jobs.create({"table": str(w.table), "label": "people.csv", "dataset": "club", "epsilon": 1.0, "delta": 1e-5,
-                       "method": "mixture", "relation": "add_remove", "owner": owner})  # fmt: skip
+    job = jobs.create(
+        {
+            "table": str(w.table),
+            "label": "people.csv",
+            "dataset": "club",
+            "epsilon": 1.0,
+            "delta": 1e-5,
+            "method": "mixture",
+            "relation": "add_remove",
+            "owner": owner,
+        }
+    )
     job.write(jobs.Status(state=state))
     folder = job.path / "release"
     folder.mkdir()
     for name in ("synthetic.csv", "model.json", "card.json", "schema.json"):
         (folder / name).write_text("{}")
-    (job.path / "result.json").write_text(json.dumps({"paths": {"synthetic": str(folder / "synthetic.csv")},
-                                                      "num_rows": 2}))  # fmt: skip
+    (job.path / "result.json").write_text(
+        json.dumps({"paths": {"synthetic": str(folder / "synthetic.csv")}, "num_rows": 2})
+    )
     (job.path / whole.PAGE).write_text("exact shares of real rows")
     if asked:
         (job.path / releasing.ASKED).write_text(json.dumps({"by": asked}))
@@ -120,7 +132,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "read_any_dataset": partial(access.allow, "read_any_dataset"),
         "compose": partial(access.allow, "compose"),
         "verify_ledger": partial(access.allow, "verify_ledger"),
-    }  # fmt: skip
+    }
 
 
 def each(first, *others):
@@ -263,10 +275,18 @@ def test_a_steward_reads_his_own_datasets_in_the_ledger(signed, start):
     assert shown == {"ann": {"anns-club", "club"}, "eve": {"eves-clinic"}, "bob": everything}
 
 
-@pytest.mark.parametrize("told", [
-    {}, {"email_verified": None}, {"email_verified": False}, {"email_verified": "true"}, {"email_verified": 1},
-    {"email_verified": True, "is_logged_in": "yes"}, {"email_verified": True, "email": None},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"email_verified": None},
+        {"email_verified": False},
+        {"email_verified": "true"},
+        {"email_verified": 1},
+        {"email_verified": True, "is_logged_in": "yes"},
+        {"email_verified": True, "email": None},
+    ],
+)
 def test_an_address_counts_where_the_provider_says_that_it_verified_it(told):
     assert access.vouched({"is_logged_in": True, "email": "ann@example.org", **told}) == ""
     assert access.vouched({"is_logged_in": True, "email": "Ann@example.org", "email_verified": True}) == (

@@ -21,9 +21,11 @@ def calls() -> dict[str, set[str]]:
                 texts = node.args if name in ("allow", "may", "job", "place", "database", "bundle", "packed") else keys
                 found.setdefault(name, set()).update(filter(None, map(_text, texts)))
                 found.setdefault("?", set()).update(
-                    c.value for a in node.args for c in ast.walk(a)
+                    c.value
+                    for a in node.args
+                    for c in ast.walk(a)
                     if isinstance(c, ast.Constant) and isinstance(c.value, str)
-                )  # fmt: skip
+                )
     return found
 
 
@@ -34,8 +36,23 @@ def _text(node: ast.expr) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-WAYS = {"back", "onward", "needs_", "another", "to_result", "look_again", "sign_in", "sign_out", "end_tour",
-        "add_rule", "drop_rule_", "add_across", "drop_across_", "worst_", "smaller_delta"}  # fmt: skip
+WAYS = {
+    "back",
+    "onward",
+    "needs_",
+    "another",
+    "to_result",
+    "look_again",
+    "sign_in",
+    "sign_out",
+    "end_tour",
+    "add_rule",
+    "drop_rule_",
+    "add_across",
+    "drop_across_",
+    "worst_",
+    "smaller_delta",
+}
 
 
 def test_no_button_is_without_its_row():

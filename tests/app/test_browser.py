@@ -118,8 +118,12 @@ def test_from_a_started_server_to_an_opened_bundle_in_ten_clicks_though_the_conn
     with zipfile.ZipFile(tmp_path / "release.zip") as archive:
         archive.extractall(tmp_path / "release")
     assert (tmp_path / "release" / "synthetic.csv").read_text().startswith("person_id,age,sex")
-    checked = subprocess.run([sys.executable, "-m", "synth", "card", "check", str(tmp_path / "release" / "card.json")],
-                             capture_output=True, text=True, check=False)  # fmt: skip
+    checked = subprocess.run(
+        [sys.executable, "-m", "synth", "card", "check", str(tmp_path / "release" / "card.json")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert checked.returncode == 0, checked.stderr
 
 

@@ -15,9 +15,15 @@ def started(*arguments: str) -> copies.Ended:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("schema", "check", "schema.json", "--table", "small.csv"),
-                                       ("schema", "check", "absent.json", "--table", "small.csv"), ("schema", "check")],
-                         ids=["done", "refused", "misspelt"])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("schema", "check", "schema.json", "--table", "small.csv"),
+        ("schema", "check", "absent.json", "--table", "small.csv"),
+        ("schema", "check"),
+    ],
+    ids=["done", "refused", "misspelt"],
+)
 def test_a_copy_answers_as_a_command_that_was_started(small, monkeypatch, home, arguments):  # noqa: ARG001
     monkeypatch.chdir(small[0].parent)
     copied = work._copied(arguments)

@@ -20,8 +20,10 @@ def club(home, monkeypatch):
     """A DuckDB file with a table of 240 people, offered under a name."""
     place = home / "people.duckdb"
     with duckdb.connect(str(place)) as con:
-        con.execute("CREATE TABLE club AS SELECT 20 + i % 60 AS age, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS team "
-                    "FROM range(240) AS t(i)")  # fmt: skip
+        con.execute(
+            "CREATE TABLE club AS SELECT 20 + i % 60 AS age, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS team "
+            "FROM range(240) AS t(i)"
+        )
     listed = home / "sources.toml"
     listed.write_text(f'[town]\naddress = "duckdb://{place}"\nmay_write = true\npeople = ["ann@example.org"]\n')
     monkeypatch.setenv("SYNTH_SOURCES", str(listed))

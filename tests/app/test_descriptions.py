@@ -51,8 +51,10 @@ def test_edits_of_the_grid_reach_the_description_and_survive_the_page(start, peo
     at = upload(start(), people)
     edition = at.session_state["wizard"].edition
     at.session_state[f"grid_{edition}"] = {
-        "edited_rows": {0: {"max": "120"}, 1: {"use": False}}, "added_rows": [], "deleted_rows": [],
-    }  # fmt: skip
+        "edited_rows": {0: {"max": "120"}, 1: {"use": False}},
+        "added_rows": [],
+        "deleted_rows": [],
+    }
     at.run()
     assert at.session_state["wizard"].plain["columns"]["age"]["max"] == 120
     at.switch_page(view("data")).run()
@@ -66,8 +68,10 @@ def test_a_broken_rule_is_told_in_place(start, people):
     at = upload(start(), people)
     edition = at.session_state["wizard"].edition
     at.session_state[f"grid_{edition}"] = {
-        "edited_rows": {0: {"min": "90", "max": "10"}}, "added_rows": [], "deleted_rows": [],
-    }  # fmt: skip
+        "edited_rows": {0: {"min": "90", "max": "10"}},
+        "added_rows": [],
+        "deleted_rows": [],
+    }
     at.run()
     assert "min 90 is above max 10" in at.error[0].value.replace("\\", "")
     assert "onward" not in keys(at)
@@ -98,8 +102,10 @@ def test_columns_that_may_be_codes_are_vouched_for_once_it_is_said_what_they_are
     at.button(key="confirm_all").click().run()
     columns = at.session_state["wizard"].plain["columns"]
     assert {n: (c["type"], c["source"]) for n, c in columns.items()} == {
-        "code": ("categorical", "declared"), "other": ("integer", "declared"), "x": ("float", "declared")
-    }  # fmt: skip
+        "code": ("categorical", "declared"),
+        "other": ("integer", "declared"),
+        "x": ("float", "declared"),
+    }
     assert "First say which columns hold numbers" not in said(at)
 
 
@@ -128,12 +134,15 @@ def test_an_upload_with_its_description_needs_no_draft(start, people):
     assert at.text_input(key="dataset").value == "club"
 
 
-@pytest.mark.parametrize(("content", "name", "words"), [
-    (b"a,b\n1,2\nSECRET,2,3\n", "bad.csv", "3 fields where the header has 2"),
-    (b"", "empty.csv", "the file is empty"),
-    (b"\x89PNG\r\n", "x.parquet", "not a readable Parquet file"),
-    (b"a\n", "head.csv", "no rows"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        (b"a,b\n1,2\nSECRET,2,3\n", "bad.csv", "3 fields where the header has 2"),
+        (b"", "empty.csv", "the file is empty"),
+        (b"\x89PNG\r\n", "x.parquet", "not a readable Parquet file"),
+        (b"a\n", "head.csv", "no rows"),
+    ],
+)
 def test_a_faulty_file_is_refused_in_one_line_and_not_kept(start, home, content, name, words):
     at = upload(start(), content, name=name)
     told = at.error[0].value.replace("\\", "")

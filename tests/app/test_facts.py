@@ -61,8 +61,9 @@ def test_a_category_made_a_number_keeps_no_category():
     synth.parse({"columns": {"c": found["columns"]["c"]}})
 
 
-@pytest.mark.parametrize(("step", "expected"), [("0.001", {"decimals": 3}), ("0.25", {"resolution": 0.25}),
-                                                ("5", {"resolution": 5})])  # fmt: skip
+@pytest.mark.parametrize(
+    ("step", "expected"), [("0.001", {"decimals": 3}), ("0.25", {"resolution": 0.25}), ("5", {"resolution": 5})]
+)
 def test_a_step_is_kept_as_decimals_where_it_is_a_power_of_ten(step, expected):
     found, _ = edited({"f": {"step": step}})
     column = found["columns"]["f"]

@@ -102,9 +102,18 @@ def test_a_path_that_is_not_there_is_refused(start):
 
 
 def test_sdv_metadata_give_the_kinds_and_the_rest_is_drafted(start, people):
-    metadata = {"METADATA_SPEC_VERSION": "V1", "tables": {"people": {"columns": {
-        "age": {"sdtype": "numerical", "computer_representation": "Int64"}, "team": {"sdtype": "categorical"},
-        "city": {"sdtype": "id"}}}}}  # fmt: skip
+    metadata = {
+        "METADATA_SPEC_VERSION": "V1",
+        "tables": {
+            "people": {
+                "columns": {
+                    "age": {"sdtype": "numerical", "computer_representation": "Int64"},
+                    "team": {"sdtype": "categorical"},
+                    "city": {"sdtype": "id"},
+                }
+            }
+        },
+    }
     at = upload(start(), people, metadata)
     columns = plain(at)["columns"]
     assert (columns["city"]["type"], columns["team"]["type"], columns["age"]["min"]) == (

@@ -55,8 +55,10 @@ def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tm
     download.value.save_as(tmp_path / "release.zip")
     with zipfile.ZipFile(tmp_path / "release.zip") as archive:
         archive.extractall(tmp_path / "release")
-    for said, mark, file in (("Like the private table", "dd", "synthetic.dialect.csv"),
-                             ("Plain: UTF-8 text", "-", "synthetic.csv")):  # fmt: skip
+    for said, mark, file in (
+        ("Like the private table", "dd", "synthetic.dialect.csv"),
+        ("Plain: UTF-8 text", "-", "synthetic.csv"),
+    ):
         page.get_by_text(said).click()
         for _ in range(60):  # the button follows the choice when the page has been drawn again
             page.wait_for_function(IDLE, polling=100)

@@ -29,11 +29,18 @@ def test_every_method_is_told_in_plain_words():
     assert all(synth.kept(words.RECOMMENDED, epsilon=e).relations for e in (0.2, 1.0, 5.1))  # as REASON says
 
 
-@pytest.mark.parametrize(("name", "known"), [
-    ("loss", slicing.LOSSES), ("encoding", slicing.ENCODINGS), ("directions", DIRECTIONS),
-    ("form", dp_kernel.FORMS), ("variant", dp_kernel.VARIANTS), ("gradients", dp_kernel.GRADIENTS),
-    ("back_end", embedding.BACK_ENDS),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("loss", slicing.LOSSES),
+        ("encoding", slicing.ENCODINGS),
+        ("directions", DIRECTIONS),
+        ("form", dp_kernel.FORMS),
+        ("variant", dp_kernel.VARIANTS),
+        ("gradients", dp_kernel.GRADIENTS),
+        ("back_end", embedding.BACK_ENDS),
+    ],
+)
 def test_a_menu_offers_what_the_methods_know(name, known):
     assert set(options.CHOICES[name]) == set(known)
 

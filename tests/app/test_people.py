@@ -71,9 +71,18 @@ def send(page, url: str, name: str = "x.csv") -> int:
 def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
     url, _, _, home = shared
     monkeypatch.setenv("SYNTH_HOME", str(home / "state"))
-    job = jobs.create({"table": f"{SECRET}.csv", "label": f"{SECRET}.csv", "dataset": SECRET, "epsilon": 1.0,
-                       "delta": 1e-5, "method": "mixture", "relation": "add_remove",
-                       "owner": "ann@example.org"})  # fmt: skip
+    job = jobs.create(
+        {
+            "table": f"{SECRET}.csv",
+            "label": f"{SECRET}.csv",
+            "dataset": SECRET,
+            "epsilon": 1.0,
+            "delta": 1e-5,
+            "method": "mixture",
+            "relation": "add_remove",
+            "owner": "ann@example.org",
+        }
+    )
     job.write(jobs.Status(state="running", stage="fit", fraction=0.3, pid=os.getpid(), pid_started=jobs.identity()))
     sent, ann = [], enter(shared, "ann@example.org")
     ann.get_by_text("A run is under way").wait_for()  # the control: she sees it herself

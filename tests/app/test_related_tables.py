@@ -28,10 +28,20 @@ def clinic() -> dict[str, bytes]:
     rng = np.random.default_rng(3)
     woman = rng.random(PATIENTS) < 0.5
     owner = np.repeat(np.arange(PATIENTS), rng.integers(0, 6, PATIENTS))
-    patients = pd.DataFrame({"patient_id": [f"p{i}" for i in range(PATIENTS)], "sex": np.where(woman, "f", "m"),
-                             "times": np.bincount(owner, minlength=PATIENTS)})  # fmt: skip
-    stays = pd.DataFrame({"stay_id": np.arange(len(owner)), "patient_id": [f"p{i}" for i in owner],
-                          "ward": np.where(woman[owner], "north", "south")})  # fmt: skip
+    patients = pd.DataFrame(
+        {
+            "patient_id": [f"p{i}" for i in range(PATIENTS)],
+            "sex": np.where(woman, "f", "m"),
+            "times": np.bincount(owner, minlength=PATIENTS),
+        }
+    )
+    stays = pd.DataFrame(
+        {
+            "stay_id": np.arange(len(owner)),
+            "patient_id": [f"p{i}" for i in owner],
+            "ward": np.where(woman[owner], "north", "south"),
+        }
+    )
     tables = {"patients": patients, "stays": stays}
     return {f"{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()}
 

@@ -118,8 +118,9 @@ def _report():
 def test_every_method_that_is_offered_fits_the_release(family, people, home):
     (home / "people.csv").write_bytes(people)
     for method in sorted(family):
-        made = synth.run(home / "people.csv", schema=synth.parse(SCHEMA), epsilon=5.0, delta=1e-4, method=method,
-                         out=home / method)  # fmt: skip
+        made = synth.run(
+            home / "people.csv", schema=synth.parse(SCHEMA), epsilon=5.0, delta=1e-4, method=method, out=home / method
+        )
         for other in whatif.fitting(made.card, synth.methods()):
             assert synth.refit(home / method, method=other, num_rows=50).num_rows == 50
 

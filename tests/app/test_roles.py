@@ -76,8 +76,16 @@ def test_a_large_spend_waits_for_the_reviewer_and_a_release_too(signed, start, p
 def test_one_steward_does_not_see_another_s_tables_and_runs(signed, start, people):
     signed("ann@example.org")
     upload(start(), people, SCHEMA)
-    job = jobs.create({"table": "t.csv", "label": "Anns table", "dataset": "club", "epsilon": 1.0, "method": "mixture",
-                       "owner": "ann@example.org"})  # fmt: skip
+    job = jobs.create(
+        {
+            "table": "t.csv",
+            "label": "Anns table",
+            "dataset": "club",
+            "epsilon": 1.0,
+            "method": "mixture",
+            "owner": "ann@example.org",
+        }
+    )
     job.write(jobs.Status(state="done"))
     signed("eve@example.org")
     at = start()
@@ -120,17 +128,20 @@ def test_the_file_of_roles_sets_the_budget_and_the_ledger_keeps_it(signed, start
     assert "cap_set" not in keys(at)
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("[budget]\nmax_epsilon = 0", "budget.max_epsilon: must be greater than 0"),
-    ("[datasets.club]\nmax_delta = 1", "datasets.club.max_delta: must be less than 1"),
-    ("[datasets.club]\nmax_epsilons = 1", "datasets.club.max_epsilons: is not known here"),
-    ("[budgets]\nmax_epsilon = 1", "budgets: is not known here"),
-    ("datasets = 3", "datasets: must be a valid dictionary"),
-    ("roles = 3 = 4", "not a TOML file"),
-    ("[roles]\nking = ['a']", "roles.king: is not known here"),
-    ("[roles]\nsteward = 'ann'", "roles.steward: must be a valid list"),
-    ("[approval]\nepsilon_above = 'much'", "epsilon_above"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[budget]\nmax_epsilon = 0", "budget.max_epsilon: must be greater than 0"),
+        ("[datasets.club]\nmax_delta = 1", "datasets.club.max_delta: must be less than 1"),
+        ("[datasets.club]\nmax_epsilons = 1", "datasets.club.max_epsilons: is not known here"),
+        ("[budgets]\nmax_epsilon = 1", "budgets: is not known here"),
+        ("datasets = 3", "datasets: must be a valid dictionary"),
+        ("roles = 3 = 4", "not a TOML file"),
+        ("[roles]\nking = ['a']", "roles.king: is not known here"),
+        ("[roles]\nsteward = 'ann'", "roles.steward: must be a valid list"),
+        ("[approval]\nepsilon_above = 'much'", "epsilon_above"),
+    ],
+)
 def test_a_faulty_file_of_roles_is_refused(tmp_path, text, words):
     place = tmp_path / "roles.toml"
     place.write_text(text)

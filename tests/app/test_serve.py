@@ -20,9 +20,14 @@ from tests.app.ports import free_port
 def test_a_first_start_serves_and_stops(tmp_path, flags):
     port = free_port()
     home = {**os.environ, "HOME": str(tmp_path), "BROWSER": "true"}  # `true` stands for a browser: it opens nothing
-    server = subprocess.Popen([sys.executable, "-m", "synth", "app", "--port", str(port), *flags], env=home,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True)  # fmt: skip
+    server = subprocess.Popen(
+        [sys.executable, "-m", "synth", "app", "--port", str(port), *flags],
+        env=home,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     try:
         answer = ""
         for _ in range(300):
@@ -42,10 +47,15 @@ def test_a_first_start_serves_and_stops(tmp_path, flags):
         assert s.connect_ex(("127.0.0.1", port)) != 0
 
 
-@pytest.mark.parametrize(("address", "roles", "shielded", "fine"), [
-    ("127.0.0.1", "", "", True), ("0.0.0.0", "", "", False), ("0.0.0.0", "roles.toml", "", True),
-    ("0.0.0.0", "", "yes", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("address", "roles", "shielded", "fine"),
+    [
+        ("127.0.0.1", "", "", True),
+        ("0.0.0.0", "", "", False),
+        ("0.0.0.0", "roles.toml", "", True),
+        ("0.0.0.0", "", "yes", True),
+    ],
+)
 def test_beyond_this_machine_people_must_sign_in(monkeypatch, address, roles, shielded, fine):
     monkeypatch.setenv("SYNTH_ROLES", roles)
     monkeypatch.setenv("SYNTH_SHIELDED", shielded)
@@ -68,11 +78,21 @@ def environment(monkeypatch):
 def test_flags_become_the_variables_that_workers_inherit(tmp_path):
     (tmp_path / "roles.toml").write_text('[roles]\nsteward = ["ann@example.org"]\n')
     os.environ["SYNTH_SECRETS"] = "kept"
-    serve_app.settle({"--address": "0.0.0.0", "--tables": [tmp_path, tmp_path], "--roles": tmp_path / "roles.toml",
-                  "--secrets": None})  # fmt: skip
+    serve_app.settle(
+        {
+            "--address": "0.0.0.0",
+            "--tables": [tmp_path, tmp_path],
+            "--roles": tmp_path / "roles.toml",
+            "--secrets": None,
+        }
+    )
     found = {v: os.environ.get(v) for v in ("SYNTH_ADDRESS", "SYNTH_TABLES", "SYNTH_ROLES", "SYNTH_SECRETS")}
-    assert found == {"SYNTH_ADDRESS": "0.0.0.0", "SYNTH_TABLES": f"{tmp_path}:{tmp_path}",
-                     "SYNTH_ROLES": str(tmp_path / "roles.toml"), "SYNTH_SECRETS": "kept"}  # fmt: skip
+    assert found == {
+        "SYNTH_ADDRESS": "0.0.0.0",
+        "SYNTH_TABLES": f"{tmp_path}:{tmp_path}",
+        "SYNTH_ROLES": str(tmp_path / "roles.toml"),
+        "SYNTH_SECRETS": "kept",
+    }
     serve_app.check_address("0.0.0.0")
     serve_app.check_roles()
 
@@ -87,8 +107,12 @@ def test_a_flag_that_names_nothing_is_refused(tmp_path, flag, words):
 
 def test_a_faulty_file_of_roles_stops_the_start(tmp_path):
     (tmp_path / "roles.toml").write_text("[roles]\nking = ['a']")
-    done = subprocess.run([sys.executable, "-m", "synth", "app", "--headless", "--roles", str(tmp_path / "roles.toml")],
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "synth", "app", "--headless", "--roles", str(tmp_path / "roles.toml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
     assert "king" in done.stderr
     assert "Traceback" not in done.stderr

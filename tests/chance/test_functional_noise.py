@@ -92,8 +92,10 @@ def test_the_empirical_covariance_is_the_kernels(twin):
     draws = np.empty((500, len(points)))
     for run in range(len(draws)):
         mechanism = (twin or Functional)()
-        parts = [mechanism.answer(path(p), {n: c[:0] for n, c in DATA.items()}, SystemNoise()).values
-                 for p in np.array_split(points, 4)]  # fmt: skip
+        parts = [
+            mechanism.answer(path(p), {n: c[:0] for n, c in DATA.items()}, SystemNoise()).values
+            for p in np.array_split(points, 4)
+        ]
         draws[run] = np.concatenate(parts)
     wanted = path(points).deviation ** 2 * (KERNEL.gram(points, points) + NUGGET * np.eye(len(points)))
     seen = draws.T @ draws / len(draws)

@@ -34,8 +34,17 @@ class Everybody(SystemNoise):
 
 
 def plan(*, hidden=64, rate=1.0, sigma=SIGMA, clip=1.0, bins=BINS, steps=50):
-    return Descent(purpose="d", network="critic", bins=bins, hidden=hidden, latent=0, clip=clip, sigma=sigma, rate=rate,
-                   steps=steps)  # fmt: skip
+    return Descent(
+        purpose="d",
+        network="critic",
+        bins=bins,
+        hidden=hidden,
+        latent=0,
+        clip=clip,
+        sigma=sigma,
+        rate=rate,
+        steps=steps,
+    )
 
 
 def zeros(made):
@@ -74,9 +83,11 @@ def test_wrong_noise_is_caught(factor):
 def test_the_tables_far_draws_are_as_rare_as_they_should_be():
     """A million draws: those beyond 3 and 4 deviations, and the zeros, within 5 errors of their chances."""
     sizes = np.abs(SystemNoise().fine_gaussian((1_000_000,)))
-    for chance, seen in ((2 * stats.norm.sf((3 * FINE + 0.5) / FINE), sizes > 3 * FINE),
-                         (2 * stats.norm.sf((4 * FINE + 0.5) / FINE), sizes > 4 * FINE),
-                         (2 * stats.norm.cdf(0.5 / FINE) - 1, sizes == 0)):  # fmt: skip
+    for chance, seen in (
+        (2 * stats.norm.sf((3 * FINE + 0.5) / FINE), sizes > 3 * FINE),
+        (2 * stats.norm.sf((4 * FINE + 0.5) / FINE), sizes > 4 * FINE),
+        (2 * stats.norm.cdf(0.5 / FINE) - 1, sizes == 0),
+    ):
         wanted = 1_000_000 * chance
         assert abs(seen.sum() - wanted) < 5 * sqrt(wanted) + 1
 
@@ -136,8 +147,9 @@ def test_no_violation_of_a_sampled_training_at_delta_one_in_a_hundred(factor):
     def loss(x):  # the log odds of the two laws: the best statistic there is
         return np.log1p(rate * np.expm1((2 * x - 1) / (2 * (sigma * factor) ** 2))).sum(1)
 
-    found = max(delta_at_least(loss(one), loss(other), epsilon=epsilon),
-                delta_at_least(loss(other), loss(one), epsilon=epsilon))  # fmt: skip
+    found = max(
+        delta_at_least(loss(one), loss(other), epsilon=epsilon), delta_at_least(loss(other), loss(one), epsilon=epsilon)
+    )
     assert found <= delta if factor == 1.0 else found > delta
 
 

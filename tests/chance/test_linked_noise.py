@@ -23,8 +23,9 @@ def forest(rows=300):
     none = np.zeros(rows // 3, dtype=np.int64)
     root = Branch(columns={}, parent=none, siblings=none + 1, rank=none, parts=none + 1)
     three = np.full(rows, 3)
-    child = Branch(columns={"x": np.arange(rows) % CELLS}, parent=parent, siblings=three, rank=np.arange(rows) % 3,
-                   parts=three)  # fmt: skip
+    child = Branch(
+        columns={"x": np.arange(rows) % CELLS}, parent=parent, siblings=three, rank=np.arange(rows) % 3, parts=three
+    )
     return Forest({"p": root, "c": child}, {"p": None, "c": "p"})
 
 

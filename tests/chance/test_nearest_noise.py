@@ -14,8 +14,13 @@ ROWS = {"a": np.arange(100) % 50, "b": np.arange(100) // 50}
 
 
 def z_of(noise):
-    asked = Nearest(purpose="n", bins=BINS, candidates=EVERY, sigma=30.0,
-                    distances=tuple(1 - np.eye(50, dtype=np.int64) for _ in BINS))  # fmt: skip
+    asked = Nearest(
+        purpose="n",
+        bins=BINS,
+        candidates=EVERY,
+        sigma=30.0,
+        distances=tuple(1 - np.eye(50, dtype=np.int64) for _ in BINS),
+    )
     exact = nearest.votes(asked, ROWS)
     z = np.concatenate([nearest.answer(asked, ROWS, noise).values - exact for _ in range(8)]) / 30.0
     return z_of_squares(z)

@@ -19,8 +19,15 @@ SCORES = np.array([0.0, 5.0, 3.0])  # of the three expectations below, handicaps
 
 def asked(scale, picks):
     expected = np.array([6, 3, 1, 1, 3, 2, 8, 3, 1], dtype=np.int64)
-    return Search(purpose="t", bins=(Bins.each("a", 3),), tables=np.zeros((3, 1), dtype=np.int64), expected=expected,
-                  handicap=np.array([0, 1, -1]), scale=scale, picks=picks)  # fmt: skip
+    return Search(
+        purpose="t",
+        bins=(Bins.each("a", 3),),
+        tables=np.zeros((3, 1), dtype=np.int64),
+        expected=expected,
+        handicap=np.array([0, 1, -1]),
+        scale=scale,
+        picks=picks,
+    )
 
 
 def test_the_scores_are_those_of_this_page():

@@ -31,9 +31,21 @@ def digests(name: str, *, noise: int = 1) -> dict[str, str]:
     schema = synth.parse({**SMALL, "columns": columns})
     with TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        pipeline.run(small_frame(300), schema=schema, epsilon=2.0, delta=1e-5, method=name, options=QUICK.get(name),
-                     dataset="golden", ledger=Path(folder) / "l.sqlite", out=out, num_rows=200, seed=1, device="cpu",
-                     noise=SeededNoise(noise))  # fmt: skip
+        pipeline.run(
+            small_frame(300),
+            schema=schema,
+            epsilon=2.0,
+            delta=1e-5,
+            method=name,
+            options=QUICK.get(name),
+            dataset="golden",
+            ledger=Path(folder) / "l.sqlite",
+            out=out,
+            num_rows=200,
+            seed=1,
+            device="cpu",
+            noise=SeededNoise(noise),
+        )
         return {p: sha256((out / p).read_bytes()).hexdigest()[:16] for p in PARTS}
 
 

@@ -47,8 +47,9 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
     grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=calibrate(epsilon, 1e-5))
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=budget.mechanisms(),
-                      noise=SystemNoise())  # fmt: skip
+    curator = Curator(
+        grant=grant, commit=lambda: None, read=lambda: places, mechanisms=budget.mechanisms(), noise=SystemNoise()
+    )
     setting = budget.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
     releases = quick(name).measure(curator.ask, setting, progress=lambda _: None)
     curator.close()

@@ -57,8 +57,14 @@ def main(book: str) -> None:
                 measured(name, relation, options) if free else 1
             )
     named = {"beyond their ends": beyond, "at their ends": ends, "pairs of words": words}
-    kept = {"methods": len(GENERATORS), "with a relation": len(RELATIONS), "options": listed_options(),
-            "rehearsed methods": len(quick_ones), "spends": len(spends(book)), **named}  # fmt: skip
+    kept = {
+        "methods": len(GENERATORS),
+        "with a relation": len(RELATIONS),
+        "options": listed_options(),
+        "rehearsed methods": len(quick_ones),
+        "spends": len(spends(book)),
+        **named,
+    }
     print(json.dumps(kept, indent=1))
     KEPT.write_text(json.dumps(kept, indent=1) + "\n")
 

@@ -19,9 +19,14 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from tests.conftest import small_frame
 
-TINY = {"target": "b", "columns": {"a": {"type": "integer", "min": 0, "max": 3},
-                                   "b": {"type": "boolean", "categories": ["n", "y"]},
-                                   "c": {"type": "categorical", "categories": ["u", "v", "w"]}}}  # fmt: skip
+TINY = {
+    "target": "b",
+    "columns": {
+        "a": {"type": "integer", "min": 0, "max": 3},
+        "b": {"type": "boolean", "categories": ["n", "y"]},
+        "c": {"type": "categorical", "categories": ["u", "v", "w"]},
+    },
+}
 SCHEMA = synth.parse(TINY)
 FRAME = small_frame(40)[[]].assign(a="1", b="y", c="u")
 RELATIONS = [(n, r) for n in GENERATORS for r in GENERATORS[n].relations]
@@ -51,8 +56,9 @@ def inside(name, option):
 
 
 def grant(relation, epsilon=1.0):
-    return Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=Relation(relation)),
-                 mu=calibrate(epsilon, 1e-5))  # fmt: skip
+    return Grant(
+        epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=Relation(relation)), mu=calibrate(epsilon, 1e-5)
+    )
 
 
 def verdict(name, relation, options):
@@ -65,8 +71,18 @@ def verdict(name, relation, options):
 
 
 def run(name, relation, options, book):
-    return synth.run(FRAME, schema=SCHEMA, epsilon=1.0, delta=1e-5, method=name, relation=relation, dataset="d",
-                     options=options, ledger=book, num_rows=5)  # fmt: skip
+    return synth.run(
+        FRAME,
+        schema=SCHEMA,
+        epsilon=1.0,
+        delta=1e-5,
+        method=name,
+        relation=relation,
+        dataset="d",
+        options=options,
+        ledger=book,
+        num_rows=5,
+    )
 
 
 def spends(book):
@@ -94,8 +110,9 @@ def measured(name, relation, options):
     """The real curator's door, on real positions: 1 where all questions were answered."""
     rows = {n: np.zeros(40, dtype=np.int64) for n in SCHEMA.measured()}
     given = grant(relation)
-    session = Curator(grant=given, commit=lambda: None, read=lambda: rows, mechanisms=budget.mechanisms(),
-                   noise=SystemNoise())  # fmt: skip
+    session = Curator(
+        grant=given, commit=lambda: None, read=lambda: rows, mechanisms=budget.mechanisms(), noise=SystemNoise()
+    )
     public = 40 if given.adjacency.rows_are_public else None
     with_options(GENERATORS[name], quick(name, options)).measure(
         session.ask, budget.setting(SCHEMA, given, public_rows=public), progress=lambda _: None

@@ -59,8 +59,9 @@ def in_turn(cases, *, here=1):
 
 def made(name, *, frame=None, schema=SCHEMA, epsilon=2.0, **more):
     frame = small_frame() if frame is None else frame
-    return synth.run(frame, schema=schema, epsilon=epsilon, delta=1e-5, method=name, dataset="d",
-                     options=QUICK.get(name, {}), **more)  # fmt: skip
+    return synth.run(
+        frame, schema=schema, epsilon=epsilon, delta=1e-5, method=name, dataset="d", options=QUICK.get(name, {}), **more
+    )
 
 
 @cache
@@ -187,13 +188,19 @@ def test_almost_no_rows_are_enough(name, rows):
 ODD = {
     "one column": {"a": {"type": "integer", "min": 0, "max": 9}},
     "constant": {"a": {"type": "categorical", "categories": ["x"]}, "b": {"type": "integer", "min": 5, "max": 5}},
-    "huge range": {"a": {"type": "integer", "min": -(10**12), "max": 10**12},
-                   "b": {"type": "boolean", "categories": ["n", "y"]}},
-    "many categories": {"a": {"type": "categorical", "categories": [f"c{i}" for i in range(3000)]},
-                        "b": {"type": "ordinal", "categories": ["l", "h"], "nullable": True}},
-    "many decimals": {"a": {"type": "float", "min": 0, "max": 1, "decimals": 12},
-                      "b": {"type": "float", "min": -1, "max": 1, "decimals": 1}},
-}  # fmt: skip
+    "huge range": {
+        "a": {"type": "integer", "min": -(10**12), "max": 10**12},
+        "b": {"type": "boolean", "categories": ["n", "y"]},
+    },
+    "many categories": {
+        "a": {"type": "categorical", "categories": [f"c{i}" for i in range(3000)]},
+        "b": {"type": "ordinal", "categories": ["l", "h"], "nullable": True},
+    },
+    "many decimals": {
+        "a": {"type": "float", "min": 0, "max": 1, "decimals": 12},
+        "b": {"type": "float", "min": -1, "max": 1, "decimals": 1},
+    },
+}
 
 
 # Half of the methods at each epsilon, the flagship at both; all at both with -m slow.

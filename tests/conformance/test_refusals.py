@@ -41,9 +41,11 @@ def test_every_option_has_a_range_that_holds_its_default(name):
 
 @pytest.mark.parametrize(
     ("name", "relation"),
-    [pytest.param(n, r, marks=[] if r == GENERATORS[n].relations[0] and n not in SAMPLED[2:] else pytest.mark.slow)
-     for n, r in RELATIONS],
-)  # fmt: skip
+    [
+        pytest.param(n, r, marks=[] if r == GENERATORS[n].relations[0] and n not in SAMPLED[2:] else pytest.mark.slow)
+        for n, r in RELATIONS
+    ],
+)
 def test_an_option_beyond_its_ends_is_refused_with_the_ledger_untouched(name, relation, tmp_path):
     """By whole runs, on a ledger of their own, and each time in one line that names the option."""
     book, tried, wrong = tmp_path / "ledger.sqlite", 0, []
@@ -130,6 +132,14 @@ def test_what_was_once_charged_is_refused_before(name, relation, options, tmp_pa
 def test_a_method_for_small_tables_does_not_learn_how_large_a_table_is(tmp_path):
     schema = synth.parse({"columns": {"a": {"type": "categorical"}, "b": TINY["columns"]["b"]}}, complete=False)
     with pytest.raises(synth.UsageError, match="synth schema learn"):
-        synth.run(FRAME[["a", "b"]], schema=schema, epsilon=1.0, delta=1e-5, method="mwem", learn_share=0.2,
-                  dataset="d", ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+        synth.run(
+            FRAME[["a", "b"]],
+            schema=schema,
+            epsilon=1.0,
+            delta=1e-5,
+            method="mwem",
+            learn_share=0.2,
+            dataset="d",
+            ledger=tmp_path / "ledger.sqlite",
+        )
     assert spends(tmp_path / "ledger.sqlite") == []

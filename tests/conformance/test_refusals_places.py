@@ -11,11 +11,22 @@ from tests.conformance.refusing import FRAME, SCHEMA, spends
 from tests.conftest import SMALL
 
 OPTIONS = [
-    ("--seed", "-1"), ("--seed", str(2**63)), ("--num-rows", "999999999999"), ("--num-rows", "0"),
-    ("--option", "oneway_share=nan"), ("--option", "oneway_share=1e400"), ("--epsilon", "1e308"), ("--delta", "1e-300"),
-    ("--epsilon", "1e-300"), ("--out", "/proc/no/such"), ("--out", "/dev/null/x"), ("--out", "a\0b"),
-    ("--out", "x" * 300), ("--dataset", "\ud800"), ("--max-rows", "0"),
-]  # fmt: skip
+    ("--seed", "-1"),
+    ("--seed", str(2**63)),
+    ("--num-rows", "999999999999"),
+    ("--num-rows", "0"),
+    ("--option", "oneway_share=nan"),
+    ("--option", "oneway_share=1e400"),
+    ("--epsilon", "1e308"),
+    ("--delta", "1e-300"),
+    ("--epsilon", "1e-300"),
+    ("--out", "/proc/no/such"),
+    ("--out", "/dev/null/x"),
+    ("--out", "a\0b"),
+    ("--out", "x" * 300),
+    ("--dataset", "\ud800"),
+    ("--max-rows", "0"),
+]
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda o: o[0] + "=" + o[1][:12].encode("ascii", "replace").decode())
@@ -42,6 +53,14 @@ def test_a_stewards_log_that_cannot_be_written_is_refused_before_the_spend(name,
     os.mkfifo(tmp_path / "pipe")  # which nobody reads
     log, book = f"{tmp_path}/{name}", tmp_path / "ledger.sqlite"
     with pytest.raises(synth.UsageError, match="steward log"):
-        synth.run(FRAME, schema=SCHEMA, epsilon=1.0, delta=1e-5, method="independent", dataset="d", ledger=book,
-                  steward_log=log)  # fmt: skip
+        synth.run(
+            FRAME,
+            schema=SCHEMA,
+            epsilon=1.0,
+            delta=1e-5,
+            method="independent",
+            dataset="d",
+            ledger=book,
+            steward_log=log,
+        )
     assert spends(book) == []

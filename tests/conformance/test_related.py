@@ -26,8 +26,14 @@ DAY = {"type": "datetime", "min": "2019-01-01", "max": "2021-12-31", "missing": 
 
 
 def key(child, parent, most, **more):
-    return {"parent": parent, "child": child, "columns": [f"{parent}_id"], "parent_columns": ["id"],
-            "most_children": most, **more}  # fmt: skip
+    return {
+        "parent": parent,
+        "child": child,
+        "columns": [f"{parent}_id"],
+        "parent_columns": ["id"],
+        "most_children": most,
+        **more,
+    }
 
 
 def table(*parents, **columns):
@@ -36,14 +42,18 @@ def table(*parents, **columns):
 
 SHAPES = {
     "two levels": ({"a": table(x=LETTER), "b": table("a", y=LETTER)}, [key("b", "a", 4)]),
-    "two branches": ({"a": table(x=LETTER), "b": table("a", y=LETTER), "c": table("a", z=LETTER)},
-                     [key("b", "a", 2), key("c", "a", 3)]),
-    "three levels": ({"a": table(x=LETTER), "b": table("a", y=LETTER), "c": table("b", z=LETTER)},
-                     [key("b", "a", 2), key("c", "b", 2)]),
+    "two branches": (
+        {"a": table(x=LETTER), "b": table("a", y=LETTER), "c": table("a", z=LETTER)},
+        [key("b", "a", 2), key("c", "a", 3)],
+    ),
+    "three levels": (
+        {"a": table(x=LETTER), "b": table("a", y=LETTER), "c": table("b", z=LETTER)},
+        [key("b", "a", 2), key("c", "b", 2)],
+    ),
     "events": ({"a": table(x=LETTER), "b": table("a", day=DAY, y=LETTER)}, [key("b", "a", 5, order="day")]),
     "one event": ({"a": table(x=LETTER), "b": table("a", day=DAY)}, [key("b", "a", 1, order="day")]),
     "wide numbers": ({"a": table(x=WIDE), "b": table("a", y=WIDE, day=DAY)}, [key("b", "a", 3)]),
-}  # fmt: skip
+}
 
 
 def cells(facts, size, rng):

@@ -17,10 +17,17 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("public only", "released answers only", "reads rows, under noise", "reads rows, exact")
 PRIVACY = re.compile(rf"Privacy: (?:{'|'.join(WORDS)})\b")
 WHOLE = ("mechanisms", "privacy", "privacy/accounting", "questions", "generators/base.py", "errors.py")
-ENTRIES = {"pipeline/sample.py": ["sample_to"], "pipeline/dry_run.py": ["dry_run"],
-           "pipeline/statistics.py": ["statistics"]}  # fmt: skip
-PROVED = [p for room in ("mechanisms", "privacy/accounting") for p in sorted((ROOT / "synth" / room).glob("*.py"))
-          if p.stem != "__init__"]  # fmt: skip
+ENTRIES = {
+    "pipeline/sample.py": ["sample_to"],
+    "pipeline/dry_run.py": ["dry_run"],
+    "pipeline/statistics.py": ["statistics"],
+}
+PROVED = [
+    p
+    for room in ("mechanisms", "privacy/accounting")
+    for p in sorted((ROOT / "synth" / room).glob("*.py"))
+    if p.stem != "__init__"
+]
 Node = ast.FunctionDef | ast.ClassDef
 
 
@@ -149,8 +156,12 @@ def test_only_what_reads_rows_is_handed_rows():
     for path in sorted((ROOT / "synth" / "mechanisms").glob("*.py")):
         for name, node in top(path).items():
             if isinstance(node, ast.FunctionDef):
-                arrays = {a.arg for a in node.args.args if "ndarray" in ast.unparse(a.annotation or ast.Constant(""))
-                          or "Mapping" in ast.unparse(a.annotation or ast.Constant(""))}  # fmt: skip
+                arrays = {
+                    a.arg
+                    for a in node.args.args
+                    if "ndarray" in ast.unparse(a.annotation or ast.Constant(""))
+                    or "Mapping" in ast.unparse(a.annotation or ast.Constant(""))
+                }
                 reads = "Privacy: reads rows" in (ast.get_docstring(node) or "")
                 if bool(arrays & private) and not reads:
                     wrong.append(f"{path.stem}.{name}")

@@ -28,8 +28,11 @@ RUN = typer.main.get_command(app)
 
 def of(page: str, start: str) -> list[str]:
     """Examples of a page that begin so, without the program's name, as arguments."""
-    found = [shlex.split(line, comments=True)[1:] for p, line in EXAMPLES
-             if p == ROOT / "docs" / page and line.startswith(f"synth {start}")]  # fmt: skip
+    found = [
+        shlex.split(line, comments=True)[1:]
+        for p, line in EXAMPLES
+        if p == ROOT / "docs" / page and line.startswith(f"synth {start}")
+    ]
     assert found, f"{page} has no example of synth {start}"
     return found
 
@@ -60,12 +63,21 @@ def test_scripts_tests_and_targets_that_pages_name_exist():
 def folder(tmp_path, monkeypatch):
     """A small table under the names that the pages use."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({
-        "A": rng.integers(0, 3, 400), "B": rng.choice(["x", "y", "N"], 400), "C": rng.integers(1, 6, 400),
-        "D": [f"key{i}" for i in range(400)], "T": rng.choice(["no", "yes"], 400),
-        "region": rng.choice(["1", "2", "?"], 400), "job": rng.choice(["1", "2"], 400),
-        "AGEP": rng.integers(0, 100, 400), "SEX": rng.choice(["f", "m"], 400),
-        "RAC1P": rng.choice(["a", "b", "c"], 400), "income": rng.choice(["high", "low"], 400)})  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "A": rng.integers(0, 3, 400),
+            "B": rng.choice(["x", "y", "N"], 400),
+            "C": rng.integers(1, 6, 400),
+            "D": [f"key{i}" for i in range(400)],
+            "T": rng.choice(["no", "yes"], 400),
+            "region": rng.choice(["1", "2", "?"], 400),
+            "job": rng.choice(["1", "2"], 400),
+            "AGEP": rng.integers(0, 100, 400),
+            "SEX": rng.choice(["f", "m"], 400),
+            "RAC1P": rng.choice(["a", "b", "c"], 400),
+            "income": rng.choice(["high", "low"], 400),
+        }
+    )
     for name, rows in (("table.csv", table), ("heldout.csv", table[:100]), ("real.csv", table)):
         rows.to_csv(tmp_path / name, index=False)
     for name in ("region", "job"):
@@ -101,11 +113,27 @@ def test_the_examples_of_schema_and_exchange_run(folder, command):
 
 def test_the_examples_of_reports_bundle_and_ledger_run(folder, command):
     schema = folder / "schema.json"
-    code, _, told = command("schema", "init", "table.csv", "--out", schema, "--identifier", "D", "--unit", "row",
-                            "--assume-public")  # fmt: skip
+    code, _, told = command(
+        "schema", "init", "table.csv", "--out", schema, "--identifier", "D", "--unit", "row", "--assume-public"
+    )
     assert code == 0, told
-    done(command, ["run", "table.csv", "--schema", "schema.json", "--epsilon", "1", "--method", "independent",
-                   "--out", "release", "--ledger", "own.sqlite"])  # fmt: skip
+    done(
+        command,
+        [
+            "run",
+            "table.csv",
+            "--schema",
+            "schema.json",
+            "--epsilon",
+            "1",
+            "--method",
+            "independent",
+            "--out",
+            "release",
+            "--ledger",
+            "own.sqlite",
+        ],
+    )
     _, publishable = of("report.md", "report")
     done(command, of("report.md", "statistics")[0])
     done(command, publishable)
@@ -130,8 +158,23 @@ def test_descriptions_in_the_docs_are_read(folder, monkeypatch):
 def test_the_examples_of_comparisons_with_real_rows_run(folder, command):
     made = ["schema", "init", "table.csv", "--out", "schema.json", "--identifier", "D", "--unit", "row"]
     done(command, [*made, "--assume-public"])
-    done(command, ["run", "table.csv", "--schema", "schema.json", "--epsilon", "1", "--method", "independent",
-                   "--out", "release", "--ledger", "own.sqlite"])  # fmt: skip
+    done(
+        command,
+        [
+            "run",
+            "table.csv",
+            "--schema",
+            "schema.json",
+            "--epsilon",
+            "1",
+            "--method",
+            "independent",
+            "--out",
+            "release",
+            "--ledger",
+            "own.sqlite",
+        ],
+    )
     done(command, [*of("report.md", "report")[0], "--ledger", "own.sqlite"])
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "app.md").read_text(), re.S).group(1)
     exec(compile(code, "docs/app.md", "exec"), {"synth": synth, "schema": synth.load(folder / "schema.json")})

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "data").glob("*.md"),
-         *(ROOT / "synth").rglob("*.md")]  # fmt: skip
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "data").glob("*.md"),
+    *(ROOT / "synth").rglob("*.md"),
+]
 LINK = re.compile(r"\]\(([^)\s:#]*)(?:#([^)\s]*))?\)")
 LONGEST = 120
 
@@ -62,7 +66,11 @@ def test_files_that_the_code_points_to_exist():
     """Docstrings and proof notes name other files; one that was moved or renamed leads nobody on."""
     known = {p.name for folder in ("synth", "app", "docs", "tests", "benchmarks") for p in (ROOT / folder).rglob("*.*")}
     written = {"reproduce.py"}  # by a release
-    named = [(path, name) for kind in ("*.py", "*.md") for path in (ROOT / "synth").rglob(kind)
-             for name in re.findall(r"\b[a-z][a-z_0-9]*\.(?:py|md)\b", path.read_text())]  # fmt: skip
+    named = [
+        (path, name)
+        for kind in ("*.py", "*.md")
+        for path in (ROOT / "synth").rglob(kind)
+        for name in re.findall(r"\b[a-z][a-z_0-9]*\.(?:py|md)\b", path.read_text())
+    ]
     files = known | written | {p.name for p in ROOT.glob("*.md")}
     assert not [(str(path.relative_to(ROOT)), name) for path, name in named if name not in files]

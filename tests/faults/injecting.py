@@ -41,10 +41,25 @@ def run(deed: str, *, stride: int = 1, kinds: str = ",".join(KINDS), folder: Pat
     """All faults of one deed, every ``stride``-th system call; what was found. Errors: AssertionError for a bad end."""
     library = shim(folder)
     assert library is not None
-    command = [sys.executable, str(HERE / "injecting.py"), deed, "--stride", str(stride), "--kinds", kinds,
-               "--folder", str(folder), "--inside"]  # fmt: skip
-    environment = {**os.environ, "LD_PRELOAD": str(library), "OMP_NUM_THREADS": "1", "FAULT_SHIM": str(library),
-                   "PYTHONPATH": str(ROOT)}  # fmt: skip
+    command = [
+        sys.executable,
+        str(HERE / "injecting.py"),
+        deed,
+        "--stride",
+        str(stride),
+        "--kinds",
+        kinds,
+        "--folder",
+        str(folder),
+        "--inside",
+    ]
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(library),
+        "OMP_NUM_THREADS": "1",
+        "FAULT_SHIM": str(library),
+        "PYTHONPATH": str(ROOT),
+    }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

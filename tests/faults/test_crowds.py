@@ -14,8 +14,12 @@ def raced(tmp_path, *more: str) -> dict:
     import json
 
     out = tmp_path / "race.json"
-    done = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "race.py"), "--json", str(out), *more],
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "race.py"), "--json", str(out), *more],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text())
 

@@ -68,9 +68,25 @@ def test_a_ledger_that_is_struck_after_the_spend_leaves_exit_code_5(
             strike(place, before)
 
     monkeypatch.setattr(jobs.Reporter, "stage", staged)
-    code, said, told = command("run", small[0], "--schema", small[1], "--epsilon", 1, "--ledger",
-                               place / "ledger.sqlite", "--dataset", "small", "--out", tmp_path / "out",
-                               "--method", method, "--num-rows", 20, "--json")  # fmt: skip
+    code, said, told = command(
+        "run",
+        small[0],
+        "--schema",
+        small[1],
+        "--epsilon",
+        1,
+        "--ledger",
+        place / "ledger.sqlite",
+        "--dataset",
+        "small",
+        "--out",
+        tmp_path / "out",
+        "--method",
+        method,
+        "--num-rows",
+        20,
+        "--json",
+    )
     assert len(spent) == 2, "the strike must have come after the spend to mean something"
     assert code == 5, told
     assert said == ""
@@ -85,8 +101,12 @@ def tiny(tmp_path):
     place = tmp_path / "tiny"
     place.mkdir()
     mount = shutil.which("mount")
-    if mount is None or subprocess.run([mount, "-t", "tmpfs", "-o", "size=300k", "tmpfs", place], check=False,
-                                       capture_output=True).returncode:  # fmt: skip
+    if (
+        mount is None
+        or subprocess.run(
+            [mount, "-t", "tmpfs", "-o", "size=300k", "tmpfs", place], check=False, capture_output=True
+        ).returncode
+    ):
         pytest.skip("a file system cannot be mounted here; the shim's full disk is tried elsewhere")
     yield place
     subprocess.run(["umount", "-l", place], check=False)
@@ -115,8 +135,25 @@ def test_a_disk_that_fills_after_the_spend_leaves_exit_code_5(
     monkeypatch.setattr(jobs.Reporter, "stage", staged)
     book = (tiny if where == "the ledger's disk" else tmp_path) / "ledger.sqlite"
     out = (tiny if where == "the release's disk" else tmp_path) / "out"
-    code, _, told = command("run", small[0], "--schema", small[1], "--epsilon", 1, "--ledger", book, "--dataset",
-                            "small", "--out", out, "--method", "independent", "--num-rows", 20, "--json")  # fmt: skip
+    code, _, told = command(
+        "run",
+        small[0],
+        "--schema",
+        small[1],
+        "--epsilon",
+        1,
+        "--ledger",
+        book,
+        "--dataset",
+        "small",
+        "--out",
+        out,
+        "--method",
+        "independent",
+        "--num-rows",
+        20,
+        "--json",
+    )
     (tiny / "ballast").unlink()
     assert [e.epsilon for e in Ledger(book).entries() if e.kind == "spend"] == [1.0]
     assert code == 5, told
@@ -130,9 +167,33 @@ def test_an_answer_that_cannot_be_printed_is_no_reason_to_deny_the_spend(small, 
     book = tmp_path / "ledger.sqlite"
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "synth", "run", small[0], "--schema", small[1], "--epsilon", "1", "--ledger", book,
-             "--dataset", "small", "--out", tmp_path / "out", "--method", "independent", "--num-rows", "20", "--json"],
-            stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "synth",
+                "run",
+                small[0],
+                "--schema",
+                small[1],
+                "--epsilon",
+                "1",
+                "--ledger",
+                book,
+                "--dataset",
+                "small",
+                "--out",
+                tmp_path / "out",
+                "--method",
+                "independent",
+                "--num-rows",
+                "20",
+                "--json",
+            ],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     assert [e.epsilon for e in Ledger(book).entries() if e.kind == "spend"] == [1.0]
     assert done.returncode == 5, done.stderr
     assert "Traceback" not in done.stderr
@@ -150,5 +211,14 @@ def test_the_library_raises_the_same(tmp_path):
         def note(self, message): ...
 
     with pytest.raises(synth.SpentError, match="is spent"):
-        synth.run(small_frame(), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, method="independent", dataset="d",
-                  ledger=tmp_path / "ledger.sqlite", num_rows=20, reporter=Strikes())  # fmt: skip
+        synth.run(
+            small_frame(),
+            schema=synth.parse(SMALL),
+            epsilon=1.0,
+            delta=1e-5,
+            method="independent",
+            dataset="d",
+            ledger=tmp_path / "ledger.sqlite",
+            num_rows=20,
+            reporter=Strikes(),
+        )

@@ -76,8 +76,9 @@ def test_a_clock_that_goes_back_a_week_changes_no_sum_no_order_and_no_job(tmp_pa
         "FAULT_SHIM": str(library),
         "PYTHONPATH": str(injecting.ROOT),
     }
-    done = subprocess.run([sys.executable, "-c", CLOCK, str(tmp_path)], env=environment, capture_output=True, text=True,
-                          check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", CLOCK, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert not told["sorted"], "the clock must have gone back for the test to mean something"

@@ -39,8 +39,13 @@ def place(tmp_path, monkeypatch):
 @pytest.mark.parametrize("door", DOORS)
 def test_what_a_killed_process_spilt_is_removed_at_the_next_start(door, place):
     code = textwrap.dedent(SPILLS).format(**DOORS[door])
-    child = subprocess.Popen([sys.executable, "-c", code], cwd=place, text=True, stdout=subprocess.PIPE,
-                             env={**os.environ, "TMPDIR": str(place)})  # fmt: skip
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=place,
+        text=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(place)},
+    )
     try:
         assert child.stdout.readline() == "spilt\n"
         (theirs,) = place.iterdir()

@@ -132,8 +132,13 @@ def main() -> int:
     seed = asked.seed if asked.seed is not None else random.SystemRandom().randrange(2**32)
     warm()
     each = [fuzz(n, seed=seed, seconds=asked.seconds / len(names), keep=asked.keep) for n in names]
-    found = {"seed": seed, "inputs": sum(e["inputs"] for e in each), "seconds": round(sum(e["seconds"] for e in each)),
-             "findings": sum(len(e["findings"]) for e in each), "targets": each}  # fmt: skip
+    found = {
+        "seed": seed,
+        "inputs": sum(e["inputs"] for e in each),
+        "seconds": round(sum(e["seconds"] for e in each)),
+        "findings": sum(len(e["findings"]) for e in each),
+        "targets": each,
+    }
     text = json.dumps(found, indent=1)
     if asked.json:
         asked.json.write_text(text + "\n")

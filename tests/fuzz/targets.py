@@ -13,8 +13,13 @@ import pandas as pd
 
 from tests.conftest import SMALL, small_frame
 
-FORMULAS = {**SMALL, "columns": {**SMALL["columns"], "region": {
-    "type": "categorical", "categories": ["=1+1", "'=1+1", "2", "@x"], "missing": ["?", "-"]}}}  # fmt: skip
+FORMULAS = {
+    **SMALL,
+    "columns": {
+        **SMALL["columns"],
+        "region": {"type": "categorical", "categories": ["=1+1", "'=1+1", "2", "@x"], "missing": ["?", "-"]},
+    },
+}
 SDV = {
     "METADATA_SPEC_VERSION": "V1",
     "tables": {

@@ -94,8 +94,10 @@ def test_names_that_climb_out_of_a_workbook_are_written_nowhere(tmp_path):
 def test_a_parquet_file_that_unpacks_to_gigabytes_of_one_text(tmp_path):
     """A dictionary of one text, 64 MB long, referred to by thousands of rows."""
     text = pa.array(["x" * (64 << 20)])
-    columns = {n: pa.DictionaryArray.from_arrays(pa.array([0] * 3000), text if n == "sex" else pa.array(["1"]))
-               for n in SMALL["columns"]}  # fmt: skip
+    columns = {
+        n: pa.DictionaryArray.from_arrays(pa.array([0] * 3000), text if n == "sex" else pa.array(["1"]))
+        for n in SMALL["columns"]
+    }
     pq.write_table(pa.table(columns), tmp_path / "bomb.parquet", compression="zstd")
     assert (tmp_path / "bomb.parquet").stat().st_size < 1 << 20
     code, told, mib = ran(tmp_path, "schema", "check", _schema(tmp_path), "--table", tmp_path / "bomb.parquet")
@@ -141,8 +143,17 @@ def test_a_schema_of_a_hundred_thousand_columns(tmp_path):
     columns = {f"c{i}": {"type": "integer", "min": 0, "max": 1} for i in range(100_000)}
     (tmp_path / "wide.json").write_text(json.dumps({"columns": columns}))
     (tmp_path / "t.csv").write_text("a\n1\n")
-    code, told, mib = ran(tmp_path, "run", tmp_path / "t.csv", "--schema", tmp_path / "wide.json", "--epsilon", "1",
-                          "--out", tmp_path / "out")  # fmt: skip
+    code, told, mib = ran(
+        tmp_path,
+        "run",
+        tmp_path / "t.csv",
+        "--schema",
+        tmp_path / "wide.json",
+        "--epsilon",
+        "1",
+        "--out",
+        tmp_path / "out",
+    )
     assert code == 2, told
     assert len([line for line in told.splitlines() if line.startswith("synth: ")]) == 1
     assert mib < MIB

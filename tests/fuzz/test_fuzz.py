@@ -61,8 +61,13 @@ def test_the_fuzzer_finds_what_it_looks_for(evil, monkeypatch):
 # Tables and schemas built, not damaged: every text a cell can hold, every kind of fact.
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
-CELLS = st.one_of(TEXTS, st.sampled_from(["=1+1", "'=x", "-3", "1e400", "nan", "2020-02-30", "", "\u0663", " x "]),
-                  st.integers().map(str), st.floats().map(repr), st.dates().map(str))  # fmt: skip
+CELLS = st.one_of(
+    TEXTS,
+    st.sampled_from(["=1+1", "'=x", "-3", "1e400", "nan", "2020-02-30", "", "\u0663", " x "]),
+    st.integers().map(str),
+    st.floats().map(repr),
+    st.dates().map(str),
+)
 NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)
 FACTS = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS),

@@ -34,8 +34,9 @@ def ours(records, rng):  # noqa: ARG001
     mechanism, theta = Functional(), START
     rows = {"x": np.array(records, dtype=np.int64)}
     for _ in range(STEPS):
-        asked = FunctionalQuery(name="p", purpose="t", kernel=KERNEL, sigma=SIGMA, nugget=0.05, points=theta[None, :],
-                     gradients=True)  # fmt: skip
+        asked = FunctionalQuery(
+            name="p", purpose="t", kernel=KERNEL, sigma=SIGMA, nugget=0.05, points=theta[None, :], gradients=True
+        )
         told = mechanism.answer(asked, rows, SystemNoise()).values[0]
         theta = theta + RATE / len(records) * np.clip(told[1:], -9, 9)
     return theta

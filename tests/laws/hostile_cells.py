@@ -15,13 +15,23 @@ from synth.schema.table import Schema, parse
 from synth.sources.table_source import Place
 
 BIG = 10**18
-SCHEMA = parse({"columns": {
-    "i": {"type": "integer", "min": BIG, "max": BIG + 300, "nullable": True},
-    "x": {"type": "float", "min": 0, "max": 100, "decimals": 2, "nullable": True},
-    "t": {"type": "categorical", "categories": ["a", "3", "1.10", "=x", "2020-01-02"], "missing": ["?"]},
-    "d": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31", "nullable": True},
-    "m": {"type": "datetime", "min": "2020-01-01", "max": "2020-01-03", "resolution": "second", "nullable": True},
-}})  # fmt: skip
+SCHEMA = parse(
+    {
+        "columns": {
+            "i": {"type": "integer", "min": BIG, "max": BIG + 300, "nullable": True},
+            "x": {"type": "float", "min": 0, "max": 100, "decimals": 2, "nullable": True},
+            "t": {"type": "categorical", "categories": ["a", "3", "1.10", "=x", "2020-01-02"], "missing": ["?"]},
+            "d": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31", "nullable": True},
+            "m": {
+                "type": "datetime",
+                "min": "2020-01-01",
+                "max": "2020-01-03",
+                "resolution": "second",
+                "nullable": True,
+            },
+        }
+    }
+)
 TEXTS = {
     "i": [str(BIG + 65), str(BIG + 66), f"{BIG + 129}.0", "", "x"],
     "x": ["1.10", "7.125", "3", "1e1", ""],
@@ -71,11 +81,22 @@ def typed(unit: str) -> tuple[pa.Table, pa.Table]:
     days = pa.array([18262, 18263, None, 18627], pa.int32()).view(pa.date32())
     moments = pa.array([noon, noon + 1, None, 0], pa.int64()).view(pa.timestamp(unit))
     small = pa.array(["a", "3.0", None, "'=x"])
-    rows = pa.table({"i": pa.array([BIG + 65, BIG + 66, None, 5]), "x": [1.1, 7.125, None, 3.0], "t": small,
-                     "d": days, "m": moments})  # fmt: skip
-    beside = pa.table({
-        "i": pa.array(ends), "x": [float("nan"), float("inf"), -0.0, 5e-324], "t": ["", "a\0", "x" * 5000, "?"],
-        "d": pa.array([-(2**31), 2**31 - 1, -(2**31) + 1, None], pa.int32()).view(pa.date32()),
-        "m": pa.array(ends, pa.int64()).view(pa.timestamp(unit)),
-    })  # fmt: skip
+    rows = pa.table(
+        {
+            "i": pa.array([BIG + 65, BIG + 66, None, 5]),
+            "x": [1.1, 7.125, None, 3.0],
+            "t": small,
+            "d": days,
+            "m": moments,
+        }
+    )
+    beside = pa.table(
+        {
+            "i": pa.array(ends),
+            "x": [float("nan"), float("inf"), -0.0, 5e-324],
+            "t": ["", "a\0", "x" * 5000, "?"],
+            "d": pa.array([-(2**31), 2**31 - 1, -(2**31) + 1, None], pa.int32()).view(pa.date32()),
+            "m": pa.array(ends, pa.int64()).view(pa.timestamp(unit)),
+        }
+    )
     return rows, beside

@@ -14,27 +14,41 @@ from synth.sources.related_tables import places, read, text_columns
 from synth.sources.rows.linking import link
 
 KEY = {"type": "identifier"}
-SCHEMA = synth.parse_related({
-    "dataset": "trees",
-    "tables": {
-        "roots": {"columns": {"id": KEY, "x": {"type": "categorical", "categories": ["a", "3", "1.10"],
-                                                "missing": ["?"]}}},
-        "events": {"columns": {"id": KEY, "event": KEY, "n": {"type": "integer", "min": 0, "max": 9, "nullable": True},
-                               "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31",
-                                       "nullable": True}}},
-        "parts": {"columns": {"event": KEY, "f": {"type": "float", "min": 0, "max": 1, "decimals": 1,
-                                                  "nullable": True}}},
-    },
-    "keys": [{"parent": "roots", "child": "events", "columns": ["id"], "most_children": 3, "order": "day"},
-             {"parent": "events", "child": "parts", "columns": ["event"], "most_children": 2}],
-})  # fmt: skip
+SCHEMA = synth.parse_related(
+    {
+        "dataset": "trees",
+        "tables": {
+            "roots": {
+                "columns": {"id": KEY, "x": {"type": "categorical", "categories": ["a", "3", "1.10"], "missing": ["?"]}}
+            },
+            "events": {
+                "columns": {
+                    "id": KEY,
+                    "event": KEY,
+                    "n": {"type": "integer", "min": 0, "max": 9, "nullable": True},
+                    "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31", "nullable": True},
+                }
+            },
+            "parts": {
+                "columns": {"event": KEY, "f": {"type": "float", "min": 0, "max": 1, "decimals": 1, "nullable": True}}
+            },
+        },
+        "keys": [
+            {"parent": "roots", "child": "events", "columns": ["id"], "most_children": 3, "order": "day"},
+            {"parent": "events", "child": "parts", "columns": ["event"], "most_children": 2},
+        ],
+    }
+)
 ROWS = {
     "roots": {"id": ["p1", "p2", "3.0", "p4", ""], "x": ["a", "3.0", "1.10", "?", " a"]},
-    "events": {"id": ["p1", "p1", "p2", "3", "p4"], "event": ["10", "11", "20", "e30", ""],
-               "n": ["1", "2.0", "", "9", "x"],
-               "day": ["2020-02-03", "2020-01-02", "2020-05-06T10:00", "", "2020-12-31"]},
+    "events": {
+        "id": ["p1", "p1", "p2", "3", "p4"],
+        "event": ["10", "11", "20", "e30", ""],
+        "n": ["1", "2.0", "", "9", "x"],
+        "day": ["2020-02-03", "2020-01-02", "2020-05-06T10:00", "", "2020-12-31"],
+    },
     "parts": {"event": ["10", "10.0", "11", "e30", "20"], "f": ["0.5", "1", "", "0.25", "x"]},
-}  # fmt: skip
+}
 BIG = "7" * 5_000_000
 HOSTILE = {
     "blank": ["", " ", "  "],
@@ -54,10 +68,14 @@ def beside(texts: list[str]) -> dict[str, dict[str, list[str]]]:
     lost = [t[:9] for t in texts]
     return {
         "roots": {"id": [*texts, *texts], "x": [*texts, *texts]},
-        "events": {"id": [*texts, *(f"nobody {t}" for t in lost)], "event": [*texts, *(f"o{t}" for t in lost)],
-                   "n": [*texts, *texts], "day": [*texts, *texts]},
+        "events": {
+            "id": [*texts, *(f"nobody {t}" for t in lost)],
+            "event": [*texts, *(f"o{t}" for t in lost)],
+            "n": [*texts, *texts],
+            "day": [*texts, *texts],
+        },
         "parts": {"event": [*texts, *(f"none {t}" for t in lost)], "f": [*texts, *texts]},
-    }  # fmt: skip
+    }
 
 
 def both(one: Mapping, other: Mapping) -> dict[str, dict[str, list[str]]]:
@@ -81,9 +99,16 @@ def questions() -> list[Linked]:
         ("events", "siblings", 6): [(n, each("events", "n", other=True))],
         ("parts", "rows", 6): [(f,), (f, of_root), (f, n)],
     }
-    return [Linked(purpose="law", table=t, view=v, most=most,  # type: ignore[arg-type]
-                   marginals=tuple(Marginal(bins=b, sigma=1.0) for b in bins))
-            for (t, v, most), bins in asked.items()]  # fmt: skip
+    return [
+        Linked(
+            purpose="law",
+            table=t,
+            view=v,
+            most=most,  # type: ignore[arg-type]
+            marginals=tuple(Marginal(bins=b, sigma=1.0) for b in bins),
+        )
+        for (t, v, most), bins in asked.items()
+    ]
 
 
 ASKED = questions()

@@ -125,18 +125,30 @@ def test_texts_that_differ_after_a_nul_are_not_one(twin):
 
 AGE = Column(type="integer", min=0, max=99)
 CASES = [
-    (AGE, ["3", "3.0", " 3 ", "-5", "1e9", "inf", "-inf", "1e400", "-2.5e999"],
-     ["3", "3", "3", "0", "99", "99", "0", "99", "0"]),
+    (
+        AGE,
+        ["3", "3.0", " 3 ", "-5", "1e9", "inf", "-inf", "1e400", "-2.5e999"],
+        ["3", "3", "3", "0", "99", "99", "0", "99", "0"],
+    ),
     (Column(type="integer", min=0, max=9, missing=("?",)), ["?", "x", "", "nan"], ["?", "?", "?", "?"]),
     (Column(type="float", min=0, max=1, decimals=2), ["0.126", "1"], ["0.13", "1.00"]),
     (Column(type="boolean", categories=("no", "yes"), missing=("N",)), ["yes", "N", "maybe"], ["yes", "N", "N"]),
-    (Column(type="categorical", categories=("3", "None", "NA"), nullable=True), ["3.0", "None", "NA", "q"],
-     ["3", "None", "NA", ""]),
-    (Column(type="datetime", min="2020-01-01", max="2020-12-31"), ["2020-02-03 18:00", "9999-12-31", "1200-01-01"],
-     ["2020-02-03", "2020-12-31", "2020-01-01"]),
-    (Column(type="datetime", min="2020-01-01", max="2020-12-31", resolution="second"), ["2020-02-03T18:00:01"],
-     ["2020-02-03 18:00:01"]),
-]  # fmt: skip
+    (
+        Column(type="categorical", categories=("3", "None", "NA"), nullable=True),
+        ["3.0", "None", "NA", "q"],
+        ["3", "None", "NA", ""],
+    ),
+    (
+        Column(type="datetime", min="2020-01-01", max="2020-12-31"),
+        ["2020-02-03 18:00", "9999-12-31", "1200-01-01"],
+        ["2020-02-03", "2020-12-31", "2020-01-01"],
+    ),
+    (
+        Column(type="datetime", min="2020-01-01", max="2020-12-31", resolution="second"),
+        ["2020-02-03T18:00:01"],
+        ["2020-02-03 18:00:01"],
+    ),
+]
 
 
 @pytest.mark.parametrize(("column", "texts", "expected"), CASES)
@@ -158,12 +170,14 @@ def test_faults_are_counted_for_the_steward():
 
 
 def test_typed_columns_hold_numbers_dates_and_nulls():
-    schema = Schema(columns={
-        "n": Column(type="integer", min=0, max=9, missing=("N",)),
-        "f": Column(type="float", min=0, max=1, decimals=1),
-        "d": Column(type="datetime", min="2020-01-01", max="2020-01-09"),
-        "id": Column(type="identifier"),
-    })  # fmt: skip
+    schema = Schema(
+        columns={
+            "n": Column(type="integer", min=0, max=9, missing=("N",)),
+            "f": Column(type="float", min=0, max=1, decimals=1),
+            "d": Column(type="datetime", min="2020-01-01", max="2020-01-09"),
+            "id": Column(type="identifier"),
+        }
+    )
     places = {"n": np.array([3, 10]), "f": np.array([5, 10]), "d": np.array([0, 8])}
     typed = codec.typed(codec.decode(places, schema, num_rows=2), schema)
     assert typed["n"].to_pylist() == [3, None]

@@ -129,8 +129,18 @@ def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     assert isinstance(found, WarehouseRows)
     same(found, in_frames(arrow(cells), schema), question_of(schema, seed=3, every_pair=False))
     two = schema.model_copy(update={"columns": {n: schema.columns[n] for n in ("k", "t")}})
-    pipeline.run(str(path), schema=two, epsilon=1.0, delta=1e-5, method="independent", source="spark", seed=1,
-                 num_rows=10, dataset="cells", ledger=tmp_path / "ledger.db")  # fmt: skip
+    pipeline.run(
+        str(path),
+        schema=two,
+        epsilon=1.0,
+        delta=1e-5,
+        method="independent",
+        source="spark",
+        seed=1,
+        num_rows=10,
+        dataset="cells",
+        ledger=tmp_path / "ledger.db",
+    )
     with Ledger(tmp_path / "ledger.db") as book:
         spent = [e for e in book.entries("cells") if e.kind == "spend"]
     assert [e.engine for e in spent] == ["spark"]
@@ -159,14 +169,23 @@ def collecting(monkeypatch) -> list[str]:
 def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster, monkeypatch):
     """More texts than a query lists, single precision and decimals: the same positions, from a spool."""
     monkeypatch.setattr("synth.sources.engines.sql.MOST_TEXTS", 5)
-    table = pa.table({"t": [f" {i % 9}.0" for i in range(50)], "r": [str(i / 8) for i in range(50)],
-                      "n": [f"{i}.50" for i in range(50)]})  # fmt: skip
+    table = pa.table(
+        {
+            "t": [f" {i % 9}.0" for i in range(50)],
+            "r": [str(i / 8) for i in range(50)],
+            "n": [f"{i}.50" for i in range(50)],
+        }
+    )
     fill(cluster, "t", table, {"t": "text", "r": "real", "n": "numeric"})
-    schema = parse({"columns": {
-        "t": {"type": "categorical", "categories": [str(i) for i in range(8)], "nullable": True},
-        "r": {"type": "float", "min": 0, "max": 5, "decimals": 2},
-        "n": {"type": "float", "min": 0, "max": 40, "decimals": 1},
-    }})  # fmt: skip
+    schema = parse(
+        {
+            "columns": {
+                "t": {"type": "categorical", "categories": [str(i) for i in range(8)], "nullable": True},
+                "r": {"type": "float", "min": 0, "max": 5, "decimals": 2},
+                "n": {"type": "float", "min": 0, "max": 40, "decimals": 1},
+            }
+        }
+    )
     found = at(WarehousePlace(cluster, "t"), schema)
     assert isinstance(found, Spill)
     here = in_frames(table, schema)
@@ -186,10 +205,14 @@ def test_more_groupings_than_a_query_has_room_for_are_counted_in_several(cluster
 
 
 def unmissable() -> Schema:
-    return parse({"columns": {
-        "t": {"type": "categorical", "categories": ["a", "b", "c"]},
-        "i": {"type": "integer", "min": 0, "max": 3},
-    }})  # fmt: skip
+    return parse(
+        {
+            "columns": {
+                "t": {"type": "categorical", "categories": ["a", "b", "c"]},
+                "i": {"type": "integer", "min": 0, "max": 3},
+            }
+        }
+    )
 
 
 def test_a_cell_nothing_is_known_of_lands_anywhere_and_nowhere_else(cluster):

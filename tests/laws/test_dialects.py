@@ -22,9 +22,14 @@ COLUMNS = {
     "ort": {"type": "categorical", "categories": ["Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen"], "nullable": True},
     "bmi": {"type": "float", "min": 0, "max": 5000, "decimals": 2, "missing": ["NA", "-", "999"]},
     "tage": {"type": "integer", "min": -5, "max": 9999, "missing": ["."]},
-    "am": {"type": "datetime", "min": "2000-01-01T00:00:00", "max": "2030-01-01T00:00:00", "resolution": "minute",
-           "missing": ["N/A", ""]},
-}  # fmt: skip
+    "am": {
+        "type": "datetime",
+        "min": "2000-01-01T00:00:00",
+        "max": "2030-01-01T00:00:00",
+        "resolution": "minute",
+        "missing": ["N/A", ""],
+    },
+}
 ROWS = [
     ["Köln", "1234.50", "1200", "2020-01-31T13:05"],
     ["Ürzig; Mosel", "NA", "-3", "2020-12-01"],
@@ -68,8 +73,10 @@ def day(text: str, form: str) -> str:
 def written(dialect: Dialect, form: str | None) -> bytes:
     """The rows as another program writes them, quoted throughout."""
     numbers = german if dialect.decimal == "," else str
-    rows = [[ort, numbers(bmi), numbers(tage) if tage != "1.5.5" else tage, day(am, form) if form else am]
-            for ort, bmi, tage, am in ROWS]  # fmt: skip
+    rows = [
+        [ort, numbers(bmi), numbers(tage) if tage != "1.5.5" else tage, day(am, form) if form else am]
+        for ort, bmi, tage, am in ROWS
+    ]
     quoted = [[f'"{c.replace(chr(34), chr(34) * 2)}"' for c in row] for row in rows]
     lines = [dialect.delimiter.join(line) for line in [list(COLUMNS), *quoted]]
     end = "\r\n" if dialect.line_end == "crlf" else "\n"
@@ -120,12 +127,20 @@ def test_a_file_in_a_dialect_has_the_positions_of_its_plain_twin(tmp_path, name,
 
 
 BAD = {
-    "hospital": [("Köln", b"K\x81ln"),
-                 ("1.234,50", b"1,234.50"), ("31.01.2020 13:05", b"2020-01-31"), ("Köln", b"K\0ln")],
+    "hospital": [
+        ("Köln", b"K\x81ln"),
+        ("1.234,50", b"1,234.50"),
+        ("31.01.2020 13:05", b"2020-01-31"),
+        ("Köln", b"K\0ln"),
+    ],
     "utf-16": [("1234.50", "1234,50".encode("utf-16-le")), ("Köln", b"K\0\x00\xd8l\0n\0"), ("Köln", b"\0\0x\0")],
-    "american": [("Köln", b"K\xf6ln"),
-                 ("Köln", b"\xe2\x82"), ("1/31/2020 1:05 PM", b"31/1/2020"), ("1234.50", b"1 234.50")],
-}  # fmt: skip
+    "american": [
+        ("Köln", b"K\xf6ln"),
+        ("Köln", b"\xe2\x82"),
+        ("1/31/2020 1:05 PM", b"31/1/2020"),
+        ("1234.50", b"1 234.50"),
+    ],
+}
 
 
 @pytest.mark.parametrize(("name", "good", "bad"), [(n, g, b) for n, pairs in BAD.items() for g, b in pairs])
@@ -175,15 +190,22 @@ def elsewhere(kind, frame, folder, request):
 @pytest.mark.long
 def test_formats_hold_for_texts_in_other_sources(tmp_path, kind, request):
     plain_texts, told = [r[3] for r in ROWS], [day(r[3], "dd.mm.yyyy HH:MM") for r in ROWS]
-    facts = parse({"columns": {"am": {**COLUMNS["am"], "format": "dd.mm.yyyy HH:MM"},
-                               "bmi": {**COLUMNS["bmi"], "format": "1.234,5"}}})  # fmt: skip
+    facts = parse(
+        {
+            "columns": {
+                "am": {**COLUMNS["am"], "format": "dd.mm.yyyy HH:MM"},
+                "bmi": {**COLUMNS["bmi"], "format": "1.234,5"},
+            }
+        }
+    )
     frame = pd.DataFrame({"am": told * MANY, "bmi": [german(r[1]) for r in ROWS] * MANY})
     place = elsewhere(kind, frame, tmp_path, request)
     opened = place.under(facts).encoded(facts, Zero(), person=None, key=b"k" * 16)
     found = {n: np.asarray(opened.encoded.positions[n]) for n in facts.columns}
     if kind != "spark":  # where each question takes seconds
-        learnt = learn_schema(place, schema=kinds(facts), epsilon=8.0, delta=1e-5, dataset=kind,
-                              ledger=tmp_path / "l").columns["am"]  # fmt: skip
+        learnt = learn_schema(
+            place, schema=kinds(facts), epsilon=8.0, delta=1e-5, dataset=kind, ledger=tmp_path / "l"
+        ).columns["am"]
         assert str(learnt.min)[:4] in ("2019", "2020")
         assert learnt.format == "dd.mm.yyyy HH:MM"
     bare = parse({"columns": {n: COLUMNS[n] for n in ("am", "bmi")}})
@@ -196,8 +218,9 @@ def test_formats_hold_for_texts_in_other_sources(tmp_path, kind, request):
 def kinds(facts):
     """The schema without what can be learnt."""
     told = json.loads(facts.to_json())["columns"]
-    return parse({"columns": {n: {k: c[k] for k in ("type", "format") if k in c} for n, c in told.items()}},
-                 complete=False)  # fmt: skip
+    return parse(
+        {"columns": {n: {k: c[k] for k in ("type", "format") if k in c} for n, c in told.items()}}, complete=False
+    )
 
 
 def test_typed_numbers_need_no_format():

@@ -20,25 +20,41 @@ from synth.sources.formats.sniff_dialect import sniffed
 
 COLUMNS = {
     "nr": {"type": "identifier"},
-    "=ort": {"type": "categorical", "categories": ["Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen", "=1+1", "'=1+1",
-                                                   "tab\there", "it's", "-"], "nullable": True},
+    "=ort": {
+        "type": "categorical",
+        "categories": ["Köln", "Ürzig; Mosel", 'a"b|c', "zwei\nZeilen", "=1+1", "'=1+1", "tab\there", "it's", "-"],
+        "nullable": True,
+    },
     "bmi": {"type": "float", "min": -5, "max": 5000, "decimals": 2, "missing": ["NA", "-", "999", ""]},
     "tage": {"type": "integer", "min": -5, "max": 9999, "missing": ["."]},
-    "am": {"type": "datetime", "min": "1999-12-31T00:00:00", "max": "2030-01-01T00:00:00", "resolution": "minute",
-           "missing": ["N/A", ""]},
+    "am": {
+        "type": "datetime",
+        "min": "1999-12-31T00:00:00",
+        "max": "2030-01-01T00:00:00",
+        "resolution": "minute",
+        "missing": ["N/A", ""],
+    },
     "geb": {"type": "datetime", "min": "1950-01-01", "max": "2049-12-31"},
-}  # fmt: skip
+}
 ROWS = 3000
 DIALECTS = {
-    "hospital": ({"encoding": "windows-1252", "delimiter": ";", "decimal": ",", "thousands": "."},
-                 "dd.mm.yyyy HH:MM", "dd.mm.yy"),
+    "hospital": (
+        {"encoding": "windows-1252", "delimiter": ";", "decimal": ",", "thousands": "."},
+        "dd.mm.yyyy HH:MM",
+        "dd.mm.yy",
+    ),
     "utf-16": ({"encoding": "utf-16", "delimiter": "\t", "line_end": "crlf"}, "yyyy/mm/dd HH:MM:SS", "dd/mm/yyyy"),
     "american": ({"encoding": "utf-8-sig", "delimiter": "|", "line_end": "crlf"}, "mm/dd/yyyy hh:MM AM", "mm/dd/yyyy"),
     "single": ({"encoding": "utf-16-be", "delimiter": ";", "quote": "'", "decimal": ","}, None, "yyyy-dd-mm"),
     "dates": (None, "dd-mm-yyyy HH:MM", None),
-}  # fmt: skip
-MARKS = {"hospital": b"nr;", "utf-16": b"\xff\xfen\0r\0\t\0", "american": b"\xef\xbb\xbfnr|", "single": b"\0n\0r\0;",
-         "dates": b"nr,"}  # fmt: skip
+}
+MARKS = {
+    "hospital": b"nr;",
+    "utf-16": b"\xff\xfen\0r\0\t\0",
+    "american": b"\xef\xbb\xbfnr|",
+    "single": b"\0n\0r\0;",
+    "dates": b"nr,",
+}
 
 
 def schema(name, **changed):
@@ -88,14 +104,19 @@ def test_a_table_in_a_dialect_has_the_positions_of_the_plain_one(tmp_path, name,
 
 def test_what_is_written_looks_like_the_files_of_that_country(tmp_path):
     facts = schema("hospital")
-    texts = {"nr": ["1", "2"], "=ort": ["Köln", "=1+1"], "bmi": ["-1234.50", "NA"], "tage": ["1200", "."],
-             "am": ["2020-01-31 13:05:00", "N/A"], "geb": ["1961-02-03", "2020-12-31"]}  # fmt: skip
+    texts = {
+        "nr": ["1", "2"],
+        "=ort": ["Köln", "=1+1"],
+        "bmi": ["-1234.50", "NA"],
+        "tage": ["1200", "."],
+        "am": ["2020-01-31 13:05:00", "N/A"],
+        "geb": ["1961-02-03", "2020-12-31"],
+    }
     path = tmp_path / "t.csv"
     folder.write_table(path, {n: pa.array(c) for n, c in texts.items()}, facts, dialect="same")
     assert path.read_bytes().decode("windows-1252") == (
-        "nr;'=ort;bmi;tage;am;geb\n1;Köln;-1234,50;1200;31.01.2020 13:05;03.02.61\n"
-        "2;''=1+1;NA;.;N/A;31.12.20\n"
-    )  # fmt: skip
+        "nr;'=ort;bmi;tage;am;geb\n1;Köln;-1234,50;1200;31.01.2020 13:05;03.02.61\n2;''=1+1;NA;.;N/A;31.12.20\n"
+    )
 
 
 def test_noon_and_midnight_on_a_clock_of_twelve():
@@ -104,15 +125,18 @@ def test_noon_and_midnight_on_a_clock_of_twelve():
     assert [t[11:] for t in told.to_pylist()] == ["12:05 AM", "01:05 AM", "12:05 PM", "01:05 PM"]
 
 
-@pytest.mark.parametrize(("name", "changed", "said"), [
-    ("hospital", {"=ort": {"categories": ["Köln", "Łódź"]}}, "=ort: one of its categories"),
-    ("hospital", {"tage": {"missing": ["–", "→"]}}, "tage: one of its missing codes"),
-    ("hospital", {"bmi": {"missing": ["999,00"]}}, "bmi: a missing code reads as"),
-    ("hospital", {"geb": {"max": "2050-01-01"}}, "geb: years of two digits"),
-    ("hospital", {"am": {"resolution": "second"}}, "am: its format"),
-    ("american", {"geb": {"resolution": "minute"}}, "geb: its format"),
-    ("american", {"geb": {"missing": ["01/02/2001"]}}, "geb: a missing code reads as"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "changed", "said"),
+    [
+        ("hospital", {"=ort": {"categories": ["Köln", "Łódź"]}}, "=ort: one of its categories"),
+        ("hospital", {"tage": {"missing": ["–", "→"]}}, "tage: one of its missing codes"),
+        ("hospital", {"bmi": {"missing": ["999,00"]}}, "bmi: a missing code reads as"),
+        ("hospital", {"geb": {"max": "2050-01-01"}}, "geb: years of two digits"),
+        ("hospital", {"am": {"resolution": "second"}}, "am: its format"),
+        ("american", {"geb": {"resolution": "minute"}}, "geb: its format"),
+        ("american", {"geb": {"missing": ["01/02/2001"]}}, "geb: a missing code reads as"),
+    ],
+)
 def test_what_could_not_be_read_back_is_refused_before_the_spend(tmp_path, name, changed, said):
     facts = schema(name, **changed)
     with pytest.raises(InputError, match=said) as told:
@@ -142,8 +166,20 @@ def test_release_bundle_refit_and_sample_carry_the_table_in_its_dialect(tmp_path
     folder.write_table(private, texts, facts, dialect="same")
     (tmp_path / "s.json").write_text(facts.to_json(), encoding="utf-8")
     out = tmp_path / "out"
-    run = ("run", private, "--schema", tmp_path / "s.json", "--epsilon", "1", "--seed", "1", "--dataset", "d",
-           "--ledger", tmp_path / "book.json")  # fmt: skip
+    run = (
+        "run",
+        private,
+        "--schema",
+        tmp_path / "s.json",
+        "--epsilon",
+        "1",
+        "--seed",
+        "1",
+        "--dataset",
+        "d",
+        "--ledger",
+        tmp_path / "book.json",
+    )
     code, told, error = command(*run, "--out", out, "--json")
     assert code == 0, error
     assert json.loads(told)["paths"]["synthetic_dialect"].endswith(dialect_copy.NAME)

@@ -72,9 +72,10 @@ CASES = {
     ),
     "classes": (path(PLACED, k=CLASSES), [PLACED[:2], PLACED[2:]]),
     "gradients of classes": (
-        path(PLACED, k=CLASSES, gradients=True, nugget=1e-2), [PLACED[:4], PLACED[4:] + np.array([0.05, 0.05, 0])],
+        path(PLACED, k=CLASSES, gradients=True, nugget=1e-2),
+        [PLACED[:4], PLACED[4:] + np.array([0.05, 0.05, 0])],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("relation", list(Relation))
@@ -200,8 +201,10 @@ def test_arithmetic_stays_within_the_excess(batches):
 
 def test_kernels_that_break_the_proof_are_refused():
     for table in (
-        [[1, 0.5], [0.4, 1]], [[1, -0.1], [-0.1, 1]], [[1.1, 0], [0, 1]],
-    ):  # fmt: skip
+        [[1, 0.5], [0.4, 1]],
+        [[1, -0.1], [-0.1, 1]],
+        [[1.1, 0], [0, 1]],
+    ):
         with pytest.raises(ValueError, match="kernel"):
             ProductKernel(bins=BINS[:1], tables=(np.array(table),))
     broken = np.array([[1, 0.9, 0], [0.9, 1, 0.9], [0, 0.9, 1]])

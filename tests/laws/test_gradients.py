@@ -23,13 +23,27 @@ SIZES = (3, 2)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
 EVERY = np.array([(i, j) for i in range(3) for j in range(2)])
 NETWORKS = [("critic", 0), ("autoencoder", 2), ("flow", 2), ("denoiser", 6), ("transport", 0), ("classifier", 0)]
-SHAPES = {"flow": {"depth": 3, "shares": np.array([0.5, 0.3, 0.2, 0.6, 0.4])}, "denoiser": {"depth": 2},
-          "transport": {"scale": 0.5}, "classifier": {"depth": 1}}  # fmt: skip
+SHAPES = {
+    "flow": {"depth": 3, "shares": np.array([0.5, 0.3, 0.2, 0.6, 0.4])},
+    "denoiser": {"depth": 2},
+    "transport": {"scale": 0.5},
+    "classifier": {"depth": 1},
+}
 
 
 def descent(network="critic", latent=0, *, clip=0.5, sigma=1.0, rate=1.0, steps=3):
-    return Descent(purpose="d", network=network, bins=BINS, hidden=4, latent=latent, clip=clip, sigma=sigma, rate=rate,
-                   steps=steps, **SHAPES.get(network, {}))  # fmt: skip
+    return Descent(
+        purpose="d",
+        network=network,
+        bins=BINS,
+        hidden=4,
+        latent=latent,
+        clip=clip,
+        sigma=sigma,
+        rate=rate,
+        steps=steps,
+        **SHAPES.get(network, {}),
+    )
 
 
 def weights_of(plan, scale=1.0):
@@ -132,8 +146,13 @@ def test_a_machine_on_which_places_matter_is_refused(monkeypatch):
 
 def session(*, relation=Relation.ADD_REMOVE):
     grant = Grant(epsilon=1.0, delta=1e-5, adjacency=Adjacency(relation=relation), mu=calibrate(1.0, 1e-5))
-    return Curator(grant=grant, commit=lambda: None, read=lambda: rows_of(EVERY),
-                   mechanisms={Step: mechanism.Descents(), Votes: votes.Classes()}, noise=SystemNoise())  # fmt: skip
+    return Curator(
+        grant=grant,
+        commit=lambda: None,
+        read=lambda: rows_of(EVERY),
+        mechanisms={Step: mechanism.Descents(), Votes: votes.Classes()},
+        noise=SystemNoise(),
+    )
 
 
 def paid(relation=Relation.ADD_REMOVE, steps=3):
@@ -207,7 +226,7 @@ def test_what_is_kept_of_a_descent_comes_back_from_disk(network, latent):
 @pytest.mark.parametrize(
     ("change", "message"),
     [({"network": "deep"}, "networks"), ({"clip": 0.0}, "clip"), ({"rate": 0.1}, "whole part"), ({"steps": 0}, "step")],
-)  # fmt: skip
+)
 def test_a_descent_without_sense_is_no_question(change, message):
     given = {"network": "critic", "latent": 0, "clip": 0.5, "sigma": 1.0, "rate": 1.0, "steps": 3} | change
     with pytest.raises(ValueError, match=message):

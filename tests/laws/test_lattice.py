@@ -74,8 +74,11 @@ def rows(count):
 LARGE = rows(3001)
 SMALL = {"a": LARGE["a"][:-1], "b": LARGE["b"][:-1], "words": Words([f"w{i % 60}" for i in range(3000)])}
 SHIFTED = {"a": np.append(LARGE["a"][:-1], 7), "b": np.append(LARGE["b"][:-1], 2), "words": LARGE["words"]}
-NEIGHBOURS = {"one row less": SMALL, "one row replaced": SHIFTED, "no row at all": {n: v[:0] for n, v in
-              (("a", LARGE["a"]), ("b", LARGE["b"]))} | {"words": Words(["w0"])}}  # fmt: skip
+NEIGHBOURS = {
+    "one row less": SMALL,
+    "one row replaced": SHIFTED,
+    "no row at all": {n: v[:0] for n, v in (("a", LARGE["a"]), ("b", LARGE["b"]))} | {"words": Words(["w0"])},
+}
 
 TEACHERS = Teachers(purpose="t", bins=(A, B), table=RNG.normal(size=(43, 12)), teachers=30, most_rows=40, sigma=9.0)
 GENERATED = np.column_stack([np.arange(40), np.arange(40) % 3])
@@ -85,10 +88,14 @@ DESCENT = Descent(
 
 
 LINKED = Linked(
-    purpose="t", table="c", view="rows", most=3,
-    marginals=tuple(Marginal(bins=(Bins.each(place("c", "a"), 40), Bins.each(place("p", "b"), 3)), sigma=s)
-                    for s in (9.0, 13.7)),
-)  # fmt: skip
+    purpose="t",
+    table="c",
+    view="rows",
+    most=3,
+    marginals=tuple(
+        Marginal(bins=(Bins.each(place("c", "a"), 40), Bins.each(place("p", "b"), 3)), sigma=s) for s in (9.0, 13.7)
+    ),
+)
 
 
 def forest(table) -> Forest:
@@ -185,8 +192,11 @@ def test_every_number_lies_on_the_questions_lattice(name, table):
 
 def residues(question, table, times=12) -> np.ndarray:
     """How often each of the lattice's eight lowest places is met."""
-    found = [np.rint(np.asarray(v) / s).astype(np.int64).ravel() & 7 for _ in range(times)
-             for v, s in told(question, table)[:1]]  # fmt: skip
+    found = [
+        np.rint(np.asarray(v) / s).astype(np.int64).ravel() & 7
+        for _ in range(times)
+        for v, s in told(question, table)[:1]
+    ]
     return np.bincount(np.concatenate(found), minlength=8)
 
 
@@ -214,8 +224,15 @@ def test_a_choice_tells_a_number_among_the_public_candidates():
 
 
 def test_a_search_tells_numbers_of_the_public_candidates():
-    asked = Search(purpose="t", bins=(A, B), tables=np.array([[0, -1], [0, 1], [1, -1]]), scale=50.0, picks=2,
-                   expected=np.full(163, 25), handicap=np.zeros(3, dtype=np.int64))  # fmt: skip
+    asked = Search(
+        purpose="t",
+        bins=(A, B),
+        tables=np.array([[0, -1], [0, 1], [1, -1]]),
+        scale=50.0,
+        picks=2,
+        expected=np.full(163, 25),
+        handicap=np.zeros(3, dtype=np.int64),
+    )
     for table in (LARGE, SMALL):
         chosen = mechanisms()[Search].answer(asked, table, SystemNoise()).chosen
         assert len(set(chosen)) == 2

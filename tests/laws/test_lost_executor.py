@@ -31,7 +31,8 @@ def test_counts_of_a_cluster_that_lost_an_executor_are_those_of_one_that_did_not
 
 def told(*how: str) -> dict:
     command = [sys.executable, str(ROOT / "tests" / "cluster.py"), *how]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=580, cwd=ROOT,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=580, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -66,9 +66,15 @@ def test_an_answer_comes_back_from_disk():
 
 @pytest.mark.parametrize(
     "change",
-    [{"candidates": [(0, 2)]}, {"candidates": [(0,)]}, {"candidates": np.zeros((0, 2), dtype=int)},
-     {"distances": APART[:1]}, {"distances": (APART[0], -APART[1])}, {"sigma": 0.0}],
-)  # fmt: skip
+    [
+        {"candidates": [(0, 2)]},
+        {"candidates": [(0,)]},
+        {"candidates": np.zeros((0, 2), dtype=int)},
+        {"distances": APART[:1]},
+        {"distances": (APART[0], -APART[1])},
+        {"sigma": 0.0},
+    ],
+)
 def test_candidates_without_sense_are_no_question(change):
     with pytest.raises(ValueError, match=r"needed|among"):
         question(**change)

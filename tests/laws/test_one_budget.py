@@ -87,8 +87,12 @@ def test_no_other_spelling_of_a_databases_table_passes_its_cap(command, place):
     assert command("run", "--source", at, "--table", "people", *ASKED)[0] == 0
     for table in ("main.people", '"people"', "PEOPLE", "people --", "seen"):
         refused(command, "--source", at, "--table", table)
-    for source in (at.replace("duckdb:", "DUCKDB:"), f"{at}?x=1", f"duckdb:///{place}//d.duckdb",
-                   f"duckdb:///{place}/a/../d.duckdb"):  # fmt: skip
+    for source in (
+        at.replace("duckdb:", "DUCKDB:"),
+        f"{at}?x=1",
+        f"duckdb:///{place}//d.duckdb",
+        f"duckdb:///{place}/a/../d.duckdb",
+    ):
         refused(command, "--source", source, "--table", "people")
     for file in FILES:
         refused(command, file)

@@ -36,8 +36,13 @@ NETWORK = Gradients(blocks=(Block.one_hot(X, weight=1.0),), weights=np.eye(3), s
 
 def session():
     grant = Grant(epsilon=1.0, delta=1e-5, adjacency=Adjacency(relation=Relation.ADD_REMOVE), mu=MU)
-    return Curator(grant=grant, commit=lambda: None, read=lambda: {"x": np.array([0, 1, 1])},
-                   mechanisms={Embedding: embeddings, FunctionalQuery: Functional()}, noise=SystemNoise())  # fmt: skip
+    return Curator(
+        grant=grant,
+        commit=lambda: None,
+        read=lambda: {"x": np.array([0, 1, 1])},
+        mechanisms={Embedding: embeddings, FunctionalQuery: Functional()},
+        noise=SystemNoise(),
+    )
 
 
 def path(points, *, name="p", share=0.5):

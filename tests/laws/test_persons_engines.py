@@ -44,9 +44,15 @@ def by_keys_alike(rows: WarehouseRows, question: Counts, monkeypatch) -> None:
         assert [t.tolist() for t in rows.counts(tables)] == [t.tolist() for t in workers]
 
 
-PERSONS = {"unit": "id", "max_rows": 2, "columns": {
-    "id": {"type": "identifier"}, "w": {"type": "integer", "min": 0, "max": 4, "nullable": True},
-    "i": {"type": "integer", "min": 0, "max": 10}}}  # fmt: skip
+PERSONS = {
+    "unit": "id",
+    "max_rows": 2,
+    "columns": {
+        "id": {"type": "identifier"},
+        "w": {"type": "integer", "min": 0, "max": 4, "nullable": True},
+        "i": {"type": "integer", "min": 0, "max": 10},
+    },
+}
 FIVE = [" 7", "7", "7.0", "7.00 ", "\u00a07"]  # one person, written in five ways
 NAMES = [*FIVE, "q", " q", "r", None, "", " ", "it's", "'it's", "é"]
 WHOSE = [0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 3, 4, None, 4]
@@ -101,8 +107,9 @@ def test_rows_of_a_person_are_bounded_by_the_engine_that_holds_them(cluster, tmp
 def test_an_engine_knows_a_person_as_we_do(tmp_path_factory, names, most):
     """As many rows are kept of drawn names as by the codec's reading of them."""
     path = tmp_path_factory.mktemp("who") / "t.parquet"
-    table = pa.table({"id": pa.array(names, pa.string()), "w": pa.array([0] * len(names)),
-                      "i": pa.array([0] * len(names))})  # fmt: skip
+    table = pa.table(
+        {"id": pa.array(names, pa.string()), "w": pa.array([0] * len(names)), "i": pa.array([0] * len(names))}
+    )
     pq.write_table(table, path)
     whose = Table({"id": table.column("id")}, num_rows=len(names)).column("id")
     kept = keep_parts([(whose, np.arange(len(names)))], most, SeededNoise(1), num_rows=len(names))
@@ -128,8 +135,18 @@ def test_rows_of_persons_that_nobody_bounds_end_the_run(tmp_path, monkeypatch):
     pq.write_table(persons_table(), tmp_path / "t.parquet")
     monkeypatch.setattr(WarehousePlace, "encoded", unbounded(WarehousePlace.encoded))
     with pytest.raises(SpentError, match="RuntimeError"):
-        pipeline.run(str(tmp_path / "t.parquet"), schema=parse(PERSONS), epsilon=1.0, delta=1e-5, method="independent",
-                     source="duckdb", seed=1, num_rows=10, dataset="p", ledger=tmp_path / "ledger.db")  # fmt: skip
+        pipeline.run(
+            str(tmp_path / "t.parquet"),
+            schema=parse(PERSONS),
+            epsilon=1.0,
+            delta=1e-5,
+            method="independent",
+            source="duckdb",
+            seed=1,
+            num_rows=10,
+            dataset="p",
+            ledger=tmp_path / "ledger.db",
+        )
 
 
 def unbounded(encoded):

@@ -54,8 +54,13 @@ def test_exact_counts_are_in_no_file_of_a_run_but_its_own_and_in_none_after_it(t
     table = pa.table({"a": np.repeat(["x", "y"], TIMES), "b": rng.integers(0, 2, sum(TIMES))})
     pq.write_table(table, tmp_path / "rows" / "0.parquet")
     (home := tmp_path / "tmp").mkdir()
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(RUN), method], cwd=tmp_path, text=True,
-                          capture_output=True, env={**os.environ, "TMPDIR": str(home)})  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(RUN), method],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        env={**os.environ, "TMPDIR": str(home)},
+    )
     assert done.returncode == 0, done.stderr
     opened = json.loads(done.stdout.splitlines()[-1])
     own = [p for p in opened if p.startswith(str(home))]

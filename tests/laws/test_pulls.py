@@ -115,5 +115,10 @@ def test_an_answer_comes_back_from_disk(form):
 def test_pulls_without_sense_are_no_question(form, change):
     known = question(CLIPPED)
     with pytest.raises(ValueError, match=r"forms|signs|ballots"):
-        Pulls(teachers=known.teachers, lessons=EVERY, asked=EVERY, moves=1,
-              **{"form": form, **FORMS.get(form, {}), **change})  # fmt: skip
+        Pulls(
+            teachers=known.teachers,
+            lessons=EVERY,
+            asked=EVERY,
+            moves=1,
+            **{"form": form, **FORMS.get(form, {}), **change},
+        )

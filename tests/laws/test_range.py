@@ -23,9 +23,15 @@ from tests.evil_twins import Silent
 from tests.shifts import mu_of
 
 DRAWS, MOST, ALARM = 400, 24, 1e-7  # answers; numbers of one that are looked at; chance of a false alarm for each
-QUICK = {"slice_wasserstein": {"steps": 2, "batch": 32}, "pearl": {"steps": 3, "frequencies": 100, "ensembles": 1},
-         "dp_merf": {"steps": 3, "frequencies": 100, "ensembles": 1}, "dp_ntk": {"steps": 3, "features": 500},
-         "aim": {"rounds": 2, "bins": 4}, "mst": {"bins": 4}, "mwem": {"rounds": 2}}  # fmt: skip
+QUICK = {
+    "slice_wasserstein": {"steps": 2, "batch": 32},
+    "pearl": {"steps": 3, "frequencies": 100, "ensembles": 1},
+    "dp_merf": {"steps": 3, "frequencies": 100, "ensembles": 1},
+    "dp_ntk": {"steps": 3, "features": 500},
+    "aim": {"rounds": 2, "bins": 4},
+    "mst": {"bins": 4},
+    "mwem": {"rounds": 2},
+}
 OTHERS = ("aim", "mst")  # OpenDP's noise is its own: only what follows the answers is looked at, in `make test-slow`
 ONE_SHOT = [n for n, g in GENERATORS.items() if g.barrier == "before the fit" and n != "small_db"]
 LISTED = [pytest.param(n, marks=[pytest.mark.slow] if n in OTHERS else []) for n in ONE_SHOT]

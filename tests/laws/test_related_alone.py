@@ -65,9 +65,14 @@ def check(source, one, other, tmp_path):
 
 
 # 5 MB in a cell of every format are read alone in test_rows_alone; of trees here from frames, all with -m slow.
-HEAVY = {("5 MB", "parquet"): pytest.mark.slow, ("5 MB", "xlsx"): pytest.mark.slow,
-         ("5 MB", "csv"): pytest.mark.slow, ("5 MB", "frame"): pytest.mark.long,
-         ("new texts", "parquet"): pytest.mark.long, ("new texts", "xlsx"): pytest.mark.long}  # fmt: skip
+HEAVY = {
+    ("5 MB", "parquet"): pytest.mark.slow,
+    ("5 MB", "xlsx"): pytest.mark.slow,
+    ("5 MB", "csv"): pytest.mark.slow,
+    ("5 MB", "frame"): pytest.mark.long,
+    ("new texts", "parquet"): pytest.mark.long,
+    ("new texts", "xlsx"): pytest.mark.long,
+}
 
 
 @pytest.mark.parametrize(
@@ -110,8 +115,18 @@ def beside_objects(odd):
 
 
 def charged(tables, folder, name="trees", **more):
-    return synth.run(tables, schema=SCHEMA, epsilon=4.0, delta=1e-5, num_rows=5, dataset=name, seed=1,
-                     out=folder, device="cpu", **more)  # fmt: skip
+    return synth.run(
+        tables,
+        schema=SCHEMA,
+        epsilon=4.0,
+        delta=1e-5,
+        num_rows=5,
+        dataset=name,
+        seed=1,
+        out=folder,
+        device="cpu",
+        **more,
+    )
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -157,8 +172,11 @@ def test_the_ledger_has_a_line_for_each_table_whatever_is_in_it(monkeypatch):
 def test_tables_without_rows_are_not_called_the_same(source, tmp_path):
     """Two folders of other people, each with an empty table of the same columns."""
     mine = {**ROWS, "parts": {"event": [], "f": []}}
-    theirs = {"roots": {"id": ["q1", "q2"], "x": ["3", "a"]}, "parts": {"event": [], "f": []},
-              "events": {"id": ["q1"], "event": ["77"], "n": ["7"], "day": ["2020-09-09"]}}  # fmt: skip
+    theirs = {
+        "roots": {"id": ["q1", "q2"], "x": ["3", "a"]},
+        "parts": {"event": [], "f": []},
+        "events": {"id": ["q1"], "event": ["77"], "n": ["7"], "day": ["2020-09-09"]},
+    }
     folders = {}
     for name, tables in (("mine", mine), ("theirs", theirs)):
         (tmp_path / name).mkdir()
@@ -175,15 +193,23 @@ def test_a_table_of_a_folder_is_known_when_it_is_charged_alone_and_the_other_way
     rng = np.random.default_rng(3)
     tables = frames(ROWS, None)
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, 300), "D")
-    tables["events"] = pd.DataFrame({"id": rng.choice(["p1", "p2", "p4"], 300), "event": np.arange(300).astype(str),
-                                     "n": rng.integers(0, 9, 300).astype(str), "day": days})  # fmt: skip
-    facts = synth.parse({"columns": {n: c.model_dump(exclude_none=True) for n, c in
-                                     SCHEMA.tables["events"].measured().items()}})  # fmt: skip
+    tables["events"] = pd.DataFrame(
+        {
+            "id": rng.choice(["p1", "p2", "p4"], 300),
+            "event": np.arange(300).astype(str),
+            "n": rng.integers(0, 9, 300).astype(str),
+            "day": days,
+        }
+    )
+    facts = synth.parse(
+        {"columns": {n: c.model_dump(exclude_none=True) for n, c in SCHEMA.tables["events"].measured().items()}}
+    )
     charged(tables, None, "folder")
     single = tables["events"][["day", "n"]]
     assert synth.charged_before(single, schema=facts, dataset="singly") == ["folder"]
     book = tmp_path / "other.sqlite"
-    synth.run(single, schema=facts, epsilon=1.0, delta=1e-5, method="independent", num_rows=5, dataset="singly",
-              ledger=book)  # fmt: skip
+    synth.run(
+        single, schema=facts, epsilon=1.0, delta=1e-5, method="independent", num_rows=5, dataset="singly", ledger=book
+    )
     with pytest.raises(synth.UsageError, match="'singly' before"):
         charged(tables, None, "folder", ledger=book)

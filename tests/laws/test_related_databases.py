@@ -67,8 +67,9 @@ def test_under_the_same_noise_a_release_has_the_same_bytes(kind, tmp_path, reque
     frames = {t: pd.DataFrame(c, dtype=object) for t, c in ROWS.items()}
     told = []
     for rows, at in ((frames, None), (None, source)):
-        asked = RunRequest(source=at, epsilon=4.0, delta=1e-5, num_rows=5, seed=1, separate=True, device="cpu",
-                           dataset="trees")  # fmt: skip
+        asked = RunRequest(
+            source=at, epsilon=4.0, delta=1e-5, num_rows=5, seed=1, separate=True, device="cpu", dataset="trees"
+        )
         plan = related_plan.prepare(asked, SCHEMA, rows=rows, note=lambda _: None, noise=SeededNoise(2))
         run = related_run.RelatedRun(plan, SeededNoise(2), synth.pipeline.reporting.Quiet(), None)
         with run.charged():
@@ -99,8 +100,17 @@ def test_what_is_no_database_or_has_no_such_table_is_told_in_one_line(tmp_path, 
     with sqlite3.connect(tmp_path / "empty.db") as base:
         base.execute("CREATE TABLE roots (id TEXT)")
     for name, told in (("none.db", "no such file"), ("text.db", "cannot be read"), ("empty.db", "no column")):
-        code, _, said = command("run", "--source", f"sqlite:///{tmp_path}/{name}", "--schema", tmp_path / "schema.json",
-                                "--epsilon", 1, "--out", tmp_path / "out")  # fmt: skip
+        code, _, said = command(
+            "run",
+            "--source",
+            f"sqlite:///{tmp_path}/{name}",
+            "--schema",
+            tmp_path / "schema.json",
+            "--epsilon",
+            1,
+            "--out",
+            tmp_path / "out",
+        )
         assert (code, told in said) == (2, True), said
     with pytest.raises(InputError, match="no table 'events'"):
         SqlitePlace(f"sqlite:///{tmp_path}/empty.db", "events").check_form(["id"])

@@ -150,13 +150,20 @@ def test_orphans_missing_keys_and_keys_that_stand_twice_move_no_other_tree():
 THREE = {
     "tables": {
         "r": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
-        "c": {"columns": {"id": {"type": "identifier"}, "cid": {"type": "identifier"},
-                          "y": {"type": "boolean", "categories": ["0", "1"]}}},
+        "c": {
+            "columns": {
+                "id": {"type": "identifier"},
+                "cid": {"type": "identifier"},
+                "y": {"type": "boolean", "categories": ["0", "1"]},
+            }
+        },
         "g": {"columns": {"cid": {"type": "identifier"}, "z": {"type": "boolean", "categories": ["0", "1"]}}},
     },
-    "keys": [{"parent": "r", "child": "c", "columns": ["id"], "most_children": 2},
-             {"parent": "c", "child": "g", "columns": ["cid"], "most_children": 2}],
-}  # fmt: skip
+    "keys": [
+        {"parent": "r", "child": "c", "columns": ["id"], "most_children": 2},
+        {"parent": "c", "child": "g", "columns": ["cid"], "most_children": 2},
+    ],
+}
 
 
 def deep(schema, x, children):

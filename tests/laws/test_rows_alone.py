@@ -39,9 +39,26 @@ OBJECTS = {
         3,
     ],
 }
-ODD = [Decimal("7.125"), Decimal("sNaN"), dt.date(1, 1, 1), pd.Timestamp.min, np.float32(0.1), 2**70, 10**5000, True,
-       b"\xff", ["x"], {"a": 1}, float("inf"), "9" * 19, "\ud800", None, "", dt.time(1),
-       np.datetime64("NaT")]  # fmt: skip
+ODD = [
+    Decimal("7.125"),
+    Decimal("sNaN"),
+    dt.date(1, 1, 1),
+    pd.Timestamp.min,
+    np.float32(0.1),
+    2**70,
+    10**5000,
+    True,
+    b"\xff",
+    ["x"],
+    {"a": 1},
+    float("inf"),
+    "9" * 19,
+    "\ud800",
+    None,
+    "",
+    dt.time(1),
+    np.datetime64("NaT"),
+]
 
 
 def in_file(tmp_path: Path, ending: str) -> Callable[[pa.Table], Place]:

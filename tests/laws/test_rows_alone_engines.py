@@ -20,9 +20,12 @@ from tests.laws.hostile_cells import CROWD, LONG, NUL, SCHEMA, check, counts, cr
 
 POSTGRES = {"i": "bigint", "x": "double precision", "t": "text", "d": "date", "m": "timestamp"}
 BESIDE = {
-    "i": [-(2**63), 2**63 - 1, None], "x": [float("nan"), float("inf"), 5e-324], "t": ["x" * 5_000_000, "", "'=x"],
-    "d": ["infinity", "-infinity", "0044-03-15 BC"], "m": ["infinity", "-infinity", "294276-12-31"],
-}  # fmt: skip
+    "i": [-(2**63), 2**63 - 1, None],
+    "x": [float("nan"), float("inf"), 5e-324],
+    "t": ["x" * 5_000_000, "", "'=x"],
+    "d": ["infinity", "-infinity", "0044-03-15 BC"],
+    "m": ["infinity", "-infinity", "294276-12-31"],
+}
 
 
 @pytest.mark.parametrize("fetched", [False, True])
@@ -34,8 +37,14 @@ def test_rows_of_postgres_are_read_alone(cluster, fetched, new):
     cells = {n: [*c, *([None] * new)] for n, c in BESIDE.items()}
     cells["t"][3:] = [f"new {i}" for i in range(new)]
     beside = pa.table(cells)
-    both = pa.table({n: pa.array([*rows.column(n).to_pylist(), *cells[n]], None) if n not in "dm" else
-                     [*map(text, rows.column(n).to_pylist()), *cells[n]] for n in POSTGRES})  # fmt: skip
+    both = pa.table(
+        {
+            n: pa.array([*rows.column(n).to_pylist(), *cells[n]], None)
+            if n not in "dm"
+            else [*map(text, rows.column(n).to_pylist()), *cells[n]]
+            for n in POSTGRES
+        }
+    )
 
     def place(table: pa.Table) -> Place:
         fill(cluster, "t", table, POSTGRES)
@@ -96,9 +105,18 @@ def test_rows_of_duckdb_and_of_spark_are_read_alone(engine, tmp_path):
 
 
 # Of DuckDB's two doors each has one column here, and both with -m slow.
-IN_A_CROWD = [pytest.param(*(SPARK.values if e == "spark" else (e,)), n, marks=(
-    *(SPARK.marks if e == "spark" else ()), *([pytest.mark.slow] if (e, n) in (("duckdb", "t"), ("duckdb file", "x"))
-    else []))) for e in ENGINES for n in "xt"]  # fmt: skip
+IN_A_CROWD = [
+    pytest.param(
+        *(SPARK.values if e == "spark" else (e,)),
+        n,
+        marks=(
+            *(SPARK.marks if e == "spark" else ()),
+            *([pytest.mark.slow] if (e, n) in (("duckdb", "t"), ("duckdb file", "x")) else []),
+        ),
+    )
+    for e in ENGINES
+    for n in "xt"
+]
 
 
 @pytest.mark.parametrize(("engine", "name"), IN_A_CROWD)
@@ -153,6 +171,7 @@ def test_learning_from_a_database_without_rows_goes_through(tmp_path):
         con.execute("CREATE TABLE people (t VARCHAR, x DOUBLE)")
     schema = parse({"columns": {"t": {"type": "categorical"}, "x": {"type": "float"}}}, complete=False)
     place = WarehousePlace(Engine(f"duckdb:///{tmp_path}/p.duckdb"), "people")
-    found = pipeline.learn_schema(place, schema=schema, epsilon=1.0, delta=1e-5,
-                           dataset="none", ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+    found = pipeline.learn_schema(
+        place, schema=schema, epsilon=1.0, delta=1e-5, dataset="none", ledger=tmp_path / "ledger.sqlite"
+    )
     assert found is not None

@@ -35,8 +35,23 @@ def place(tmp_path):
 
 
 def run(command, place, dataset, *more, table="t.csv", out="out"):
-    return command("run", place / table, "--schema", place / "s.json", "--epsilon", "1", "--method", "independent",
-                   "--num-rows", "20", "--dataset", dataset, "--out", place / out, *more)  # fmt: skip
+    return command(
+        "run",
+        place / table,
+        "--schema",
+        place / "s.json",
+        "--epsilon",
+        "1",
+        "--method",
+        "independent",
+        "--num-rows",
+        "20",
+        "--dataset",
+        dataset,
+        "--out",
+        place / out,
+        *more,
+    )
 
 
 def job(place, name, owner):
@@ -66,10 +81,29 @@ def test_learning_and_statistics_ask_as_well(command, place):
     assert run(command, place, "first")[0] == 0
     kinds = {"columns": {n: {"type": f["type"]} for n, f in SMALL["columns"].items()}}
     (place / "kinds.json").write_text(json.dumps(kinds))
-    learn = ("schema", "learn", place / "t.csv", "--schema", place / "kinds.json", "--epsilon", "1", "--out",
-             place / "l.json")  # fmt: skip
-    ask = ("statistics", place / "t.csv", "--schema", place / "s.json", "--epsilon", "1", "--ask", "mean:age", "--out",
-           place / "p.json")  # fmt: skip
+    learn = (
+        "schema",
+        "learn",
+        place / "t.csv",
+        "--schema",
+        place / "kinds.json",
+        "--epsilon",
+        "1",
+        "--out",
+        place / "l.json",
+    )
+    ask = (
+        "statistics",
+        place / "t.csv",
+        "--schema",
+        place / "s.json",
+        "--epsilon",
+        "1",
+        "--ask",
+        "mean:age",
+        "--out",
+        place / "p.json",
+    )
     for arguments in (learn, ask):
         code, _, told = command(*arguments, "--dataset", "second")
         assert (code, "first" in told) == (2, True)
@@ -94,10 +128,16 @@ def seen(command, place, monkeypatch, *, before):
     marks = [len(e.question["fingerprint"]) for e in lines if e.kind == "fingerprint"]
     card = still(json.loads((place / f"{before}-second" / "card.json").read_text()), place)
     noisy = ("ledger_entry", "mechanisms", "epsilon_derived")
-    return {"code": told[0], "out": masked(told[1], place).replace(before, "T"),
-            "err": masked(told[2], place).replace(before, "T"), "kinds": [e.kind for e in lines], "marks": marks,
-            "card": {k: v for k, v in card.items() if k not in noisy}, "passes": len(read),
-            "message": json.loads((folder / "status.json").read_text())["message"]}  # fmt: skip
+    return {
+        "code": told[0],
+        "out": masked(told[1], place).replace(before, "T"),
+        "err": masked(told[2], place).replace(before, "T"),
+        "kinds": [e.kind for e in lines],
+        "marks": marks,
+        "card": {k: v for k, v in card.items() if k not in noisy},
+        "passes": len(read),
+        "message": json.loads((folder / "status.json").read_text())["message"],
+    }
 
 
 def test_who_may_spend_on_one_alone_sees_no_difference(command, place, monkeypatch):
@@ -125,8 +165,18 @@ def test_learning_and_deciding_for_somebody_ask_as_a_run_does(command, place, mo
     (place / "roles.toml").write_text(ROLES)
     monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
     monkeypatch.setenv("SYNTH_JOB", str(job(place, "job", owner)))
-    ask = ("statistics", place / "t.csv", "--schema", place / "s.json", "--epsilon", "1", "--ask", "mean:age", "--out",
-           place / "p.json")  # fmt: skip
+    ask = (
+        "statistics",
+        place / "t.csv",
+        "--schema",
+        place / "s.json",
+        "--epsilon",
+        "1",
+        "--ask",
+        "mean:age",
+        "--out",
+        place / "p.json",
+    )
     found, _, told = command(*ask, "--dataset", "second")
     assert (found, "first" in told) == (code, code == 2)
 
@@ -172,8 +222,9 @@ def first(command, place):
 
 def written(frame, place):
     """The same rows in every other format."""
-    typed = frame.assign(age=frame.age.astype(int), income=pd.to_numeric(frame.income),
-                         seen=pd.to_datetime(frame.seen.replace("", None)))  # fmt: skip
+    typed = frame.assign(
+        age=frame.age.astype(int), income=pd.to_numeric(frame.income), seen=pd.to_datetime(frame.seen.replace("", None))
+    )
     typed.to_parquet(place / "copy.parquet")
     typed.to_excel(place / "copy.xlsx", index=False)
     with gzip.open(place / "copy.csv.gz", "wt") as out:
@@ -200,9 +251,25 @@ def test_rows_charged_from_a_database_are_known_in_a_file(command, place):
     pytest.importorskip("ibis")
     frame = small_frame(300)
     written(frame, place)
-    code, _, told = command("run", "--table", "people", "--source", f"duckdb:///{place / 'copy.duckdb'}", "--schema",
-                            place / "s.json", "--epsilon", "1", "--method", "independent", "--num-rows", "20",
-                            "--dataset", "base", "--out", place / "out")  # fmt: skip
+    code, _, told = command(
+        "run",
+        "--table",
+        "people",
+        "--source",
+        f"duckdb:///{place / 'copy.duckdb'}",
+        "--schema",
+        place / "s.json",
+        "--epsilon",
+        "1",
+        "--method",
+        "independent",
+        "--num-rows",
+        "20",
+        "--dataset",
+        "base",
+        "--out",
+        place / "out",
+    )
     assert code == 0, told
     frame.to_csv(place / "t.csv", index=False)
     assert charged(place / "t.csv", "elsewhere") == ["base"]
@@ -262,8 +329,10 @@ def test_marks_of_older_ledgers_are_still_compared():
     told = {"fingerprint": hmac.new(secret_key.key(book.path), digest, "sha256").hexdigest()}
     with sqlite.writing(book.path) as db:
         entries.append(db, kind="fingerprint", question=told, run="r", dataset="old", actor="a")
-    facts = {n: {**c, "type": "categorical", "categories": ["x"]} if c["type"] == "identifier" else c
-             for n, c in SMALL["columns"].items()}  # fmt: skip
+    facts = {
+        n: {**c, "type": "categorical", "categories": ["x"]} if c["type"] == "identifier" else c
+        for n, c in SMALL["columns"].items()
+    }
     assert charged(small_frame(50), "new", {"columns": facts}) == ["old"]
     assert charged(small_frame(51), "new", {"columns": facts}) == []
 
@@ -276,8 +345,20 @@ def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, m
     assert dataset_name(table, None) == "town"
     assert dataset_name(table, None, book=Ledger()) == "town"
     monkeypatch.chdir(place)
-    code, _, told = command("run", table.name, "--schema", "s.json", "--epsilon", "1", "--method", "independent",
-                            "--num-rows", "20", "--out", "o")  # fmt: skip
+    code, _, told = command(
+        "run",
+        table.name,
+        "--schema",
+        "s.json",
+        "--epsilon",
+        "1",
+        "--method",
+        "independent",
+        "--num-rows",
+        "20",
+        "--out",
+        "o",
+    )
     assert code == 0, told
     assert {e.dataset for e in Ledger().entries()} == {"town"}
     Ledger().set_policy(str(table), max_epsilon=2)  # as versions before this one named it

@@ -20,8 +20,14 @@ from synth.questions import Bins, Counts, Marginal, Search
 from tests.laws.tiny_tables import columns, neighbours
 
 A, B = Bins.each("a", 2), Bins.each("b", 2)
-ASKED = Search(purpose="t", bins=(A, B), tables=np.array([[0, -1], [1, -1], [0, 1]]), scale=2.0,
-               expected=np.array([1, 0, 1, 1, 0, 2, 0, 0]), handicap=np.array([0, 1, 1]))  # fmt: skip
+ASKED = Search(
+    purpose="t",
+    bins=(A, B),
+    tables=np.array([[0, -1], [1, -1], [0, 1]]),
+    scale=2.0,
+    expected=np.array([1, 0, 1, 1, 0, 2, 0, 0]),
+    handicap=np.array([0, 1, 1]),
+)
 
 
 def law(question, rows):
@@ -68,8 +74,15 @@ def test_the_gaussian_dominates_every_choice_of_bounded_range_and_hardly_more(re
 
 def test_picks_add_up_as_gaussians_do():
     adjacency = Adjacency(relation=Relation.ADD_REMOVE)
-    many = Search(purpose="t", bins=ASKED.bins, tables=ASKED.tables, expected=ASKED.expected,
-                  handicap=ASKED.handicap, scale=30.0, picks=3)  # fmt: skip
+    many = Search(
+        purpose="t",
+        bins=ASKED.bins,
+        tables=ASKED.tables,
+        expected=ASKED.expected,
+        handicap=ASKED.handicap,
+        scale=30.0,
+        picks=3,
+    )
     (event,) = search.events(many, adjacency)
     assert isinstance(event, BoundedRangeDpEvent)
     assert (event.kind, event.count) == ("choice", 3)
@@ -89,12 +102,24 @@ def test_the_door_takes_what_the_budget_bears_and_no_more():
 
     def session():
         rows = columns([(0, 1), (1, 1)])
-        return Curator(grant=Grant(epsilon=1.0, delta=1e-5, adjacency=adjacency, mu=mu), commit=lambda: reads.append(1),
-                       read=lambda: rows, mechanisms=mechanisms(), noise=SystemNoise())  # fmt: skip
+        return Curator(
+            grant=Grant(epsilon=1.0, delta=1e-5, adjacency=adjacency, mu=mu),
+            commit=lambda: reads.append(1),
+            read=lambda: rows,
+            mechanisms=mechanisms(),
+            noise=SystemNoise(),
+        )
 
     def asked(scale):
-        return Search(purpose="t", bins=ASKED.bins, tables=ASKED.tables, expected=ASKED.expected,
-                      handicap=ASKED.handicap, scale=scale, picks=2)  # fmt: skip
+        return Search(
+            purpose="t",
+            bins=ASKED.bins,
+            tables=ASKED.tables,
+            expected=ASKED.expected,
+            handicap=ASKED.handicap,
+            scale=scale,
+            picks=2,
+        )
 
     least = 2 * sqrt(pi / 8) * sqrt(2) / mu * (1 + 2e-6)
     with pytest.raises(BudgetError):
@@ -111,12 +136,24 @@ def test_no_row_is_lost_from_a_candidate_of_four_columns():
     rng = np.random.default_rng(0)
     rows = {n: rng.integers(0, 3, 50) for n in "abcd"}
     bins = tuple(Bins.each(n, 3) for n in "abcd")
-    question = Search(purpose="t", bins=bins, tables=np.array([[0, 1, 2, 3]]), expected=np.zeros(81, dtype=np.int64),
-                      handicap=np.zeros(1, dtype=np.int64), scale=1.0)  # fmt: skip
+    question = Search(
+        purpose="t",
+        bins=bins,
+        tables=np.array([[0, 1, 2, 3]]),
+        expected=np.zeros(81, dtype=np.int64),
+        handicap=np.zeros(1, dtype=np.int64),
+        scale=1.0,
+    )
     assert search.scores(question, rows).tolist() == [50]
     seen = dict.fromkeys(product(range(3), repeat=4), 0)
     for key in zip(*(rows[n].tolist() for n in "abcd"), strict=True):
         seen[key] += 1
-    exact = Search(purpose="t", bins=bins, tables=question.tables, expected=np.array(list(seen.values())),
-                   handicap=question.handicap, scale=1.0)  # fmt: skip
+    exact = Search(
+        purpose="t",
+        bins=bins,
+        tables=question.tables,
+        expected=np.array(list(seen.values())),
+        handicap=question.handicap,
+        scale=1.0,
+    )
     assert search.scores(exact, rows).tolist() == [0]

@@ -17,8 +17,13 @@ A, B = Bins.each("a", 2), Bins.each("b", 2)
 TABLES = ((A,), (B,), (A, B))
 EXPECTED = (np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.array([[0.0, 2.0], [0.0, 0.0]]))
 WORST = Choice(purpose="t", goal="worst", tables=TABLES, expected=EXPECTED, scale=2.0)
-NEAREST = Choice(purpose="t", goal="nearest", tables=((A, B),), scale=2.0,
-                 expected=(np.array([[0, 0, 0, 0], [2, 0, 0, 0], [0.0, 1, 1, 0]]),))  # fmt: skip
+NEAREST = Choice(
+    purpose="t",
+    goal="nearest",
+    tables=((A, B),),
+    scale=2.0,
+    expected=(np.array([[0, 0, 0, 0], [2, 0, 0, 0], [0.0, 1, 1, 0]]),),
+)
 
 
 @pytest.mark.parametrize("question", [WORST, NEAREST], ids=["worst", "nearest"])

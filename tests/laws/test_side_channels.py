@@ -20,12 +20,26 @@ from tests.laws.masks import masked, still
 
 pytestmark = pytest.mark.xdist_group("processes")
 
-UNSEEN = {"id": "SENTINEL_ID", "age": "1e999", "sex": "SENTINEL_SEX", "region": "=SENTINEL", "income": "-5",
-          "seen": "2020-13-45", "ill": ""}  # fmt: skip
+UNSEEN = {
+    "id": "SENTINEL_ID",
+    "age": "1e999",
+    "sex": "SENTINEL_SEX",
+    "region": "=SENTINEL",
+    "income": "-5",
+    "seen": "2020-13-45",
+    "ill": "",
+}
 
 
-HOSTILE = {"id": "\0", "age": str(10**18 + 65), "sex": "f" * 5_000_000, "region": "3\0", "income": "7.125e400",
-           "seen": "-infinity", "ill": "9" * 5000}  # fmt: skip
+HOSTILE = {
+    "id": "\0",
+    "age": str(10**18 + 65),
+    "sex": "f" * 5_000_000,
+    "region": "3\0",
+    "income": "7.125e400",
+    "seen": "-infinity",
+    "ill": "9" * 5000,
+}
 
 
 def tables() -> dict[str, pd.DataFrame]:
@@ -48,16 +62,27 @@ def ran(place: Path, frame: pd.DataFrame, *arguments: str) -> dict:
     (place / "s.json").write_text(json.dumps(SMALL))
     facts = {c: {"type": f["type"]} for c, f in SMALL["columns"].items()}
     (place / "kinds.json").write_text(json.dumps({"columns": facts}))
-    environment = {**os.environ, "SYNTH_HOME": str(place / "home"), "SYNTH_LEDGER": str(place / "ledger.sqlite"),
-                   "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}  # fmt: skip
+    environment = {
+        **os.environ,
+        "SYNTH_HOME": str(place / "home"),
+        "SYNTH_LEDGER": str(place / "ledger.sqlite"),
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+    }
     code, out, err = (started if place.name == "base" else LOADED)(arguments, environment, str(place))
     return {"code": code, "out": masked(out, place), "err": masked(err, place), **seen(place)}
 
 
 def started(arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> copies.Ended:
     """The command line in a process of its own."""
-    done = subprocess.run([sys.executable, "-m", "synth", *arguments], cwd=folder, env=environment, capture_output=True,
-                          text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "synth", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.returncode, done.stdout, done.stderr
 
 

@@ -37,11 +37,16 @@ ENDS = {"t": "SENTINEL'=\0" + "x" * 300_000, "n": -(2**63), "x": float("nan"), "
 OBJECTS = {"t": ["SENTINEL"], "n": 10**400, "x": float("inf"), "d": pd.Timestamp.min}
 LEAST = {"t": None, "n": None, "x": None, "d": None}
 ODD = {
-    "csv": [TEXT, dict.fromkeys(TEXT, "\0")], "csv.gz": [TEXT], "xlsx": [TEXT | {"t": "=SENTINEL()"}, LEAST],
-    "parquet": [ENDS, LEAST], "frame": [OBJECTS, LEAST], "duckdb": [ENDS, LEAST], "spark": [ENDS, LEAST],
+    "csv": [TEXT, dict.fromkeys(TEXT, "\0")],
+    "csv.gz": [TEXT],
+    "xlsx": [TEXT | {"t": "=SENTINEL()"}, LEAST],
+    "parquet": [ENDS, LEAST],
+    "frame": [OBJECTS, LEAST],
+    "duckdb": [ENDS, LEAST],
+    "spark": [ENDS, LEAST],
     "sqlite": [TEXT, LEAST, dict.fromkeys(TEXT, b"SENTINEL\0\xff"), {**LEAST, "n": -(2**63), "x": float("inf")}],
     "postgres": [{**ENDS, "t": TEXT["t"], "d": "infinity"}, {**LEAST, "d": "0044-03-15 BC"}],
-}  # fmt: skip
+}
 
 
 def cells(odd: dict | None) -> dict[str, list]:
@@ -94,8 +99,18 @@ def folder(tmp_path: Path, name: str) -> Iterator[Path]:
 
 def ran(kind: str, odd: dict | None, place: Path, request) -> Shown:
     table, source = written(kind, odd, place, request)
-    return journey(table, source, Ticket(schema=synth.parse({"columns": COLUMNS}), method="independent", epsilon=1.0,
-                                         delta=1e-5, relation="add_remove"), place)  # fmt: skip
+    return journey(
+        table,
+        source,
+        Ticket(
+            schema=synth.parse({"columns": COLUMNS}),
+            method="independent",
+            epsilon=1.0,
+            delta=1e-5,
+            relation="add_remove",
+        ),
+        place,
+    )
 
 
 def shown(told: Shown) -> dict:
@@ -130,17 +145,37 @@ def learnt(kind: str, odd: dict | None, place: Path, request, command, monkeypat
     facts = {"columns": {n: {"type": c["type"]} for n, c in COLUMNS.items()}}
     (place / "kinds.json").write_text(json.dumps(facts))
     if kind == "frame":
-        synth.learn_schema(table, schema=synth.load(place / "kinds.json", complete=False), epsilon=2.0, delta=1e-6,
-                           dataset="d")  # fmt: skip
+        synth.learn_schema(
+            table, schema=synth.load(place / "kinds.json", complete=False), epsilon=2.0, delta=1e-6, dataset="d"
+        )
         code, out, err = 0, "", ""
     else:
         at = ["--source", source] if source else []
-        code, out, err = command("schema", "learn", table, *at, "--schema", place / "kinds.json", "--epsilon", 2,
-                                 "--delta", 1e-6, "--dataset", "d", "--out", place / "learnt.json")  # fmt: skip
+        code, out, err = command(
+            "schema",
+            "learn",
+            table,
+            *at,
+            "--schema",
+            place / "kinds.json",
+            "--epsilon",
+            2,
+            "--delta",
+            1e-6,
+            "--dataset",
+            "d",
+            "--out",
+            place / "learnt.json",
+        )
     lines = [(e.kind, e.epsilon, e.delta, e.dataset) for e in Ledger(place / "ledger.sqlite").entries()]
     files = sorted(str(p.relative_to(place)) for p in place.rglob("*") if p.is_file() and p.name[:2] != "t.")
-    return {"code": code, "ledger": lines, "files": files, "out": out.replace(str(place), "PLACE"),
-            "err": err.replace(str(place), "PLACE")}  # fmt: skip
+    return {
+        "code": code,
+        "ledger": lines,
+        "files": files,
+        "out": out.replace(str(place), "PLACE"),
+        "err": err.replace(str(place), "PLACE"),
+    }
 
 
 @pytest.mark.parametrize("kind", [k if k != "spark" else SLOW for k in ODD])

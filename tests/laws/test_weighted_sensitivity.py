@@ -46,14 +46,16 @@ def neighbours(relation, most):
 @pytest.mark.parametrize("most", [1, 2])
 def test_stated_sensitivity_is_the_largest_move(relation, most):
     adjacency = Adjacency(relation=relation, unit="row" if most == 1 else "person", max_rows=most)
-    pairs = [*neighbours(relation, most), ([(0, 2)] * most, [(1, 2)] * most)] if relation is Relation.REPLACE_ONE else [
-        *neighbours(relation, most)]  # fmt: skip
+    pairs = (
+        [*neighbours(relation, most), ([(0, 2)] * most, [(1, 2)] * most)]
+        if relation is Relation.REPLACE_ONE
+        else [*neighbours(relation, most)]
+    )
     told = {str(rows): table(rows) for pair in pairs for rows in pair}
     moves = [told[str(x)] - told[str(y)] for x, y in pairs]
     assert isclose(max(np.linalg.norm(m) for m in moves), weighted.sensitivity(adjacency))
     assert max(np.count_nonzero(m) for m in moves) <= weighted.changed_cells(None, adjacency)
-    assert isclose(weighted.sensitivity(adjacency),
-                   BOUND * most * (sqrt(2) if relation is Relation.REPLACE_ONE else 1))  # fmt: skip
+    assert isclose(weighted.sensitivity(adjacency), BOUND * most * (sqrt(2) if relation is Relation.REPLACE_ONE else 1))
 
 
 def test_weights_add_up_and_those_left_out_add_nothing():
@@ -82,8 +84,9 @@ def test_noise_is_that_which_was_paid_for(factor, fits):
     draws, sigma = 20_000, 5.0 * BOUND
     rows = {"a": np.arange(1000) % 2, "w": np.arange(1000) % 4}
     wide = Bins(column="a", cells=draws, starts=np.arange(draws), groups=np.arange(draws))
-    question = WeightedCounts(purpose="t", marginals=(Marginal(bins=(wide,), sigma=sigma * factor),), by=BY,
-                              units=UNITS)  # fmt: skip
+    question = WeightedCounts(
+        purpose="t", marginals=(Marginal(bins=(wide,), sigma=sigma * factor),), by=BY, units=UNITS
+    )
     told = weighted.answer(question, rows, SystemNoise()).values[0].astype(float)
     told[:2] -= table(list(zip(rows["a"], rows["w"], strict=True)))
     z = (np.sum((told / sigma) ** 2) - draws) / sqrt(2 * draws)

@@ -16,10 +16,26 @@ from synth.sources.rows.encoded import EncodedRows
 from synth.sources.rows.encoding import Batch, Encoder
 from synth.sources.table_source import Place
 
-TYPES = pa.schema([("i", pa.int64()), ("k", pa.int16()), ("x", pa.float64()), ("t", pa.string()), ("n", pa.string()),
-                   ("d", pa.date32()), ("m", pa.timestamp("us"))])  # fmt: skip
-POSTGRES = {"i": "bigint", "k": "smallint", "x": "double precision", "t": "text", "n": "varchar(40)", "d": "date",
-            "m": "timestamp"}  # fmt: skip
+TYPES = pa.schema(
+    [
+        ("i", pa.int64()),
+        ("k", pa.int16()),
+        ("x", pa.float64()),
+        ("t", pa.string()),
+        ("n", pa.string()),
+        ("d", pa.date32()),
+        ("m", pa.timestamp("us")),
+    ]
+)
+POSTGRES = {
+    "i": "bigint",
+    "k": "smallint",
+    "x": "double precision",
+    "t": "text",
+    "n": "varchar(40)",
+    "d": "date",
+    "m": "timestamp",
+}
 LAW = settings(deadline=None, suppress_health_check=list(HealthCheck))
 numbers = st.one_of(
     st.sampled_from([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 0.125, 9.75, 10.25, 5e-324, -5e-324, 1e308, -1e308]),
@@ -28,17 +44,22 @@ numbers = st.one_of(
     st.floats(),
 )
 whole = st.one_of(
-    st.integers(-8, 30), st.sampled_from([99, -(2**63), 2**63 - 1, 2**53 + 1]), st.integers(-(2**63), 2**63 - 1),
+    st.integers(-8, 30),
+    st.sampled_from([99, -(2**63), 2**63 - 1, 2**53 + 1]),
+    st.integers(-(2**63), 2**63 - 1),
     st.integers(10**18 - 9, 10**18 + 30),
-)  # fmt: skip
+)
 words = st.one_of(
     st.sampled_from(
         ["a", " a", "b\u00a0", "3", "3.0", "03", "", "?", "it's", "it's ", 'quo"te', "back\\slash", "\\", "é", "%s"]
     ),
     st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=4),
 )
-digits = st.one_of(st.sampled_from(["1", "1.0", " 2", "1e1", "-0", "nan", "inf", "99", "1_0", "0.5", "2.5", "1e999"]),
-                   st.integers(-3, 12).map(str), st.floats(-2, 12).map(str))  # fmt: skip
+digits = st.one_of(
+    st.sampled_from(["1", "1.0", " 2", "1e1", "-0", "nan", "inf", "99", "1_0", "0.5", "2.5", "1e999"]),
+    st.integers(-3, 12).map(str),
+    st.floats(-2, 12).map(str),
+)
 days = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31)) | st.dates(dt.date(1999, 12, 20), dt.date(2000, 3, 1))
 moments = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)) | st.datetimes(
     dt.datetime(1999, 12, 31, 20), dt.datetime(2000, 1, 2)
@@ -51,22 +72,39 @@ rows = st.lists(row, min_size=1, max_size=30)
 def schema_of(*, low: float, step: float, coded: bool, whole: int = 0, by: int = 1) -> Schema:
     """Columns of every kind that is compiled; none is without a missing code, so that no cell is drawn at random."""
     missing = ["99", "", "?"] if coded else [""]
-    return parse({"columns": {
-        "i": {"type": "integer", "min": whole - 5, "max": whole + 19, "resolution": by,
-              "missing": missing},
-        "k": {"type": "categorical", "categories": ["1", "2", "3", "7", "5.0"], "missing": missing},
-        "x": {"type": "float", "min": low, "max": low + 10 * step, "resolution": step, "missing": missing[:2]},
-        "t": {"type": "categorical", "categories": ["a", "3", "it's", "back\\slash", 'quo"te'], "missing": ["", "?"]},
-        "n": {"type": "float", "min": 0, "max": 10, "decimals": 1, "missing": missing},
-        "d": {"type": "datetime", "min": "2000-01-01", "max": "2000-02-15", "nullable": True},
-        "m": {"type": "datetime", "min": "2000-01-01", "max": "2000-01-02", "resolution": "hour", "nullable": True},
-    }})  # fmt: skip
+    return parse(
+        {
+            "columns": {
+                "i": {"type": "integer", "min": whole - 5, "max": whole + 19, "resolution": by, "missing": missing},
+                "k": {"type": "categorical", "categories": ["1", "2", "3", "7", "5.0"], "missing": missing},
+                "x": {"type": "float", "min": low, "max": low + 10 * step, "resolution": step, "missing": missing[:2]},
+                "t": {
+                    "type": "categorical",
+                    "categories": ["a", "3", "it's", "back\\slash", 'quo"te'],
+                    "missing": ["", "?"],
+                },
+                "n": {"type": "float", "min": 0, "max": 10, "decimals": 1, "missing": missing},
+                "d": {"type": "datetime", "min": "2000-01-01", "max": "2000-02-15", "nullable": True},
+                "m": {
+                    "type": "datetime",
+                    "min": "2000-01-01",
+                    "max": "2000-01-02",
+                    "resolution": "hour",
+                    "nullable": True,
+                },
+            }
+        }
+    )
 
 
 schemas = st.builds(
-    schema_of, low=st.sampled_from([0.0, -0.3, 0.1]), step=st.sampled_from([0.1, 0.25, 1.0, 0.3]), coded=st.booleans(),
-    whole=st.sampled_from([0, 10**18]), by=st.sampled_from([1, 3]),
-)  # fmt: skip
+    schema_of,
+    low=st.sampled_from([0.0, -0.3, 0.1]),
+    step=st.sampled_from([0.1, 0.25, 1.0, 0.3]),
+    coded=st.booleans(),
+    whole=st.sampled_from([0, 10**18]),
+    by=st.sampled_from([1, 3]),
+)
 
 
 def compiled(schema: Schema) -> Schema:
@@ -132,8 +170,29 @@ def hard_rows(rng: np.random.Generator) -> list[tuple]:
     """Rows of the cells that are hardest to read alike, each several times, in random company."""
     whole_ = [None, -8, 0, 3, 20, 21, 99, -(2**63), 2**63 - 1, 2**53 + 1]
     small = [None, -1, 1, 2, 3, 5, 7, 99, 2**15 - 1, -(2**15)]
-    doubles = [None, 0.0, -0.0, 0.5, 1.5, 2.5, 0.125, 9.75, 5e-324, 1e308, -1e308, float("nan"), float("inf"),
-               float("-inf"), 99.0, 0.1 + 0.2, 2.675, 0.05, 0.15, -0.25, -0.15]  # fmt: skip
+    doubles = [
+        None,
+        0.0,
+        -0.0,
+        0.5,
+        1.5,
+        2.5,
+        0.125,
+        9.75,
+        5e-324,
+        1e308,
+        -1e308,
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+        99.0,
+        0.1 + 0.2,
+        2.675,
+        0.05,
+        0.15,
+        -0.25,
+        -0.15,
+    ]
     texts = [None, "a", " a", "b\u00a0", "3", "3.0", "03", "", "?", "it's", 'quo"te', "back\\slash", "é", "%s", "\t3"]
     written = [None, "1", "1.0", " 2", "1e1", "-0", "nan", "inf", "99", "1_0", "0.5", "2.5", "1e999", "0.25", "x"]
     dates = [
@@ -149,5 +208,7 @@ def hard_rows(rng: np.random.Generator) -> list[tuple]:
         *(dt.datetime(2000, 1, 1, 10, 59, 59, 999999), dt.datetime(2000, 1, 2, 1), dt.datetime(9999, 12, 31)),
     ]
     columns = [whole_, small, doubles, texts, written, dates, times]
-    return [tuple(c[int(i)] for c, i in zip(columns, rng.integers(0, [len(c) for c in columns]), strict=True))
-            for _ in range(400)]  # fmt: skip
+    return [
+        tuple(c[int(i)] for c, i in zip(columns, rng.integers(0, [len(c) for c in columns]), strict=True))
+        for _ in range(400)
+    ]

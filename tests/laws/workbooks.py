@@ -13,8 +13,9 @@ CELL = '<c t="inlineStr"><is><t xml:space="preserve">{}</t></is></c>'
 def workbook(path: Path, table: pa.Table) -> None:
     """Cells of text in a sheet, longer than Excel would write them; NUL as Excel escapes it."""
     heads = [table.column_names, *zip(*(table.column(n).to_pylist() for n in table.column_names), strict=True)]
-    rows = "".join("<row>" + "".join(CELL.format(escape(c)) for c in r)
-                   + "</row>" for r in heads).replace("\0", "_x0000_")  # fmt: skip
+    rows = "".join("<row>" + "".join(CELL.format(escape(c)) for c in r) + "</row>" for r in heads).replace(
+        "\0", "_x0000_"
+    )
     book, empty = openpyxl.Workbook(), path.with_suffix(".empty")
     book.save(empty)
     with zipfile.ZipFile(empty) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:

@@ -202,8 +202,10 @@ class Greedy:
 
     def measure(self, ask: Callable[[Any], Any], setting: Any, *, progress: Any) -> list[Any]:  # noqa: ARG002
         sigma = setting.sigma(self.share)
-        return [ask(Counts(purpose=n, marginals=(Marginal(bins=(Bins.each(n, c.cells),), sigma=sigma),)))
-                for n, c in setting.schema.measured().items()]  # fmt: skip
+        return [
+            ask(Counts(purpose=n, marginals=(Marginal(bins=(Bins.each(n, c.cells),), sigma=sigma),)))
+            for n, c in setting.schema.measured().items()
+        ]
 
 
 def budget_not_composed(faulty: bool) -> Suspect:
@@ -224,8 +226,9 @@ def unsampled(question: Slices, part: slice, noise: SystemNoise) -> tuple[np.nda
 def no_subsampling(faulty: bool) -> Suspect:
     """Each record enters, where the accountant counts on one in ten."""
     pair = worst_pair("add_remove")
-    sigma = slice_sigma(epsilon=EPSILON, delta=DELTA, sensitivity=1.0, dim=4, num_slices=4, directions="rotation",
-                        rate=0.1)  # fmt: skip
+    sigma = slice_sigma(
+        epsilon=EPSILON, delta=DELTA, sensitivity=1.0, dim=4, num_slices=4, directions="rotation", rate=0.1
+    )
     question = Slices(purpose="slices", encoding=_encoding(), sigma=1.001 * sigma, groups=1, rate=0.1)
     claim, draw = _sliced(pair, question)
 
@@ -292,8 +295,14 @@ def findings(name: str, *, faulty: bool, confidence: float, draws: int | None = 
 
     suspect = SUSPECTS[name](faulty)
     with suspect.fault():
-        return compared(suspect.draw, suspect.pair, suspect.claim, draws=draws or suspect.draws, confidence=confidence,
-                        tick=lambda: None)  # fmt: skip
+        return compared(
+            suspect.draw,
+            suspect.pair,
+            suspect.claim,
+            draws=draws or suspect.draws,
+            confidence=confidence,
+            tick=lambda: None,
+        )
 
 
 def listed() -> Sequence[str]:  # by name

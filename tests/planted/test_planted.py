@@ -21,8 +21,14 @@ FAST = {
 }
 
 # whose sound runs take long, or are the run of another
-SLOW = ("detached noise", "subsampling claimed but not done", "noise halved", "un-noised row count",
-        "categories from data", "release picked by the steward's score")  # fmt: skip
+SLOW = (
+    "detached noise",
+    "subsampling claimed but not done",
+    "noise halved",
+    "un-noised row count",
+    "categories from data",
+    "release picked by the steward's score",
+)
 
 
 def test_all_ten_are_listed():

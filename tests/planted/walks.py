@@ -14,8 +14,13 @@ def once(canary, table) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         several = isinstance(canary, TreeCanary)
-        ticket = Ticket(schema=canary.schema if several else schemas.parse(canary.facts), epsilon=1.0, delta=1e-5,
-                        method="mixture" if several else "independent", relation="add_remove")  # fmt: skip
+        ticket = Ticket(
+            schema=canary.schema if several else schemas.parse(canary.facts),
+            epsilon=1.0,
+            delta=1e-5,
+            method="mixture" if several else "independent",
+            relation="add_remove",
+        )
         with placed(canary, table, place) as (written, source):
             return journey(written, source, ticket, place)
 

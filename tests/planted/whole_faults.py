@@ -83,8 +83,9 @@ def root_of_rows() -> Planted:
 
 def less_noise() -> Planted:
     """Noise of four fifths of what ledger and card state."""
-    return swapped(SystemNoise, "gaussian_counts",
-                   lambda self, shape, *, sigma: GAUSSIAN(self, shape, sigma=0.8 * sigma))  # fmt: skip
+    return swapped(
+        SystemNoise, "gaussian_counts", lambda self, shape, *, sigma: GAUSSIAN(self, shape, sigma=0.8 * sigma)
+    )
 
 
 def _quoting(column: Any, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,9 +6,21 @@ from synth.privacy.ledger.ledger import Ledger
 def run(command, table, schema, tmp_path, *more, epsilon=1.0, delta=1e-5):
     out = tmp_path / "out"
     code, said, told = command(
-        "run", table, "--schema", schema, "--epsilon", epsilon, "--delta", delta, "--out", out, "--json",
-        "--method", "independent", *more,
-    )  # fmt: skip
+        "run",
+        table,
+        "--schema",
+        schema,
+        "--epsilon",
+        epsilon,
+        "--delta",
+        delta,
+        "--out",
+        out,
+        "--json",
+        "--method",
+        "independent",
+        *more,
+    )
     return code, said, told, out
 
 

@@ -152,8 +152,17 @@ def test_a_repeated_category_is_found_in_one_pass():
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    synth.run(small_frame(300), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, method="mixture", dataset="d",
-              out=folder / "out", num_rows=20, ledger=folder / "l.sqlite")  # fmt: skip
+    synth.run(
+        small_frame(300),
+        schema=synth.parse(SMALL),
+        epsilon=1.0,
+        delta=1e-5,
+        method="mixture",
+        dataset="d",
+        out=folder / "out",
+        num_rows=20,
+        ledger=folder / "l.sqlite",
+    )
     return folder / "out"
 
 

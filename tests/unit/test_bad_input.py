@@ -128,12 +128,23 @@ SCHEMAS = {
     "unknown target": (json.dumps({**SMALL, "target": "height"}), ["height"]),
     "unknown positive": (json.dumps({**SMALL, "positive": "perhaps"}), ["perhaps"]),
     "too many steps": (json.dumps(with_fact("income", decimals=15)), ["income", "decimals"]),
-    "column not in file": (json.dumps({**SMALL, "columns": {**SMALL["columns"], "height": {"type": "identifier"},
-                                                             "w": {"type": "integer", "min": 0, "max": 1}}}), ["w"]),
+    "column not in file": (
+        json.dumps(
+            {
+                **SMALL,
+                "columns": {
+                    **SMALL["columns"],
+                    "height": {"type": "identifier"},
+                    "w": {"type": "integer", "min": 0, "max": 1},
+                },
+            }
+        ),
+        ["w"],
+    ),
     "only identifiers": ('{"columns": {"id": {"type": "identifier"}}}', ["identifier"]),
     "twice a column": ('{"columns": {"id": {"type": "identifier"}, "id": {"type": "identifier"}}}', ["id", "twice"]),
     "a null": (json.dumps(with_fact("age", min=None)), ["age", "min"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", SCHEMAS)

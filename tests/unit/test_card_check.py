@@ -98,9 +98,18 @@ def test_a_person_as_unit_and_a_public_row_count_hold(tmp_path):
     table = tmp_path / "real.csv"
     small_frame(400).to_csv(table, index=False)
     for relation, unit in (("zero_out", None), ("replace_one", None), ("add_remove", "id")):
-        about = synth.run(table, schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, relation=relation, unit=unit,
-                          max_rows=3 if unit else None, dataset=relation, ledger=tmp_path / "l",
-                          separate=True).card  # fmt: skip
+        about = synth.run(
+            table,
+            schema=synth.parse(SMALL),
+            epsilon=1.0,
+            delta=1e-5,
+            relation=relation,
+            unit=unit,
+            max_rows=3 if unit else None,
+            dataset=relation,
+            ledger=tmp_path / "l",
+            separate=True,
+        ).card
         assert verify.check(about).epsilon == 1.0
     assert verify.derive(about["mechanisms"], 1e-5) <= 1.0
 
@@ -118,34 +127,80 @@ TEXT, OPTIONAL = {"type": "string", "minLength": 1}, {"type": "string"}
 
 
 def closed(required: dict, optional: dict | None = None) -> dict:
-    return {"type": "object", "additionalProperties": False, "required": list(required),
-            "properties": {**required, **(optional or {})}}  # fmt: skip
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": {**required, **(optional or {})},
+    }
 
 
-REGISTRY = closed({"deployment": closed({
-    "basic": closed({
-        "name": TEXT, "description": TEXT, "intended_use": OPTIONAL,
-        "data_product_type": {"const": "Synthetic data"}, "data_product_region": OPTIONAL,
-        "data_product_sector": OPTIONAL, "publication_date": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
-        "data_curators": {"type": "array", "items": closed({"data_curator_name": TEXT, "data_curator_type": OPTIONAL})},
-    }),
-    "dp_variant": closed({"variant_name": {"enum": ["Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP"]},
-                          "data_domain": TEXT, "unprotected_quantities": TEXT}),
-    "privacy_loss": closed({
-        "privacy_unit": TEXT, "privacy_unit_details": TEXT, "privacy_parameters_details": TEXT,
-        "privacy_parameters": closed({"epsilon": {"type": "number"}, "delta": {"type": "number"}}),
-    }),
-    "deployment_model": closed({
-        "model_name": {"enum": ["Central", "Local", "Shuffle", "Federated"]}, "trust_assumptions": TEXT, "actors": TEXT,
-        "release_type": {"enum": ["One release", "Many releases"]}, "release_type_details": TEXT,
-        "data_source_type": {"enum": ["Static", "Dynamic"]},
-        "access_type": {"enum": ["Interactive", "Non-interactive"]},
-    }),
-    "implementation": closed({"preprocessing_and_hyperparameter_tuning": TEXT, "mechanisms": TEXT, "composition": TEXT,
-                              "post_processing": TEXT, "justification": OPTIONAL}),
-    "administrative": closed({"status": TEXT, "registry_authors": {"type": "array", "items": TEXT},
-                              "tier": {"enum": [1, 2, 3]}, "evidence_sources": {"type": "object"}}),
-})})  # fmt: skip
+REGISTRY = closed(
+    {
+        "deployment": closed(
+            {
+                "basic": closed(
+                    {
+                        "name": TEXT,
+                        "description": TEXT,
+                        "intended_use": OPTIONAL,
+                        "data_product_type": {"const": "Synthetic data"},
+                        "data_product_region": OPTIONAL,
+                        "data_product_sector": OPTIONAL,
+                        "publication_date": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+                        "data_curators": {
+                            "type": "array",
+                            "items": closed({"data_curator_name": TEXT, "data_curator_type": OPTIONAL}),
+                        },
+                    }
+                ),
+                "dp_variant": closed(
+                    {
+                        "variant_name": {"enum": ["Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP"]},
+                        "data_domain": TEXT,
+                        "unprotected_quantities": TEXT,
+                    }
+                ),
+                "privacy_loss": closed(
+                    {
+                        "privacy_unit": TEXT,
+                        "privacy_unit_details": TEXT,
+                        "privacy_parameters_details": TEXT,
+                        "privacy_parameters": closed({"epsilon": {"type": "number"}, "delta": {"type": "number"}}),
+                    }
+                ),
+                "deployment_model": closed(
+                    {
+                        "model_name": {"enum": ["Central", "Local", "Shuffle", "Federated"]},
+                        "trust_assumptions": TEXT,
+                        "actors": TEXT,
+                        "release_type": {"enum": ["One release", "Many releases"]},
+                        "release_type_details": TEXT,
+                        "data_source_type": {"enum": ["Static", "Dynamic"]},
+                        "access_type": {"enum": ["Interactive", "Non-interactive"]},
+                    }
+                ),
+                "implementation": closed(
+                    {
+                        "preprocessing_and_hyperparameter_tuning": TEXT,
+                        "mechanisms": TEXT,
+                        "composition": TEXT,
+                        "post_processing": TEXT,
+                        "justification": OPTIONAL,
+                    }
+                ),
+                "administrative": closed(
+                    {
+                        "status": TEXT,
+                        "registry_authors": {"type": "array", "items": TEXT},
+                        "tier": {"enum": [1, 2, 3]},
+                        "evidence_sources": {"type": "object"},
+                    }
+                ),
+            }
+        )
+    }
+)
 
 
 def test_the_registry_record_has_the_fields_of_tiers_one_to_three(card):

@@ -25,8 +25,9 @@ def made(tmp_path_factory):
     (place / "s.json").write_text(json.dumps(SMALL))
     asked = {"schema": SCHEMA, "delta": 1e-6, "dataset": "club", "ledger": place / "l.sqlite"}
     for name, epsilon, rows in (("a", 0.5, 400), ("b", 1.0, 400), ("c", 2.0, 3)):
-        synth.run(place / "real.csv", epsilon=epsilon, method="independent", out=place / name, seed=1, num_rows=rows,
-                  **asked)  # fmt: skip
+        synth.run(
+            place / "real.csv", epsilon=epsilon, method="independent", out=place / name, seed=1, num_rows=rows, **asked
+        )
     synth.refit(place / "b", num_rows=50, seed=2, out=place / "b2")
     from synth.pipeline.statistics import statistics
 
@@ -134,8 +135,20 @@ def test_a_choice_by_released_figures_counts_all_that_was_charged(at):
 
 
 def test_a_single_run_is_the_only_one_and_states_its_own(small, command, tmp_path):
-    run = ("run", small[0], "--schema", small[1], "--epsilon", "1", "--method", "independent", "--num-rows", "20",
-           "--out", tmp_path / "out")  # fmt: skip
+    run = (
+        "run",
+        small[0],
+        "--schema",
+        small[1],
+        "--epsilon",
+        "1",
+        "--method",
+        "independent",
+        "--num-rows",
+        "20",
+        "--out",
+        tmp_path / "out",
+    )
     assert command(*run)[0] == 0
     card = chosen_release.settle(tmp_path / "out", None)
     assert (card["epsilon"], card["selection"]["how"]) == (1.0, "only")
@@ -193,12 +206,16 @@ LIES = {
     "a candidate twice": (lambda c: c["selection"]["charges"].append(c["selection"]["charges"][0]), "twice"),
     "a smaller own part": (lambda c: c["selection"]["of_which_this_run"].update(epsilon=0.1), "add up to"),
     "a smaller sum with its part": (
-        lambda c: (c.update(epsilon=22.1), c["selection"]["of_which_this_run"].update(epsilon=0.1)), "above the"),
+        lambda c: (c.update(epsilon=22.1), c["selection"]["of_which_this_run"].update(epsilon=0.1)),
+        "above the",
+    ),
     "delta": (lambda c: c.update(delta=1e-6), "parts take more|its delta"),
     "no statement of the parts": (
-        lambda c: [c["selection"].pop(n) for n in ("charges", "of_which_this_run")], "counts its own run alone"),
+        lambda c: [c["selection"].pop(n) for n in ("charges", "of_which_this_run")],
+        "counts its own run alone",
+    ),
     "a fixed run that counts others": (lambda c: c["selection"].update(how="before"), "yet says"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -219,8 +236,17 @@ def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command
 
 
 def test_other_relations_do_not_add_up(at, tmp_path):
-    synth.run(at / "real.csv", epsilon=1.0, method="independent", out=tmp_path / "z", num_rows=20, schema=SCHEMA,
-              delta=1e-6, dataset="club", relation="zero_out")  # fmt: skip
+    synth.run(
+        at / "real.csv",
+        epsilon=1.0,
+        method="independent",
+        out=tmp_path / "z",
+        num_rows=20,
+        schema=SCHEMA,
+        delta=1e-6,
+        dataset="club",
+        relation="zero_out",
+    )
     for others in (["a"], []):
         with pytest.raises(InputError, match="do not add up"):
             chosen_release.settle(tmp_path / "z", "all" if others else "releases", candidates=[at / b for b in others])
@@ -237,7 +263,9 @@ def test_a_failed_run_is_no_candidate_and_a_learnt_schema_counts_once(at):
     learnt = book.spend(charge(0.25, dataset="club"))
     book.outcome(learnt.run, state="done", detail={})
     card = json.loads((at / "a" / "card.json").read_text())
-    before = choice.chosen({**card, "of_which_schema": {"epsilon": 0.25, "delta": 1e-5,
-                                "ledger_entry": learnt.number}}, "releases",
-                                [chosen_release._charge(e) for e in chosen_release.Book(None).spends])  # fmt: skip
+    before = choice.chosen(
+        {**card, "of_which_schema": {"epsilon": 0.25, "delta": 1e-5, "ledger_entry": learnt.number}},
+        "releases",
+        [chosen_release._charge(e) for e in chosen_release.Book(None).spends],
+    )
     assert learnt.number not in [c["number"] for c in before["selection"]["charges"]]

@@ -28,8 +28,9 @@ def test_the_nearer_table_has_the_smaller_distance(tmp_path):
     far = release(tmp_path / "far", frame.assign(sex=frame["sex"].iloc[0]))
     asked = questions(SCHEMA, ["sex", "region"])
     assert asked == ["count:sex*region"]
-    found = statistics(frame, schema=SCHEMA, ask=asked, epsilon=20.0, delta=1e-5, dataset="d",
-                       ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+    found = statistics(
+        frame, schema=SCHEMA, ask=asked, epsilon=20.0, delta=1e-5, dataset="d", ledger=tmp_path / "ledger.sqlite"
+    )
     (tmp_path / "paid.json").write_text(json.dumps(found.plain()))
     one, other = distances(tmp_path / "paid.json", [near, far])
     assert one < 0.05
@@ -49,8 +50,12 @@ def test_columns_that_the_releases_describe_differently_are_not_shared_and_refus
     first = release(tmp_path / "a", small_frame(10))
     second = release(tmp_path / "b", small_frame(10), synth.parse(plain))
     assert set(shared([first, first])) - set(shared([first, second])) == {"sex"}
-    paid = {"format": "facsimile-statistics/1", "level": 0.95, "card": {"epsilon": 1, "delta": 0, "relation": "x"},
-            "statistics": [{"ask": "count:sex", "kind": "count", "columns": ["sex"], "cells": []}]}  # fmt: skip
+    paid = {
+        "format": "facsimile-statistics/1",
+        "level": 0.95,
+        "card": {"epsilon": 1, "delta": 0, "relation": "x"},
+        "statistics": [{"ask": "count:sex", "kind": "count", "columns": ["sex"], "cells": []}],
+    }
     (tmp_path / "paid.json").write_text(json.dumps(paid))
     with pytest.raises(synth.InputError, match="describe alike"):
         distances(tmp_path / "paid.json", [first, second])

@@ -166,8 +166,19 @@ def test_codes_command_completes_an_imported_schema(command, tmp_path):
 def test_import_with_table_and_book_keeps_the_book_s_word(command, small, tmp_path):
     metadata, out = tmp_path / "m.json", tmp_path / "s.json"
     metadata.write_text(json.dumps({"columns": {"region": {"sdtype": "numerical"}, "age": {"sdtype": "numerical"}}}))
-    code, _, told = command("schema", "import", metadata, "--out", out, "--table", small[0], "--missing", "?",
-                            "--codes", f"region={put(tmp_path, REGION)}")  # fmt: skip
+    code, _, told = command(
+        "schema",
+        "import",
+        metadata,
+        "--out",
+        out,
+        "--table",
+        small[0],
+        "--missing",
+        "?",
+        "--codes",
+        f"region={put(tmp_path, REGION)}",
+    )
     assert code == 0, told
     schema = load(out)
     assert schema.columns["region"].categories == ("1", "2", "3", "4")

@@ -122,8 +122,16 @@ def test_order_is_kept_wherever_neither_is_missing(columns, method):
         frame.loc[:200, "high"] = ""
     else:
         frame = pd.DataFrame({n: (days[:, i] * 20).astype(str) for i, n in enumerate(columns)})
-    table = synth.run(frame, schema=schema, epsilon=2.0, delta=1e-5, method=method, dataset="d", num_rows=2000,
-                      options=SHORT.get(method, {})).frame  # fmt: skip
+    table = synth.run(
+        frame,
+        schema=schema,
+        epsilon=2.0,
+        delta=1e-5,
+        method=method,
+        dataset="d",
+        num_rows=2000,
+        options=SHORT.get(method, {}),
+    ).frame
     both = table[(table["low"] != "") & (table["high"] != "")]
     if columns is NUMBERS:
         both = both.astype(int)

@@ -20,8 +20,10 @@ def people(tmp_path):
     """A DuckDB file with a table of 200 people."""
     path = tmp_path / "people.duckdb"
     with duckdb.connect(str(path)) as con:
-        con.execute("CREATE TABLE club AS SELECT 20 + i % 60 AS age, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS team "
-                    "FROM range(200) AS t(i)")  # fmt: skip
+        con.execute(
+            "CREATE TABLE club AS SELECT 20 + i % 60 AS age, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS team "
+            "FROM range(200) AS t(i)"
+        )
     return f"duckdb://{path}"
 
 
@@ -49,17 +51,20 @@ def test_a_password_is_put_into_the_address_by_whoever_connects(file, tmp_path, 
     assert SECRET not in repr(found) + str(databases.databases())
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("census = 3", "census: must be a valid dictionary"),
-    ('[census]\naddress = "postgres://ann:hush@db/census"', "leave the password out"),
-    ('[census]\naddress = "postgres://ann@db/census?password=hush"', "leave the password out"),
-    ('[census]\naddress = "mysql://ann@db/census"', "no engine"),
-    ('[census]\naddress = "spark"\nuser = "ann"', "census.user: is not known here"),
-    ('[census]\naddress = "spark"\npassword_file = "a"\npassword_env = "b"', "file or variable"),
-    ('[census]\naddress = "spark"\npeople = "ann"', "census.people: must be a valid list"),
-    ('[census]\naddress = "spark"\nmay_write = "yes"', "census.may_write: must be a valid boolean"),
-    ("a = = b", "not a TOML file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("census = 3", "census: must be a valid dictionary"),
+        ('[census]\naddress = "postgres://ann:hush@db/census"', "leave the password out"),
+        ('[census]\naddress = "postgres://ann@db/census?password=hush"', "leave the password out"),
+        ('[census]\naddress = "mysql://ann@db/census"', "no engine"),
+        ('[census]\naddress = "spark"\nuser = "ann"', "census.user: is not known here"),
+        ('[census]\naddress = "spark"\npassword_file = "a"\npassword_env = "b"', "file or variable"),
+        ('[census]\naddress = "spark"\npeople = "ann"', "census.people: must be a valid list"),
+        ('[census]\naddress = "spark"\nmay_write = "yes"', "census.may_write: must be a valid boolean"),
+        ("a = = b", "not a TOML file"),
+    ],
+)
 def test_a_faulty_file_is_refused_without_its_secrets(file, text, words):
     file(text)
     with pytest.raises(InputError, match=words) as told:
@@ -117,8 +122,23 @@ def test_the_command_line_takes_a_name_for_an_address(people, file, tmp_path):
     file(f'[town]\naddress = "{people}"')
     assert _address("@town") == people
     assert _address("spark") == "spark"
-    done = subprocess.run([sys.executable, "-m", "synth", "schema", "init", "club", "--source", "@town", "--out",
-                           str(tmp_path / "s.json")], capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "synth",
+            "schema",
+            "init",
+            "club",
+            "--source",
+            "@town",
+            "--out",
+            str(tmp_path / "s.json"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert set(json.loads((tmp_path / "s.json").read_text())["columns"]) == {"age", "team"}
 

@@ -9,13 +9,15 @@ from synth.release import folder
 from synth.schema.table import parse
 
 ROWS = 1_000
-SCHEMA = parse({
-    "columns": {
-        "ID": {"type": "identifier"},
-        "AGE": {"type": "integer", "min": 0, "max": 99, "source": "declared"},
-        "SEX": {"type": "categorical", "categories": ["f", "m"], "missing": ["?"], "source": "declared"},
+SCHEMA = parse(
+    {
+        "columns": {
+            "ID": {"type": "identifier"},
+            "AGE": {"type": "integer", "min": 0, "max": 99, "source": "declared"},
+            "SEX": {"type": "categorical", "categories": ["f", "m"], "missing": ["?"], "source": "declared"},
+        }
     }
-})  # fmt: skip
+)
 
 
 class Uniform:

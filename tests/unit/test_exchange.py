@@ -90,9 +90,10 @@ def test_all_versions_of_one_table_give_one_schema():
     single = {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "primary_key": "id", "columns": COLUMNS}
     several = {**METADATA, "tables": {**METADATA["tables"], "other": {"columns": {"a": {"sdtype": "id"}}}}}
     found = [
-        sdv_metadata.from_sdv(METADATA), sdv_metadata.from_sdv(single),
+        sdv_metadata.from_sdv(METADATA),
+        sdv_metadata.from_sdv(single),
         sdv_metadata.from_sdv({**several, "METADATA_SPEC_VERSION": "MULTI_TABLE_V1"}, table_name="visits"),
-    ]  # fmt: skip
+    ]
     assert all(f.schema.columns == found[0].schema.columns for f in found)
     assert [f.schema.dataset for f in found] == ["visits", None, "visits"]
 
@@ -145,8 +146,14 @@ def test_the_small_schema_comes_back_by_kind():
 
 
 def test_only_true_and_false_are_boolean_to_sdv():
-    schema = parse({"columns": {"a": {"type": "boolean", "categories": ["True", "False"]},
-                                "b": {"type": "boolean", "categories": ["no", "yes"]}}})  # fmt: skip
+    schema = parse(
+        {
+            "columns": {
+                "a": {"type": "boolean", "categories": ["True", "False"]},
+                "b": {"type": "boolean", "categories": ["no", "yes"]},
+            }
+        }
+    )
     columns = sdv_metadata.to_sdv(schema, table_name="t")["tables"]["t"]["columns"]
     assert (columns["a"], columns["b"]) == ({"sdtype": "boolean"}, {"sdtype": "categorical"})
 
@@ -207,8 +214,9 @@ def test_import_with_a_table_drafts_the_rest_and_vouches_for_none_of_it(command,
     schema = load(out)
     kinds = {n: c.type for n, c in schema.columns.items()}
     assert kinds == {n: facts["type"] for n, facts in SMALL["columns"].items()} | {
-        "region": "ordinal", "ill": "categorical",
-    }  # fmt: skip
+        "region": "ordinal",
+        "ill": "categorical",
+    }
     assert schema.columns["id"].source == "declared"
     assert set(schema.unconfirmed()) == {"age", "sex", "region", "income", "seen", "ill"}  # region's missing code too
     assert (schema.columns["region"].categories, schema.columns["region"].missing) == (("4", "3", "2", "1"), ("?",))
@@ -271,8 +279,20 @@ def test_an_imported_schema_runs_once_its_facts_are_stated(command, small, tmp_p
     metadata = write(tmp_path, METADATA)
     options = ("--table", table, "--missing", "?", "--assume-public")
     assert command("schema", "import", metadata, "--out", schema, *options)[0] == 0
-    code, _, told = command("run", table, "--schema", schema, "--epsilon", 1, "--method", "independent",
-                            "--num-rows", 20, "--out", tmp_path / "out")  # fmt: skip
+    code, _, told = command(
+        "run",
+        table,
+        "--schema",
+        schema,
+        "--epsilon",
+        1,
+        "--method",
+        "independent",
+        "--num-rows",
+        20,
+        "--out",
+        tmp_path / "out",
+    )
     assert code == 0, told
 
 

@@ -63,9 +63,13 @@ def test_a_method_says_which_extra(small, without, method):
 
 @pytest.mark.parametrize(
     ("address", "hidden", "extra"),
-    [("duckdb", "databases", "databases"), ("postgres://ann@127.0.0.1:1/db", "databases", "databases"),
-     ("spark", "spark", "spark"), ("spark", "databases", "databases")],
-)  # fmt: skip
+    [
+        ("duckdb", "databases", "databases"),
+        ("postgres://ann@127.0.0.1:1/db", "databases", "databases"),
+        ("spark", "spark", "spark"),
+        ("spark", "databases", "databases"),
+    ],
+)
 def test_a_source_says_which_extra(without, address, hidden, extra):
     without(hidden)
     with pytest.raises(synth.UsageError) as told:

@@ -35,9 +35,11 @@ CODES = {  # name: (title, kind, {code: label}); None stands for "does not apply
     "POVPIP": ("Income-to-poverty ratio", "N", {None: "N/A", (0, 500): "Percent", (501, 501): "501 or more"}),
     "ST": ("State Code", "C", {8: "Colorado/CO"}),
     "PUBCOV": ("Public health coverage", "C", {1: "With", 2: "Without"}),
-    **{n: (n, "C", {None: "N/A", **{i: f"{n} {i}" for i in range(1, 10)}})
-       for n in ("DIS", "ESP", "CIT", "MIG", "MIL", "ANC", "NATIVITY", "DEAR", "DEYE", "DREM", "FER", "GCL", "JWTR")},
-}  # fmt: skip
+    **{
+        n: (n, "C", {None: "N/A", **{i: f"{n} {i}" for i in range(1, 10)}})
+        for n in ("DIS", "ESP", "CIT", "MIG", "MIL", "ANC", "NATIVITY", "DEAR", "DEYE", "DREM", "FER", "GCL", "JWTR")
+    },
+}
 AREAS = ("PUMA", "POWPUMA")
 
 
@@ -50,12 +52,17 @@ def write(folder, year=2018, rows=400):
     for name, (title, kind, codes) in CODES.items():
         lines.append(f'NAME,{name},{kind},2,"{title}",,')
         for code, label in codes.items():
-            low, high = (("b", "b") if kind == "C" else (".", ".")) if code is None else (
-                code if isinstance(code, tuple) else (f"{code:04d}",) * 2)  # fmt: skip
+            low, high = (
+                (("b", "b") if kind == "C" else (".", "."))
+                if code is None
+                else (code if isinstance(code, tuple) else (f"{code:04d}",) * 2)
+            )
             lines.append(f'VAL,{name},{kind},2,{low},{high},"{label}"')
         known = [c for c in codes if c is not None]
-        drawn = [rng.integers(c[0], min(c[1], 90_000) + 1) if isinstance(c, tuple) else c
-                 for c in (known[i] for i in rng.integers(0, len(known), rows))]  # fmt: skip
+        drawn = [
+            rng.integers(c[0], min(c[1], 90_000) + 1) if isinstance(c, tuple) else c
+            for c in (known[i] for i in rng.integers(0, len(known), rows))
+        ]
         lacking = (np.arange(rows) % 3 == 0) & (None in codes) & (name not in ("WKHP", "PINCP", "ESR"))
         columns[name] = ["" if gone else f"{v:03d}" for v, gone in zip(drawn, lacking, strict=True)]
     columns |= {n: [f"{v:05d}" for v in rng.choice([100, 803, 4106], rows)] for n in AREAS}
@@ -120,8 +127,20 @@ def test_the_command_writes_files_that_a_run_takes(command, cache, tmp_path):
     answer = json.loads(told)
     assert answer["rows"] > 20
     paths = answer["paths"]
-    code, _, told = command("run", paths["table"], "--schema", paths["schema"], "--epsilon", 1, "--out", tmp_path / "r",
-                            "--method", "independent", "--num-rows", 20)  # fmt: skip
+    code, _, told = command(
+        "run",
+        paths["table"],
+        "--schema",
+        paths["schema"],
+        "--epsilon",
+        1,
+        "--out",
+        tmp_path / "r",
+        "--method",
+        "independent",
+        "--num-rows",
+        20,
+    )
     assert code == 0, told
     assert synth.load(paths["schema"]).dataset == "acs-income-CO-2018"
 

@@ -20,12 +20,15 @@ from synth.sources.formats import files
 from tests.conftest import small_frame
 
 ODD = ["=1+1", "'=1+1", "''=1+1", "@SUM(A1)", "+cmd", "-2", "+3", "-x", "'quoted'", "\uff1dA1", "plain"]
-SCHEMA = {"dataset": "d", "columns": {
-    "=id": {"type": "identifier"},
-    "=HYPERLINK(1)": {"type": "categorical", "categories": ODD, "missing": ["-", "=NA()"]},
-    "low": {"type": "integer", "min": -9, "max": 9, "missing": ["=x", "-99"]},
-    "part": {"type": "float", "min": -1, "max": 1, "decimals": 1},
-}}  # fmt: skip
+SCHEMA = {
+    "dataset": "d",
+    "columns": {
+        "=id": {"type": "identifier"},
+        "=HYPERLINK(1)": {"type": "categorical", "categories": ODD, "missing": ["-", "=NA()"]},
+        "low": {"type": "integer", "min": -9, "max": 9, "missing": ["=x", "-99"]},
+        "part": {"type": "float", "min": -1, "max": 1, "decimals": 1},
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +97,26 @@ def released(tmp_path_factory):
     place = tmp_path_factory.mktemp("made")
     frame = small_frame(300).rename(columns={"region": "=r"})
     frame["=r"] = np.where(frame["sex"] == "f", "=cmd|' /C calc'!A0", "@x")
-    schema = {"columns": {"=r": {"type": "categorical", "categories": ["=cmd|' /C calc'!A0", "@x"]},
-                          "sex": {"type": "boolean", "categories": ["f", "m"]}}}  # fmt: skip
+    schema = {
+        "columns": {
+            "=r": {"type": "categorical", "categories": ["=cmd|' /C calc'!A0", "@x"]},
+            "sex": {"type": "boolean", "categories": ["f", "m"]},
+        }
+    }
     (place / "s.json").write_text(json.dumps(schema))
     frame.to_csv(place / "t.csv", index=False)
-    synth.run(place / "t.csv", schema=synth.load(place / "s.json"), epsilon=5.0, delta=1e-5, method="independent",
-              dataset="d", out=place / "out", ledger=place / "l.sqlite", seed=1, num_rows=60)  # fmt: skip
+    synth.run(
+        place / "t.csv",
+        schema=synth.load(place / "s.json"),
+        epsilon=5.0,
+        delta=1e-5,
+        method="independent",
+        dataset="d",
+        out=place / "out",
+        ledger=place / "l.sqlite",
+        seed=1,
+        num_rows=60,
+    )
     return place
 
 

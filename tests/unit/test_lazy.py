@@ -13,21 +13,51 @@ from tests.conftest import ROOT
 
 SLOW = ("torch", "scipy", "dp_accounting", "sklearn", "openpyxl", "opendp", "opacus", "mbi", "streamlit")
 QUICK = [
-    "--help", "run --help", "plan --help", "sample --help", "audit --help", "app --help", "schema learn --help",
-    "methods", "methods --json", "schema check null", "schema init null --out s.json", "schema check wrong.json",
-    "ledger show", "ledger verify", "ledger policy none.csv --max-epsilon 1", "ledger policy d --new --max-epsilon 1 "
-    "--dataset d", "ledger restore null", "ledger composition", "card check null", "card check deep.json",
-    "card write null", "card selection null --how only", "sample null", "sample pipe", "sample folder", "bundle null "
-    "--out z.zip", "report null --publishable", "plan --schema null --rows 5", "plan --schema good.json --rows 5 "
-    "--method nope", "plan --schema good.json --rows 5 --epsilon 1e308", "plan --schema good.json --rows 0",
-    "plan --schema good.json --rows 5 --option slices=many", "run null --schema good.json --epsilon 1",
-    "run pipe --schema good.json --epsilon 1", "run rows.csv --schema wrong.json --epsilon 1",
-    "run rows.csv --schema good.json --epsilon 1e308", "run rows.csv --schema good.json --epsilon nan",
-    "run rows.csv --schema good.json --epsilon 1 --method nope", "run rows.csv --schema good.json --epsilon 1 "
-    "--relation nope", "run none.csv --schema good.json --epsilon 1", "run --from-release null",
-    "statistics null --schema good.json --epsilon 1 --ask mean:a --out p.json", "audit --method nope --epsilon 1",
+    "--help",
+    "run --help",
+    "plan --help",
+    "sample --help",
+    "audit --help",
+    "app --help",
+    "schema learn --help",
+    "methods",
+    "methods --json",
+    "schema check null",
+    "schema init null --out s.json",
+    "schema check wrong.json",
+    "ledger show",
+    "ledger verify",
+    "ledger policy none.csv --max-epsilon 1",
+    "ledger policy d --new --max-epsilon 1 --dataset d",
+    "ledger restore null",
+    "ledger composition",
+    "card check null",
+    "card check deep.json",
+    "card write null",
+    "card selection null --how only",
+    "sample null",
+    "sample pipe",
+    "sample folder",
+    "bundle null --out z.zip",
+    "report null --publishable",
+    "plan --schema null --rows 5",
+    "plan --schema good.json --rows 5 --method nope",
+    "plan --schema good.json --rows 5 --epsilon 1e308",
+    "plan --schema good.json --rows 0",
+    "plan --schema good.json --rows 5 --option slices=many",
+    "run null --schema good.json --epsilon 1",
+    "run pipe --schema good.json --epsilon 1",
+    "run rows.csv --schema wrong.json --epsilon 1",
+    "run rows.csv --schema good.json --epsilon 1e308",
+    "run rows.csv --schema good.json --epsilon nan",
+    "run rows.csv --schema good.json --epsilon 1 --method nope",
+    "run rows.csv --schema good.json --epsilon 1 --relation nope",
+    "run none.csv --schema good.json --epsilon 1",
+    "run --from-release null",
+    "statistics null --schema good.json --epsilon 1 --ask mean:a --out p.json",
+    "audit --method nope --epsilon 1",
     "audit capacity --method nope --epsilon 1",
-]  # fmt: skip
+]
 ASKING = """
 import contextlib, io, json, sys
 from synth import cli
@@ -49,9 +79,11 @@ WITHOUT_TORCH = [
     "run rows.csv --schema good.json --epsilon 1 --method independent --assume-public --out out",
     "run rows.csv --schema good.json --epsilon 1 --method mwem --assume-public --out mwem",
     "run rows.csv --schema good.json --epsilon 1 --method small_db --assume-public --out small_db",
-    "run --from-release out --out again", "sample out --num-rows 5 --out s.csv", "card check out/card.json",
+    "run --from-release out --out again",
+    "sample out --num-rows 5 --out s.csv",
+    "card check out/card.json",
     "statistics rows.csv --schema good.json --epsilon 1 --assume-public --ask mean:a --out p.json",
-]  # fmt: skip
+]
 FIRST_PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest

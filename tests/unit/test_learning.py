@@ -65,8 +65,16 @@ def test_a_run_with_a_learnt_schema_adds_its_price_to_the_card():
 
 
 def test_learning_within_a_run_is_within_its_epsilon(tmp_path):
-    result = synth.run(small_frame(5000), schema=kinds(), epsilon=3.0, delta=1e-5, method="independent", dataset="d",
-                       learn_share=0.2, out=tmp_path / "o")  # fmt: skip
+    result = synth.run(
+        small_frame(5000),
+        schema=kinds(),
+        epsilon=3.0,
+        delta=1e-5,
+        method="independent",
+        dataset="d",
+        learn_share=0.2,
+        out=tmp_path / "o",
+    )
     assert result.card["epsilon"] == 3.0
     assert 2.5 < result.epsilon_derived <= 3.0
     assert Ledger().summary("d")[0].epsilon == 3.0
@@ -78,8 +86,9 @@ def test_learning_within_a_run_is_within_its_epsilon(tmp_path):
 
 def test_stated_facts_are_neither_asked_nor_changed():
     facts = {**KINDS, "columns": {**KINDS["columns"], "age": SMALL["columns"]["age"]}}
-    schema = synth.learn_schema(small_frame(3000), schema=synth.parse(facts, complete=False), epsilon=1.0, delta=1e-6,
-                                dataset="d")  # fmt: skip
+    schema = synth.learn_schema(
+        small_frame(3000), schema=synth.parse(facts, complete=False), epsilon=1.0, delta=1e-6, dataset="d"
+    )
     assert schema.columns["age"].source == "declared"
     assert all("age" not in m["name"] for m in schema.learnt.mechanisms)
 
@@ -117,8 +126,10 @@ def test_the_grid_does_not_depend_on_the_rows():
     one = grids(kinds())
     assert one == grids(kinds())
     assert {n: c.size for n, c in one.columns.items()} == {
-        "age": 2**52 + 1, "income": 2**32 * 10**6 + 1, "seen": 400 * 365 * 86400 + 97 * 86400 + 1,
-    }  # fmt: skip
+        "age": 2**52 + 1,
+        "income": 2**32 * 10**6 + 1,
+        "seen": 400 * 365 * 86400 + 97 * 86400 + 1,
+    }
 
 
 def test_fineness_counts_decimals_and_times_of_day():
@@ -146,11 +157,24 @@ def test_the_command_writes_a_schema_that_runs(command, small, tmp_path):
     code, said, told = command("schema", "learn", small[0], "--schema", start, "--epsilon", "2", "--out", out, "--json")
     assert code == 0, told
     assert json.loads(said)["epsilon_spent"] == 2.0
-    code, _, told = command("run", small[0], "--schema", out, "--epsilon", "1", "--method", "independent",
-                            "--out", tmp_path / "o")  # fmt: skip
+    code, _, told = command(
+        "run", small[0], "--schema", out, "--epsilon", "1", "--method", "independent", "--out", tmp_path / "o"
+    )
     assert code == 0, told
-    code, _, told = command("run", small[0], "--schema", start, "--epsilon", "1", "--method", "independent",
-                            "--learn-share", "0.2", "--out", tmp_path / "p")  # fmt: skip
+    code, _, told = command(
+        "run",
+        small[0],
+        "--schema",
+        start,
+        "--epsilon",
+        "1",
+        "--method",
+        "independent",
+        "--learn-share",
+        "0.2",
+        "--out",
+        tmp_path / "p",
+    )
     assert code == 0, told
 
 

@@ -40,8 +40,13 @@ def small_memory(monkeypatch, tmp_path):
 def question(*, sigma: float, num_slices: int | None = None) -> Slices:
     """Records of two columns, one-hot."""
     blocks = tuple(Block.one_hot(Bins.each(n, WIDTH // 2), weight=0.7) for n in "ab")
-    return Slices(purpose="t", encoding=Encoding(blocks=blocks), sigma=sigma, groups=None,
-                  **({"num_slices": num_slices, "directions": "gaussian"} if num_slices else {}))  # fmt: skip
+    return Slices(
+        purpose="t",
+        encoding=Encoding(blocks=blocks),
+        sigma=sigma,
+        groups=None,
+        **({"num_slices": num_slices, "directions": "gaussian"} if num_slices else {}),
+    )
 
 
 def rows() -> dict[str, np.ndarray]:
@@ -82,8 +87,18 @@ def test_a_release_thirty_times_as_long_as_memory_is_told_written_and_read(tmp_p
 def released(folder, **options):
     """A run with a slice for each record of a table that is long beside the memory of these tests."""
     asked = {"method": "slicing", "relation": "zero_out", "options": {"groups": "records", **options}}
-    return synth.run(small_frame(2000), schema=synth.parse(SMALL), epsilon=4.0, delta=1e-5, dataset="d", num_rows=200,
-                     seed=1, out=folder, ledger=folder.parent / "ledger.sqlite", **asked)  # fmt: skip
+    return synth.run(
+        small_frame(2000),
+        schema=synth.parse(SMALL),
+        epsilon=4.0,
+        delta=1e-5,
+        dataset="d",
+        num_rows=200,
+        seed=1,
+        out=folder,
+        ledger=folder.parent / "ledger.sqlite",
+        **asked,
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"loss": "kl", "steps": "3"}, {"loss": "characteristic", "steps": "3"}])

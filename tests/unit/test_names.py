@@ -11,10 +11,18 @@ from synth.schema import names
 from tests.faults.deeds import charge
 
 SAME = [
-    ("caf\u00e9", "cafe\u0301"), ("census", "Census"), ("census", "\uff43ensus"), ("stra\u00dfe", "STRASSE"),
-    ("\ufb01les", "files"), ("a b", "a  b"), ("\u212bngstr\u00f6m", "\u00e5ngstr\u00f6m"), ("m\u00b2", "m2"),
-    ("\u03c3\u03c2", "\u03a3\u03a3"), ("\u01c4x", "d\u017ex"), ("\u0130l", "i\u0307l"),
-]  # fmt: skip
+    ("caf\u00e9", "cafe\u0301"),
+    ("census", "Census"),
+    ("census", "\uff43ensus"),
+    ("stra\u00dfe", "STRASSE"),
+    ("\ufb01les", "files"),
+    ("a b", "a  b"),
+    ("\u212bngstr\u00f6m", "\u00e5ngstr\u00f6m"),
+    ("m\u00b2", "m2"),
+    ("\u03c3\u03c2", "\u03a3\u03a3"),
+    ("\u01c4x", "d\u017ex"),
+    ("\u0130l", "i\u0307l"),
+]
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
@@ -58,17 +66,23 @@ def test_every_character_that_unicode_calls_ignorable_by_its_kind_is_refused():
 
 
 ALIKE = [
-    ("cop", "\u0441\u043e\u0440"), ("town-survey", "town\u2010survey"), ("o'neil", "o\u2019neil"),
-    ("oxo", "\u03bf\u03c7\u03bf"), ("\u0441\u043e\u0440", "cop"),
-]  # fmt: skip
+    ("cop", "\u0441\u043e\u0440"),
+    ("town-survey", "town\u2010survey"),
+    ("o'neil", "o\u2019neil"),
+    ("oxo", "\u03bf\u03c7\u03bf"),
+    ("\u0441\u043e\u0440", "cop"),
+]
 
 
 @pytest.mark.parametrize(("known", "twin"), ALIKE)
 def test_a_name_that_looks_like_a_known_one_gets_no_budget_of_its_own(tmp_path, known, twin):
     book = Ledger(tmp_path / "ledger.sqlite")
     book.set_policy(known, max_epsilon=0.4)
-    for attempt in (lambda: book.check(charge(twin, 0.1)), lambda: book.spend(charge(twin, 0.1)),
-                    lambda: book.set_policy(twin, max_epsilon=9)):  # fmt: skip
+    for attempt in (
+        lambda: book.check(charge(twin, 0.1)),
+        lambda: book.spend(charge(twin, 0.1)),
+        lambda: book.set_policy(twin, max_epsilon=9),
+    ):
         with pytest.raises(UsageError, match="looks like"):
             attempt()
     assert not book.known(twin)
@@ -82,9 +96,12 @@ def test_a_word_of_two_scripts_that_look_alike_is_refused_for_a_new_dataset(tmp_
 
 
 WELCOME = [
-    "\u041c\u043e\u0441\u043a\u0432\u0430.csv", "\u6771\u4eac\u30ab\u30d5\u30a7 2024",
-    "\u0391\u03b8\u03ae\u03bd\u03b1 census", "na\u00efve", "/data/T\u00e9l\u00e9.csv.gz",
-]  # fmt: skip
+    "\u041c\u043e\u0441\u043a\u0432\u0430.csv",
+    "\u6771\u4eac\u30ab\u30d5\u30a7 2024",
+    "\u0391\u03b8\u03ae\u03bd\u03b1 census",
+    "na\u00efve",
+    "/data/T\u00e9l\u00e9.csv.gz",
+]
 
 
 @pytest.mark.parametrize("text", WELCOME)

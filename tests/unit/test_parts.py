@@ -26,8 +26,17 @@ ROWS, PART = 1_000, 300
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     place = tmp_path_factory.mktemp("parts")
-    synth.run(small_frame(300), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, method="independent", dataset="d",
-              out=place / "out", ledger=place / "ledger.sqlite", num_rows=20)  # fmt: skip
+    synth.run(
+        small_frame(300),
+        schema=synth.parse(SMALL),
+        epsilon=1.0,
+        delta=1e-5,
+        method="independent",
+        dataset="d",
+        out=place / "out",
+        ledger=place / "ledger.sqlite",
+        num_rows=20,
+    )
     return place / "out"
 
 
@@ -166,13 +175,23 @@ def test_a_helper_that_fails_is_told_in_one_line(model, tmp_path):
         sample_parts._draw_side_by_side(Path(model), tmp_path / "gone", [[0]])
 
 
-MANY_KINDS = synth.parse({"columns": {
-    "ID": {"type": "identifier"},
-    "SEX": {"type": "categorical", "categories": ["f", "m", "é\"x"], "missing": ["?"], "source": "declared"},
-    "AGE": {"type": "integer", "min": -3, "max": 99, "missing": ["9999", "none"], "source": "declared"},
-    "PAY": {"type": "float", "min": 0, "max": 9, "decimals": 2, "missing": ["-"], "source": "declared"},
-    "DAY": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31", "missing": ["?"], "source": "declared"},
-}})  # fmt: skip
+MANY_KINDS = synth.parse(
+    {
+        "columns": {
+            "ID": {"type": "identifier"},
+            "SEX": {"type": "categorical", "categories": ["f", "m", 'é"x'], "missing": ["?"], "source": "declared"},
+            "AGE": {"type": "integer", "min": -3, "max": 99, "missing": ["9999", "none"], "source": "declared"},
+            "PAY": {"type": "float", "min": 0, "max": 9, "decimals": 2, "missing": ["-"], "source": "declared"},
+            "DAY": {
+                "type": "datetime",
+                "min": "2020-01-01",
+                "max": "2020-12-31",
+                "missing": ["?"],
+                "source": "declared",
+            },
+        }
+    }
+)
 
 
 def test_listed_texts_are_the_typed_columns():

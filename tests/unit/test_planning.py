@@ -15,8 +15,17 @@ SCHEMA = synth.parse(SMALL)
 def test_planned_noise_is_the_runs_noise(method, relation, tmp_path):
     """One-way tables adapt to nothing, so their noise is forecast exactly."""
     plan = synth.plan(SCHEMA, rows=1000, epsilon=1.0, delta=1e-5, method=method, relation=relation)
-    synth.run(small_frame(), schema=SCHEMA, epsilon=1.0, delta=1e-5, method=method, relation=relation, dataset="d",
-              out=tmp_path, num_rows=10)  # fmt: skip
+    synth.run(
+        small_frame(),
+        schema=SCHEMA,
+        epsilon=1.0,
+        delta=1e-5,
+        method=method,
+        relation=relation,
+        dataset="d",
+        out=tmp_path,
+        num_rows=10,
+    )
     first = folder.load_release(tmp_path).releases[0]
     sigmas = [m.sigma for m in first.question.marginals]
     assert plan.steps[0].sigma_least == pytest.approx(min(sigmas))

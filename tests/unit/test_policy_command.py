@@ -84,8 +84,11 @@ def test_an_installation_may_require_a_cap(monkeypatch, tmp_path, how):
     rule = tmp_path / "facsimile" / "config.toml"
     rule.parent.mkdir()
     rule.write_text("[budget]\nrequire_cap = true\n")
-    name, value = {"variable": ("SYNTH_REQUIRE_CAP", "yes"), "file": ("SYNTH_CONFIG", str(rule)),
-                   "usual file": ("XDG_CONFIG_HOME", str(tmp_path))}[how]  # fmt: skip
+    name, value = {
+        "variable": ("SYNTH_REQUIRE_CAP", "yes"),
+        "file": ("SYNTH_CONFIG", str(rule)),
+        "usual file": ("XDG_CONFIG_HOME", str(tmp_path)),
+    }[how]
     monkeypatch.setenv(name, value)
     for uncapped in (False, True):
         if uncapped:
@@ -98,8 +101,18 @@ def test_an_installation_may_require_a_cap(monkeypatch, tmp_path, how):
     assert book.summary("d")[0].epsilon == 0.2
 
 
-@pytest.mark.parametrize("text", ["[budget]\nrequire-cap = true", "[buget]\n", "budget = 1", "require_cap = 'yes'",
-                                  "[budget]\nrequire_cap = 1", "not toml", "\ufeff\x00"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[budget]\nrequire-cap = true",
+        "[buget]\n",
+        "budget = 1",
+        "require_cap = 'yes'",
+        "[budget]\nrequire_cap = 1",
+        "not toml",
+        "\ufeff\x00",
+    ],
+)
 def test_a_rule_that_cannot_be_read_is_no_permission(monkeypatch, tmp_path, text):
     (tmp_path / "c.toml").write_text(text)
     monkeypatch.setenv("SYNTH_CONFIG", str(tmp_path / "c.toml"))
@@ -131,8 +144,20 @@ def test_a_job_has_an_id_that_its_charge_carries(command, small, tmp_path):
     table, schema = small
     jobs = [synth.jobs.create({"epsilon": 1.0}, folder=tmp_path / str(i)) for i in range(2)]
     for job in reversed(jobs):
-        code, _, told = command("run", table, "--schema", schema, "--method", "independent", "--epsilon", "1",
-                                "--out", job.path / "release", "--job", job.path)  # fmt: skip
+        code, _, told = command(
+            "run",
+            table,
+            "--schema",
+            schema,
+            "--method",
+            "independent",
+            "--epsilon",
+            "1",
+            "--out",
+            job.path / "release",
+            "--job",
+            job.path,
+        )
         assert code == 0, told
     lines = [Ledger().charge(job.run) for job in jobs]
     assert lines[0].number > lines[1].number

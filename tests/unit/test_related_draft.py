@@ -23,11 +23,22 @@ def tables(seed=3):
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, stays), unit="D")
     return {
         "clinics": pd.DataFrame({"clinic_id": ["n", "s", "e"], "town": ["Ur", "Uruk", "=Eridu"]}),
-        "patients": pd.DataFrame({"patient_id": [f"p{i}" for i in range(PEOPLE)], "sex": rng.choice(["f", "m"], PEOPLE),
-                                  "clinic_id": rng.choice(["n", "s"], PEOPLE)}),
-        "stays": pd.DataFrame({"stay_id": np.arange(stays), "patient_id": [f"p{i}" for i in owner],
-                               "ward": rng.choice(list("abcd"), stays), "admitted": days.strftime("%Y-%m-%d")}),
-    }  # fmt: skip
+        "patients": pd.DataFrame(
+            {
+                "patient_id": [f"p{i}" for i in range(PEOPLE)],
+                "sex": rng.choice(["f", "m"], PEOPLE),
+                "clinic_id": rng.choice(["n", "s"], PEOPLE),
+            }
+        ),
+        "stays": pd.DataFrame(
+            {
+                "stay_id": np.arange(stays),
+                "patient_id": [f"p{i}" for i in owner],
+                "ward": rng.choice(list("abcd"), stays),
+                "admitted": days.strftime("%Y-%m-%d"),
+            }
+        ),
+    }
 
 
 @pytest.fixture
@@ -45,14 +56,20 @@ def drafted(out):
 
 
 def test_keys_are_found_by_names_alone():
-    found = guessed({
-        "patients": ["patient_nbr", "race"], "stays": ["encounter_id", "patient_nbr", "race"],
-        "Diagnoses": ["id", "encounter", "code"], "encounters": ["id", "PatientNbr"],
-    })  # fmt: skip
+    found = guessed(
+        {
+            "patients": ["patient_nbr", "race"],
+            "stays": ["encounter_id", "patient_nbr", "race"],
+            "Diagnoses": ["id", "encounter", "code"],
+            "encounters": ["id", "PatientNbr"],
+        }
+    )
     assert {str(r) for r in found} == {
-        "stays.patient_nbr=patients.patient_nbr", "encounters.PatientNbr=patients.patient_nbr",
-        "Diagnoses.encounter=encounters.id", "stays.encounter_id=encounters.id",
-    }  # fmt: skip
+        "stays.patient_nbr=patients.patient_nbr",
+        "encounters.PatientNbr=patients.patient_nbr",
+        "Diagnoses.encounter=encounters.id",
+        "stays.encounter_id=encounters.id",
+    }
     made = tree(["patients", "stays", "encounters"], found, public=[], root=None)
     assert any("stays has several parents" in line for line in made.open)
     assert not guessed({"a": ["id", "x"], "b": ["id", "x"]}), "equal columns that are no keys join nothing"
@@ -66,10 +83,19 @@ def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
     assert "answer with --most-children stays=N" in told
     found = drafted(out)
     assert list(found["tables"]) == ["patients", "stays"]
-    assert found["keys"] == [{"parent": "patients", "child": "stays", "columns": ["patient_id"], "most_children": 3,
-                              "order": "admitted", "source": "unconfirmed"}]  # fmt: skip
-    assert found["public"] == {"clinics": {"key": "clinic_id", "referred_by": ["patients.clinic_id"],
-                                           "source": "declared"}}  # fmt: skip
+    assert found["keys"] == [
+        {
+            "parent": "patients",
+            "child": "stays",
+            "columns": ["patient_id"],
+            "most_children": 3,
+            "order": "admitted",
+            "source": "unconfirmed",
+        }
+    ]
+    assert found["public"] == {
+        "clinics": {"key": "clinic_id", "referred_by": ["patients.clinic_id"], "source": "declared"}
+    }
     assert found["tables"]["patients"]["columns"]["clinic_id"]["categories"] == ["n", "s", "e"], "the public table's"
     assert {c["source"] for n, c in found["tables"]["stays"]["columns"].items()} == {"unconfirmed"}
     code, said, _ = command("schema", "check", out)
@@ -87,8 +113,9 @@ def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
 def test_an_answered_draft_runs_and_the_public_table_goes_with_it(command, folder, tmp_path):
     """One child at most and an order beside it: no event follows another."""
     out, release = tmp_path / "s.json", tmp_path / "r"
-    code, _, told = command("schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=1",
-                            "--assume-public")  # fmt: skip
+    code, _, told = command(
+        "schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=1", "--assume-public"
+    )
     assert code == 0, told
     plain = drafted(out)
     plain["keys"][0]["order"] = "admitted"
@@ -130,8 +157,21 @@ def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):
     assert "to be decided: clinics, stays have no parent" in told
     code, _, told = command("schema", "check", out)
     assert (code, "left open by the draft" in told) == (2, True), told
-    code, _, told = command("schema", "init", folder, "--out", out, "--root", "patients", "--public", "clinics",
-                            "--key", "stays.who=patients.patient_id", "--most-children", "stays=3")  # fmt: skip
+    code, _, told = command(
+        "schema",
+        "init",
+        folder,
+        "--out",
+        out,
+        "--root",
+        "patients",
+        "--public",
+        "clinics",
+        "--key",
+        "stays.who=patients.patient_id",
+        "--most-children",
+        "stays=3",
+    )
     assert code == 0, told
     assert drafted(out)["keys"][0]["columns"] == ["who"]
     assert command("schema", "check", out)[0] == 0

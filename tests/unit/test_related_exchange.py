@@ -11,16 +11,34 @@ from synth.schema import related, sdv_related
 METADATA = {
     "METADATA_SPEC_VERSION": "V1",
     "tables": {
-        "homes": {"primary_key": ["state", "number"],
-                  "columns": {"state": {"sdtype": "categorical"}, "number": {"sdtype": "id"},
-                              "rooms": {"sdtype": "numerical", "computer_representation": "Int64"}}},
-        "people": {"primary_key": "pid",
-                   "columns": {"pid": {"sdtype": "id"}, "st": {"sdtype": "categorical"}, "home": {"sdtype": "id"},
-                               "mail": {"sdtype": "email"}, "sex": {"sdtype": "categorical"}}},
+        "homes": {
+            "primary_key": ["state", "number"],
+            "columns": {
+                "state": {"sdtype": "categorical"},
+                "number": {"sdtype": "id"},
+                "rooms": {"sdtype": "numerical", "computer_representation": "Int64"},
+            },
+        },
+        "people": {
+            "primary_key": "pid",
+            "columns": {
+                "pid": {"sdtype": "id"},
+                "st": {"sdtype": "categorical"},
+                "home": {"sdtype": "id"},
+                "mail": {"sdtype": "email"},
+                "sex": {"sdtype": "categorical"},
+            },
+        },
     },
-    "relationships": [{"parent_table_name": "homes", "parent_primary_key": ["state", "number"],
-                       "child_table_name": "people", "child_foreign_key": ["st", "home"]}],
-}  # fmt: skip
+    "relationships": [
+        {
+            "parent_table_name": "homes",
+            "parent_primary_key": ["state", "number"],
+            "child_table_name": "people",
+            "child_foreign_key": ["st", "home"],
+        }
+    ],
+}
 
 
 @pytest.fixture
@@ -60,8 +78,16 @@ def test_absent_facts_are_drafted_from_the_tables(command, metadata, tmp_path):
     folder.mkdir()
     homes = pd.DataFrame({"state": ["a", "b"] * 30, "number": range(60), "rooms": [3, 4, 5] * 20})
     homes.to_csv(folder / "homes.csv", index=False)
-    people = pd.DataFrame({"pid": range(120), "st": ["a", "b"] * 60, "home": [i % 60 for i in range(120)],
-                           "mail": [f"x{i}@y" for i in range(120)], "sex": [*"fmf"] * 40, "more": 1})  # fmt: skip
+    people = pd.DataFrame(
+        {
+            "pid": range(120),
+            "st": ["a", "b"] * 60,
+            "home": [i % 60 for i in range(120)],
+            "mail": [f"x{i}@y" for i in range(120)],
+            "sex": [*"fmf"] * 40,
+            "more": 1,
+        }
+    )
     people.to_csv(folder / "people.csv", index=False)
     options = ["--table", folder, "--most-children", "people=3", "--assume-public"]
     code, _, told = command("schema", "import", metadata, "--out", out, *options)

@@ -67,8 +67,17 @@ def sound(tmp_path_factory):
         return uncovered(once(CANARY, company()))
 
 
-PRIVATE = [orphans, empty_keys, keys_twice, keys_twice_in_the_middle, more_than_the_bound, no_child,
-           keys_that_never_meet, of_other_types, unreadable]  # fmt: skip
+PRIVATE = [
+    orphans,
+    empty_keys,
+    keys_twice,
+    keys_twice_in_the_middle,
+    more_than_the_bound,
+    no_child,
+    keys_that_never_meet,
+    of_other_types,
+    unreadable,
+]
 
 
 @pytest.mark.parametrize("fault", PRIVATE, ids=lambda f: f.__name__)
@@ -87,10 +96,16 @@ PUBLIC = {
     "a circle": (changed(FACTS, keys__0__parent="visits", keys__0__columns=["person"]), None, "go in a circle"),
     "two parents": (changed(FACTS, keys=[*FACTS["keys"], AGAIN]), None, "visits has several parents (people, homes)"),
     "no key": (changed(FACTS, keys=FACTS["keys"][:1]), None, "homes, visits have no parent"),
-    "a number as key": (changed(FACTS, tables__people__columns__home={"type": "integer", "min": 0, "max": 9}), None,
-                        "people.home is of type integer"),
-    "no bound": (changed(FACTS, keys__0__most_children=None), None,
-                 "key of people to homes: most_children: must be a whole"),
+    "a number as key": (
+        changed(FACTS, tables__people__columns__home={"type": "integer", "min": 0, "max": 9}),
+        None,
+        "people.home is of type integer",
+    ),
+    "no bound": (
+        changed(FACTS, keys__0__most_children=None),
+        None,
+        "key of people to homes: most_children: must be a whole",
+    ),
     "no columns": (changed(FACTS, keys__0__columns=[]), None, "key of people to homes: columns: must list"),
     "a draft": (changed(FACTS, keys__0=DRAFTED), None, "nobody has confirmed that people belongs to homes"),
     "left open": (changed(FACTS, open=["people has two keys."]), None, "left open by the draft: people has two keys."),
@@ -98,7 +113,7 @@ PUBLIC = {
     "no file": (FACTS, lambda t: t.pop("visits"), "has no file for table visits"),
     "no column": (FACTS, lambda t: t["people"].pop("home"), "no column 'home'"),
     "no root": (FACTS, lambda t: t.update(homes=t["homes"].iloc[:0]), "a header and no rows"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", list(PUBLIC))

@@ -19,12 +19,25 @@ DAY = {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"}
 PLAIN = {
     "dataset": "bank",
     "tables": {
-        "accounts": {"columns": {"id": KEY, "region": REGION, "opened": DAY, "closed": {**DAY, "nullable": True},
-                                 "orders": {"type": "integer", "min": 0, "max": 9},
-                                 "total": {"type": "float", "min": 0, "max": 400, "decimals": 1}},
-                     "constraints": [{"kind": "order", "low": "opened", "high": "closed"}]},
-        "orders": {"columns": {"id": KEY, "region": REGION, "day": DAY,
-                               "amount": {"type": "float", "min": 0, "max": 99.9, "decimals": 1, "nullable": True}}},
+        "accounts": {
+            "columns": {
+                "id": KEY,
+                "region": REGION,
+                "opened": DAY,
+                "closed": {**DAY, "nullable": True},
+                "orders": {"type": "integer", "min": 0, "max": 9},
+                "total": {"type": "float", "min": 0, "max": 400, "decimals": 1},
+            },
+            "constraints": [{"kind": "order", "low": "opened", "high": "closed"}],
+        },
+        "orders": {
+            "columns": {
+                "id": KEY,
+                "region": REGION,
+                "day": DAY,
+                "amount": {"type": "float", "min": 0, "max": 99.9, "decimals": 1, "nullable": True},
+            }
+        },
     },
     "keys": [{"parent": "accounts", "child": "orders", "columns": ["id"], "most_children": 4, "order": "day"}],
     "constraints": [
@@ -34,7 +47,7 @@ PLAIN = {
         {"kind": "count", "parent": "accounts.orders", "child": "orders"},
         {"kind": "total", "parent": "accounts.total", "child": "orders.amount"},
     ],
-}  # fmt: skip
+}
 SCHEMA = related.parse(PLAIN)
 
 
@@ -47,8 +60,10 @@ def rows(seed=1, size=200):
     found = {t: {n: rng.integers(0, c, sizes[t]) for n, c in columns.items()} for t, columns in cells.items()}
     found["accounts"]["opened"] = rng.integers(0, 100, size)
     found["accounts"]["closed"] = np.where(rng.random(size) < 0.3, 366, rng.integers(200, 366, size))
-    return {"accounts": Rows(positions=found["accounts"], parent=np.zeros(size, dtype=np.int64)),
-            "orders": Rows(positions=found["orders"], parent=parent)}  # fmt: skip
+    return {
+        "accounts": Rows(positions=found["accounts"], parent=np.zeros(size, dtype=np.int64)),
+        "orders": Rows(positions=found["orders"], parent=parent),
+    }
 
 
 def test_every_rule_holds_in_drawn_rows_and_is_counted():
@@ -88,10 +103,19 @@ def test_a_release_keeps_its_rules_and_the_card_tells(command, tmp_path):
     many = rng.integers(0, 4, 150)
     ids = np.repeat(np.arange(150), many)
     days = (pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, 150), unit="D")).strftime("%Y-%m-%d")
-    pd.DataFrame({"id": range(150), "region": rng.choice(["n", "s"], 150), "opened": days, "closed": "", "orders": many,
-                  "total": 1.5}).to_csv(folder / "accounts.csv", index=False)  # fmt: skip
+    pd.DataFrame(
+        {
+            "id": range(150),
+            "region": rng.choice(["n", "s"], 150),
+            "opened": days,
+            "closed": "",
+            "orders": many,
+            "total": 1.5,
+        }
+    ).to_csv(folder / "accounts.csv", index=False)
     pd.DataFrame({"id": ids, "region": rng.choice(["n", "s"], len(ids)), "day": days[ids], "amount": 7.5}).to_csv(
-        folder / "orders.csv", index=False)  # fmt: skip
+        folder / "orders.csv", index=False
+    )
     (tmp_path / "s.json").write_text(json.dumps(PLAIN))
     out = tmp_path / "r"
     code, _, told = command("run", folder, "--schema", tmp_path / "s.json", "--epsilon", "8", "--out", out)

@@ -20,18 +20,35 @@ KEY = {"type": "identifier"}
 SCHEMA = {
     "dataset": "clinic",
     "tables": {
-        "patients": {"columns": {"pid": KEY, "sex": {"type": "categorical", "categories": ["f", "m"]},
-                                 "born": {"type": "integer", "min": 1930, "max": 1999}}},
-        "stays": {"columns": {"sid": KEY, "patient": KEY, "ward": {"type": "categorical", "categories": list("abcd")},
-                              "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"}}},
+        "patients": {
+            "columns": {
+                "pid": KEY,
+                "sex": {"type": "categorical", "categories": ["f", "m"]},
+                "born": {"type": "integer", "min": 1930, "max": 1999},
+            }
+        },
+        "stays": {
+            "columns": {
+                "sid": KEY,
+                "patient": KEY,
+                "ward": {"type": "categorical", "categories": list("abcd")},
+                "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"},
+            }
+        },
         "acts": {"columns": {"sid": KEY, "code": {"type": "categorical", "categories": list("xyz")}}},
     },
     "keys": [
-        {"parent": "patients", "child": "stays", "columns": ["patient"], "parent_columns": ["pid"], "most_children": 3,
-         "order": "day"},
+        {
+            "parent": "patients",
+            "child": "stays",
+            "columns": ["patient"],
+            "parent_columns": ["pid"],
+            "most_children": 3,
+            "order": "day",
+        },
         {"parent": "stays", "child": "acts", "columns": ["sid"], "most_children": 2},
     ],
-}  # fmt: skip
+}
 
 
 def clinic(patients=400, seed=5):
@@ -44,12 +61,23 @@ def clinic(patients=400, seed=5):
     act = np.repeat(np.arange(len(owner)), rng.integers(0, 4, len(owner)))
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, len(owner)), unit="D")
     return {
-        "patients": pd.DataFrame({"pid": [f"p{i}" for i in range(patients)], "sex": np.where(woman, "f", "m"),
-                                  "born": rng.integers(1930, 2000, patients).astype(str)}),
-        "stays": pd.DataFrame({"sid": np.arange(len(owner)).astype(str), "patient": [f"p{i}" for i in owner],
-                               "ward": np.array(list("abcd"))[ward], "day": days.strftime("%Y-%m-%d")}),
+        "patients": pd.DataFrame(
+            {
+                "pid": [f"p{i}" for i in range(patients)],
+                "sex": np.where(woman, "f", "m"),
+                "born": rng.integers(1930, 2000, patients).astype(str),
+            }
+        ),
+        "stays": pd.DataFrame(
+            {
+                "sid": np.arange(len(owner)).astype(str),
+                "patient": [f"p{i}" for i in owner],
+                "ward": np.array(list("abcd"))[ward],
+                "day": days.strftime("%Y-%m-%d"),
+            }
+        ),
         "acts": pd.DataFrame({"sid": act.astype(str), "code": np.array(list("xyz"))[(ward[act] % 3)]}),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture
@@ -202,16 +230,28 @@ def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
     if ending != "frame":
         for name, table in tables.items():
             files.write(tmp_path / f"{name}{ending}", {n: pa.array(table[n], pa.string()) for n in table})
-    found = synth.run(tables if ending == "frame" else tmp_path, schema=synth.parse_related(SCHEMA), epsilon=2.0,
-                      delta=1e-5, num_rows=30)  # fmt: skip
+    found = synth.run(
+        tables if ending == "frame" else tmp_path,
+        schema=synth.parse_related(SCHEMA),
+        epsilon=2.0,
+        delta=1e-5,
+        num_rows=30,
+    )
     holds(found.frames)
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 
 
 @pytest.mark.usefixtures("few_steps")
 def test_a_replaced_root_costs_more_noise(tmp_path):
-    found = synth.run(clinic(60), schema=synth.parse_related(SCHEMA), epsilon=1.0, delta=1e-5, relation="replace_one",
-                      ledger=tmp_path / "ledger.sqlite", num_rows=30)  # fmt: skip
+    found = synth.run(
+        clinic(60),
+        schema=synth.parse_related(SCHEMA),
+        epsilon=1.0,
+        delta=1e-5,
+        relation="replace_one",
+        ledger=tmp_path / "ledger.sqlite",
+        num_rows=30,
+    )
     assert {m["sensitivity"] for m in found.card["mechanisms"]} == {sqrt(2)}
     assert found.num_rows["patients"] == 30
     assert found.card["epsilon_derived"] <= 1.0

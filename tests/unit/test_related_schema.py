@@ -18,11 +18,17 @@ PLAIN = {
         "acts": {"columns": {"sid": KEY, "code": FLAG}},
     },
     "keys": [
-        {"parent": "patients", "child": "stays", "columns": ["patient"], "parent_columns": ["pid"], "most_children": 5,
-         "order": "days"},
+        {
+            "parent": "patients",
+            "child": "stays",
+            "columns": ["patient"],
+            "parent_columns": ["pid"],
+            "most_children": 5,
+            "order": "days",
+        },
         {"parent": "stays", "child": "acts", "columns": ["sid"], "most_children": 3},
     ],
-}  # fmt: skip
+}
 
 
 def test_a_tree_is_read_and_written():
@@ -40,8 +46,18 @@ WRONG = {
     "of another kind": ({"keys__1__columns": ["code"]}, "acts.code is of type categorical"),
     "circle": ({"keys__0__parent": "acts", "keys__0__parent_columns": ["sid"]}, "circle"),
     "two parents": (
-        {"keys": [*PLAIN["keys"], {"parent": "patients", "child": "acts", "columns": ["sid"], "parent_columns": ["pid"],
-                                   "most_children": 2}]},
+        {
+            "keys": [
+                *PLAIN["keys"],
+                {
+                    "parent": "patients",
+                    "child": "acts",
+                    "columns": ["sid"],
+                    "parent_columns": ["pid"],
+                    "most_children": 2,
+                },
+            ]
+        },
         "acts has several parents",
     ),
     "two roots": ({"keys": PLAIN["keys"][:1]}, "patients, acts have no parent"),
@@ -55,7 +71,7 @@ WRONG = {
     "more facts": ({"keys__0__share": 1}, "is no fact of related tables"),
     "one table": ({"tables": {"patients": PLAIN["tables"]["patients"]}, "keys": []}, "two or more"),
     "its own parent": ({"keys__1__parent": "acts"}, "its own parent"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("wrong", list(WRONG))
@@ -72,8 +88,10 @@ def test_a_folder_has_one_file_for_each_table(tmp_path):
     for name in ("patients.csv", "stays.parquet", "acts.csv"):
         (tmp_path / name).write_bytes(b"")
     assert {n: p.path.name for n, p in places(tmp_path, schema).items()} == {
-        "patients": "patients.csv", "stays": "stays.parquet", "acts": "acts.csv"
-    }  # fmt: skip
+        "patients": "patients.csv",
+        "stays": "stays.parquet",
+        "acts": "acts.csv",
+    }
     (tmp_path / "acts.xlsx").write_bytes(b"")
     with pytest.raises(InputError, match=r"acts is there as acts\.csv and as acts\.xlsx"):
         places(tmp_path, schema)

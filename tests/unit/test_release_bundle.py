@@ -24,13 +24,32 @@ from tests.conftest import SMALL, small_frame
 from tests.unit.small_release import small_release  # noqa: F401
 
 PARTS = {
-    "synthetic.csv", "synthetic.parquet", "schema.json", "card.json", "card.md", "card.html", "report.html",
-    "report.json", "release.json", "release.safetensors", "model.json", "model.safetensors", "reproduce.py",
-    "README.md", "MANIFEST.sha256", "index.html",
-    "croissant.json", "ro-crate-metadata.json", "dcat.jsonld", "CITATION.cff",
-    "synthetic.csv-metadata.json", *(f"documents/{n}.html" for n in (
-        "nist-sp-800-226", "dpia", "dpia.de", "five-safes", "data-card", "ons-spectrum", "for-the-people")),
-}  # fmt: skip
+    "synthetic.csv",
+    "synthetic.parquet",
+    "schema.json",
+    "card.json",
+    "card.md",
+    "card.html",
+    "report.html",
+    "report.json",
+    "release.json",
+    "release.safetensors",
+    "model.json",
+    "model.safetensors",
+    "reproduce.py",
+    "README.md",
+    "MANIFEST.sha256",
+    "index.html",
+    "croissant.json",
+    "ro-crate-metadata.json",
+    "dcat.jsonld",
+    "CITATION.cff",
+    "synthetic.csv-metadata.json",
+    *(
+        f"documents/{n}.html"
+        for n in ("nist-sp-800-226", "dpia", "dpia.de", "five-safes", "data-card", "ons-spectrum", "for-the-people")
+    ),
+}
 
 
 @pytest.fixture
@@ -90,15 +109,29 @@ DAMAGE = {
     "the card claims less": (lambda p: edit(p / "card.json", epsilon=0.5), "does not hold"),
     "the card is another's": (lambda p: edit(p / "card.json", created="2020-01-01"), "different claims"),
     "the schema is another": (lambda p: edit(p / "schema.json", dataset="other"), "schema.json is not the schema"),
-    "a row is lost": (lambda p: (p / "synthetic.csv").write_text(
-        "\n".join((p / "synthetic.csv").read_text().splitlines()[:-1]) + "\n"), "damaged (499 rows"),
-    "a value is foreign": (lambda p: (p / "synthetic.csv").write_text(
-        (p / "synthetic.csv").read_text().replace(",yes\n", ",perhaps\n", 1)), "1 cells that its schema"),
-    "a column more": (lambda p: (p / "synthetic.csv").write_text("\n".join(
-        line + ",x" for line in (p / "synthetic.csv").read_text().splitlines()) + "\n"), "columns are not"),
-    "chosen by scores": (lambda p: edit(p / "card.json", selection={"how": "scores", "in_words": "", "covered": False}),
-                         "selection not covered"),
-}  # fmt: skip
+    "a row is lost": (
+        lambda p: (p / "synthetic.csv").write_text(
+            "\n".join((p / "synthetic.csv").read_text().splitlines()[:-1]) + "\n"
+        ),
+        "damaged (499 rows",
+    ),
+    "a value is foreign": (
+        lambda p: (p / "synthetic.csv").write_text(
+            (p / "synthetic.csv").read_text().replace(",yes\n", ",perhaps\n", 1)
+        ),
+        "1 cells that its schema",
+    ),
+    "a column more": (
+        lambda p: (p / "synthetic.csv").write_text(
+            "\n".join(line + ",x" for line in (p / "synthetic.csv").read_text().splitlines()) + "\n"
+        ),
+        "columns are not",
+    ),
+    "chosen by scores": (
+        lambda p: edit(p / "card.json", selection={"how": "scores", "in_words": "", "covered": False}),
+        "selection not covered",
+    ),
+}
 
 
 OF_TABLE = ("a row is lost", "a value is foreign", "a column more")
@@ -121,8 +154,15 @@ def test_what_must_not_leave_stays(copied, tmp_path, name):
 
 def test_seeded_noise_never_leaves(tmp_path):
     small_frame(200).to_csv(tmp_path / "real.csv", index=False)
-    synth.run(tmp_path / "real.csv", schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, out=tmp_path / "out",
-              noise=SeededNoise(0), dataset="d")  # fmt: skip
+    synth.run(
+        tmp_path / "real.csv",
+        schema=synth.parse(SMALL),
+        epsilon=1.0,
+        delta=1e-5,
+        out=tmp_path / "out",
+        noise=SeededNoise(0),
+        dataset="d",
+    )
     with pytest.raises(InputError, match="seeded noise"):
         release_bundle.make(tmp_path / "out", tmp_path / "r.zip")
 
@@ -173,8 +213,18 @@ def test_no_sentinel_of_the_real_table_is_in_any_file(command, own_state, tmp_pa
     (tmp_path / "schema.json").write_text(json.dumps(SMALL))
     made = tmp_path / "made"
     made.mkdir()
-    code, out, told = command("run", tmp_path / "real.csv", "--schema", tmp_path / "schema.json", "--epsilon", "5",
-                              "--out", made / "out", "--job", own_state / "jobs" / "one")  # fmt: skip
+    code, out, told = command(
+        "run",
+        tmp_path / "real.csv",
+        "--schema",
+        tmp_path / "schema.json",
+        "--epsilon",
+        "5",
+        "--out",
+        made / "out",
+        "--job",
+        own_state / "jobs" / "one",
+    )
     assert code == 0, told
     (made / "log.txt").write_text(out + told)
     release_bundle.make(made / "out", made / "r.zip")
@@ -201,9 +251,11 @@ OF_TWO = "which of two things the private table says of "
 
 @pytest.mark.parametrize(
     ("relation", "guesses"),
-    [("add_remove", [("whether ", 0.7311, 1e-6), (OF_TWO, 0.8808, 1e-6 * (1 + math.e))]),
-     ("replace_one", [(OF_TWO, 0.7311, 1e-6)])],
-)  # fmt: skip
+    [
+        ("add_remove", [("whether ", 0.7311, 1e-6), (OF_TWO, 0.8808, 1e-6 * (1 + math.e))]),
+        ("replace_one", [(OF_TWO, 0.7311, 1e-6)]),
+    ],
+)
 def test_what_protects_names_whose_rows_which_guess_and_delta(relation, guesses):
     told = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "unit": "patient", "max_rows_of_a_unit": 3}
     assert [(what.split("one person")[0], sure, accident) for what, sure, accident in limits.guesses(told)] == [

@@ -24,8 +24,9 @@ def arguments(small, out, *more):
 
 def worker(*command):
     """The command line as a process of its own."""
-    return subprocess.Popen([sys.executable, "-m", "synth", *map(str, command)],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-m", "synth", *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_a_run_over_budget_reads_nothing_and_writes_nothing(command, small, tmp_path):
@@ -46,8 +47,9 @@ def test_a_smaller_run_still_fits(command, small, tmp_path):
     command("ledger", "policy", small[0], "--max-epsilon", "0.3", "--new")
     table, schema = small
     for i in range(3):
-        code, _, told = command("run", table, "--schema", schema, "--method", "independent", "--epsilon", "0.1",
-                                "--out", tmp_path / str(i))  # fmt: skip
+        code, _, told = command(
+            "run", table, "--schema", schema, "--method", "independent", "--epsilon", "0.1", "--out", tmp_path / str(i)
+        )
         assert code == 0, told
     assert Ledger().summary()[0].remaining_epsilon == 0.0
 
@@ -169,8 +171,19 @@ def test_from_release_and_sample_cost_nothing(command, small, tmp_path):
     assert json.loads(said)["epsilon_spent"] == 0.0
     card = json.loads((tmp_path / "again" / "card.json").read_text())
     assert (card["epsilon"], card["refitted"]) == (1.0, True)
-    code, said, told = command("sample", tmp_path / "o" / "model.json", "--num-rows", "30", "--where", "sex=f",
-                               "--where", "age=20..40", "--out", tmp_path / "more.parquet", "--json")  # fmt: skip
+    code, said, told = command(
+        "sample",
+        tmp_path / "o" / "model.json",
+        "--num-rows",
+        "30",
+        "--where",
+        "sex=f",
+        "--where",
+        "age=20..40",
+        "--out",
+        tmp_path / "more.parquet",
+        "--json",
+    )
     assert code == 0, told
     frame = synth.sample(tmp_path / "o", num_rows=10, where={"ill": "yes"})[0]
     assert set(frame["ill"]) == {"yes"}

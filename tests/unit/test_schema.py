@@ -27,8 +27,13 @@ def test_positions_follow_from_the_facts(facts, size, cells):
 
 
 def test_absent_facts_are_left_out_and_never_null(tmp_path):
-    plain = {"target": "b", "columns": {"a": {"type": "integer", "min": 0, "max": 9}, "b": {"type": "boolean",
-             "categories": ["n", "y"], "missing": ["?"], "source": "public"}}}  # fmt: skip
+    plain = {
+        "target": "b",
+        "columns": {
+            "a": {"type": "integer", "min": 0, "max": 9},
+            "b": {"type": "boolean", "categories": ["n", "y"], "missing": ["?"], "source": "public"},
+        },
+    }
     written = json.loads(parse(plain).to_json())
     assert written["columns"]["a"] == {"type": "integer", "min": 0, "max": 9, "source": "declared"}
     assert written["columns"]["b"] == plain["columns"]["b"]
@@ -60,8 +65,14 @@ def test_canonical_text_keeps_them_apart(text, other):
 
 
 def test_only_drafted_facts_are_unconfirmed_and_can_be_vouched_for():
-    schema = parse({"columns": {"a": {"type": "integer", "min": 0, "max": 9, "source": "unconfirmed"},
-                                "b": {"type": "integer", "min": 0, "max": 9}}})  # fmt: skip
+    schema = parse(
+        {
+            "columns": {
+                "a": {"type": "integer", "min": 0, "max": 9, "source": "unconfirmed"},
+                "b": {"type": "integer", "min": 0, "max": 9},
+            }
+        }
+    )
     assert schema.unconfirmed() == {"a": ["type", "min", "max"]}
     sure = schema.assume_public()
     assert sure.unconfirmed() == {}
@@ -84,14 +95,17 @@ def test_a_weight_that_is_stated_elsewhere_is_refused_with_the_way_out(stated):
         parse({**plain, **stated} if "role" not in stated else {"columns": {"w": {**plain["columns"]["w"], **stated}}})
 
 
-@pytest.mark.parametrize(("column", "words"), [
-    ({"type": "integer", "min": -1, "max": 9}, "its min must be 0 or more"),
-    ({"type": "float", "min": 0, "max": 0}, "its max above 0"),
-    ({"type": "integer", "source": "private"}, "cannot learn them"),
-    ({"type": "categorical", "categories": ["1", "2"]}, "an integer or float"),
-    ({"type": "identifier"}, "an integer or float"),
-    ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02"}, "an integer or float"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ({"type": "integer", "min": -1, "max": 9}, "its min must be 0 or more"),
+        ({"type": "float", "min": 0, "max": 0}, "its max above 0"),
+        ({"type": "integer", "source": "private"}, "cannot learn them"),
+        ({"type": "categorical", "categories": ["1", "2"]}, "an integer or float"),
+        ({"type": "identifier"}, "an integer or float"),
+        ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02"}, "an integer or float"),
+    ],
+)
 def test_a_weight_is_a_number_whose_bounds_somebody_vouches_for(column, words):
     plain = {"weight": "w", "columns": {"w": column, "a": {"type": "boolean", "categories": ["0", "1"]}}}
     with pytest.raises(InputError, match=words):

@@ -59,8 +59,15 @@ def test_weights_of_groups_are_near_the_truth_and_noise_is_that_of_the_bound(tol
 
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_every_relation_is_paid_for(relation):
-    found = statistics(FRAME, schema=SCHEMA, ask=["mean:age", "count:sex", "weight:sex"], epsilon=5.0, delta=1e-5,
-                       dataset="d", relation=relation)  # fmt: skip
+    found = statistics(
+        FRAME,
+        schema=SCHEMA,
+        ask=["mean:age", "count:sex", "weight:sex"],
+        epsilon=5.0,
+        delta=1e-5,
+        dataset="d",
+        relation=relation,
+    )
     assert 0.98 * 5.0 < found.card["epsilon_derived"] <= 5.0
 
 
@@ -83,10 +90,16 @@ def test_almost_no_rows_are_answered():
 
 @pytest.mark.parametrize(
     ("ask", "words"),
-    [("median:age", "write mean:COL"), ("mean:nothing", "not a measured column"), ("mean:sex", "only numbers"),
-     ("quantile:age:2", "write mean:COL"), ("count:sex*sex", "once"),
-     ("weight:income*sex", "other columns"), ("count:income*seen*age", "at most")],
-)  # fmt: skip
+    [
+        ("median:age", "write mean:COL"),
+        ("mean:nothing", "not a measured column"),
+        ("mean:sex", "only numbers"),
+        ("quantile:age:2", "write mean:COL"),
+        ("count:sex*sex", "once"),
+        ("weight:income*sex", "other columns"),
+        ("count:income*seen*age", "at most"),
+    ],
+)
 def test_what_cannot_be_asked_is_refused_and_costs_nothing(ask, words, tmp_path):
     ledger = tmp_path / "ledger.sqlite"
     with pytest.raises(synth.UsageError, match=words.replace("*", r"\*")):
@@ -103,8 +116,21 @@ def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
     schema.write_text(SCHEMA.to_json())
     out, paid, page = tmp_path / "release", tmp_path / "paid.json", tmp_path / "report.html"
     synth.run(table, schema=SCHEMA, epsilon=2.0, delta=1e-5, method="independent", dataset="d", out=out)
-    code, told, error = command("statistics", table, "--schema", schema, "--epsilon", 3, "--dataset", "d",
-                                "--ask", "mean:age,count:sex,weight:sex", "--out", paid, "--assume-public")  # fmt: skip
+    code, told, error = command(
+        "statistics",
+        table,
+        "--schema",
+        schema,
+        "--epsilon",
+        3,
+        "--dataset",
+        "d",
+        "--ask",
+        "mean:age,count:sex,weight:sex",
+        "--out",
+        paid,
+        "--assume-public",
+    )
     assert code == 0, error
     assert "mean:age: " in told
     code, _, error = command("report", out, "--publishable", "--statistics", paid, "--out", page)
@@ -120,8 +146,16 @@ def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
 def test_statistics_of_another_relation_do_not_add_up(small, command, tmp_path):
     out, paid = tmp_path / "release", tmp_path / "paid.json"
     synth.run(small[0], schema=SCHEMA, epsilon=2.0, delta=1e-5, method="independent", dataset="d", out=out)
-    made = statistics(FRAME, schema=SCHEMA, ask=["mean:age"], epsilon=1.0, delta=1e-5, dataset="e",
-                      relation="replace_one", separate=True)  # fmt: skip
+    made = statistics(
+        FRAME,
+        schema=SCHEMA,
+        ask=["mean:age"],
+        epsilon=1.0,
+        delta=1e-5,
+        dataset="e",
+        relation="replace_one",
+        separate=True,
+    )
     paid.write_text(json.dumps(made.plain()))
     code, _, error = command("report", out, "--publishable", "--statistics", paid, "--out", tmp_path / "r.html")
     assert code == 2

@@ -22,8 +22,16 @@ def made(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("made")
     os.environ["SYNTH_LEDGER"] = str(folder / "ledger.sqlite")
-    synth.run(small_frame(300), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, method="independent", dataset="d",
-              out=folder / "out", num_rows=20)  # fmt: skip
+    synth.run(
+        small_frame(300),
+        schema=synth.parse(SMALL),
+        epsilon=1.0,
+        delta=1e-5,
+        method="independent",
+        dataset="d",
+        out=folder / "out",
+        num_rows=20,
+    )
     return folder / "out"
 
 

@@ -51,8 +51,19 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
     schema = synth.parse(SMALL)
     made = {}
     for most in (1, 3):
-        result = synth.run(persons(), schema=schema, epsilon=1.0, delta=1e-5, method="independent", dataset=f"d{most}",
-                           relation=relation, unit="id", max_rows=most, num_rows=20, separate=True)  # fmt: skip
+        result = synth.run(
+            persons(),
+            schema=schema,
+            epsilon=1.0,
+            delta=1e-5,
+            method="independent",
+            dataset=f"d{most}",
+            relation=relation,
+            unit="id",
+            max_rows=most,
+            num_rows=20,
+            separate=True,
+        )
         made[most] = result.card
     first = {most: card["mechanisms"][0] for most, card in made.items()}
     assert first[3]["sensitivity"] == pytest.approx(3 * first[1]["sensitivity"])
@@ -67,8 +78,9 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
 def test_rows_beyond_the_bound_are_not_counted():
     """With one row of each of 150 persons kept, the noisy total is near 150, not 600."""
     schema = synth.parse(SMALL)
-    result = synth.run(persons(), schema=schema, epsilon=8.0, delta=1e-5, method="independent", dataset="d", unit="id",
-                       max_rows=1)  # fmt: skip
+    result = synth.run(
+        persons(), schema=schema, epsilon=8.0, delta=1e-5, method="independent", dataset="d", unit="id", max_rows=1
+    )
     assert abs(result.num_rows - 150) < 60
 
 
@@ -92,8 +104,19 @@ def test_a_senseless_unit_is_refused(command, small, tmp_path, options, word):
 def test_the_unit_may_stand_in_the_schema(command, small, tmp_path):
     schema = tmp_path / "s.json"
     schema.write_text(json.dumps({**SMALL, "unit": "id", "max_rows": 2}))
-    code, said, told = command("run", small[0], "--schema", schema, "--epsilon", "1", "--method", "independent",
-                               "--out", tmp_path / "o", "--json")  # fmt: skip
+    code, said, told = command(
+        "run",
+        small[0],
+        "--schema",
+        schema,
+        "--epsilon",
+        "1",
+        "--method",
+        "independent",
+        "--out",
+        tmp_path / "o",
+        "--json",
+    )
     assert code == 0, told
     card = json.loads((tmp_path / "o" / "card.json").read_text())
     assert (card["unit"], card["max_rows_of_a_unit"]) == ("id", 2)

@@ -53,33 +53,39 @@ def test_a_clean_file_asks_at_most_four_questions_less(table, drafted):
     assert not risky(draft(from_frame(clean(table))).schema)
 
 
-@pytest.mark.parametrize(("cells", "name", "kind"), [
-    ([f"{i // 2}" for i in range(3000, 3400)], "patient", "identifier"),
-    ([f"{i // 9}" for i in range(9000, 18000)], "MRN", "identifier"),
-    ([f"F-{i // 2:06d}" for i in range(400)], "x", "identifier"),
-    ([f"{800_000 + i // 3}" for i in range(600)], "x", "identifier"),
-    ([str(i) for i in range(1, 200)], "x", "identifier"),
-    ([f"a{i}@b.org" for i in range(100)] * 3, "email", "identifier"),
-    ([f"seen at {i} by the doctor on call" for i in range(150)] * 2, "x", "omitted"),
-    ([f"{d}.{m}.19{y}" for d in range(1, 29) for m in range(1, 9) for y in (50, 61)], "x", "datetime|omitted"),
-    ([f"{m}/{d}/1961 08:15" for d in range(1, 29) for m in range(1, 13)], "x", "datetime|omitted"),
-    ([f"1961{m:02}{d:02}" for d in range(1, 29) for m in range(1, 13)], "x", "datetime|omitted"),
-    ([f"{d} Mar {y}" for d in range(1, 29) for y in range(1950, 1960)], "x", "datetime|omitted"),
-    ([f"{1000 + 7 * i}" for i in range(500)], "income", "integer"),
-    ([str(i % 90) for i in range(3000)], "patient_age", "integer"),
-    (["some college, no degree", "none", "a master of some science"] * 50, "school", "categorical"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cells", "name", "kind"),
+    [
+        ([f"{i // 2}" for i in range(3000, 3400)], "patient", "identifier"),
+        ([f"{i // 9}" for i in range(9000, 18000)], "MRN", "identifier"),
+        ([f"F-{i // 2:06d}" for i in range(400)], "x", "identifier"),
+        ([f"{800_000 + i // 3}" for i in range(600)], "x", "identifier"),
+        ([str(i) for i in range(1, 200)], "x", "identifier"),
+        ([f"a{i}@b.org" for i in range(100)] * 3, "email", "identifier"),
+        ([f"seen at {i} by the doctor on call" for i in range(150)] * 2, "x", "omitted"),
+        ([f"{d}.{m}.19{y}" for d in range(1, 29) for m in range(1, 9) for y in (50, 61)], "x", "datetime|omitted"),
+        ([f"{m}/{d}/1961 08:15" for d in range(1, 29) for m in range(1, 13)], "x", "datetime|omitted"),
+        ([f"1961{m:02}{d:02}" for d in range(1, 29) for m in range(1, 13)], "x", "datetime|omitted"),
+        ([f"{d} Mar {y}" for d in range(1, 29) for y in range(1950, 1960)], "x", "datetime|omitted"),
+        ([f"{1000 + 7 * i}" for i in range(500)], "income", "integer"),
+        ([str(i % 90) for i in range(3000)], "patient_age", "integer"),
+        (["some college, no degree", "none", "a master of some science"] * 50, "school", "categorical"),
+    ],
+)
 def test_a_kind_is_told_by_content_for_text_as_for_numbers(cells, name, kind):
     assert one(cells, name).type in kind.split("|")
 
 
-@pytest.mark.parametrize(("cells", "risk"), [
-    ([f"w{i % 101}" for i in range(20_000)], "many"),
-    (["a", "b", "c"] * 1000 + ["seldom"] * 9, "rare"),
-    (["a", "b", "c"] * 1000 + ["often"] * 10, None),
-    (["a", "b", "c"] * 8, None),
-    (["yes"] * 500 + ["no"], None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cells", "risk"),
+    [
+        ([f"w{i % 101}" for i in range(20_000)], "many"),
+        (["a", "b", "c"] * 1000 + ["seldom"] * 9, "rare"),
+        (["a", "b", "c"] * 1000 + ["often"] * 10, None),
+        (["a", "b", "c"] * 8, None),
+        (["yes"] * 500 + ["no"], None),
+    ],
+)
 def test_lists_with_many_or_rare_values_are_marked(cells, risk):
     assert one(cells).risk == risk
 
@@ -87,14 +93,22 @@ def test_lists_with_many_or_rare_values_are_marked(cells, risk):
 def test_naming_a_column_does_not_lift_its_mark(table):
     named = draft(from_frame(table), categorical=["patient", "note", "geburtsdatum"]).schema
     assert {n: risky(named)[n] for n in ("patient", "note", "geburtsdatum")} == {
-        "patient": "key", "note": "text", "geburtsdatum": "dates",
-    }  # fmt: skip
+        "patient": "key",
+        "note": "text",
+        "geburtsdatum": "dates",
+    }
 
 
 def test_a_run_enforces_the_mark_and_drafts_of_before_are_checked_by_content(table):
     schema = draft(from_frame(table[["diagnosis", "ward"]])).schema
-    old = schemas.parse({"columns": {n: {k: v for k, v in c.model_dump(exclude_none=True).items() if k != "risk"}
-                                     for n, c in schema.columns.items()}})  # fmt: skip
+    old = schemas.parse(
+        {
+            "columns": {
+                n: {k: v for k, v in c.model_dump(exclude_none=True).items() if k != "risk"}
+                for n, c in schema.columns.items()
+            }
+        }
+    )
     for facts in (schema, old):
         assert alone(facts) == {"diagnosis": "it has a long list of values"}
         with pytest.raises(InputError, match=r"diagnosis \(400 values"):
@@ -137,13 +151,19 @@ def test_grouping_reads_each_cell_alone_by_a_list_that_rows_do_not_change():
     places = codec.known(found, cells)[0].tolist()
     assert places == [1, 99, -1, -1, -1]
     assert [codec.known(found, cells[i : i + 1])[0][0] for i in range(5)] == places
-    listed = schemas.Column(type="categorical", categories=("a", "b", "other"), missing=("", "?"),
-                            grouping=schemas.Grouping(kind="listed", other="other"))  # fmt: skip
+    listed = schemas.Column(
+        type="categorical",
+        categories=("a", "b", "other"),
+        missing=("", "?"),
+        grouping=schemas.Grouping(kind="listed", other="other"),
+    )
     assert codec.known(listed, np.array(["b", "zebra", "?", "", "other"], dtype=object))[0].tolist() == [1, 2, 4, 3, 2]
 
 
-@pytest.mark.parametrize("grouping", [{"kind": "prefix"}, {"kind": "listed"}, {"kind": "listed", "other": "zzz"},
-                                      {"kind": "prefix", "length": 1}])  # fmt: skip
+@pytest.mark.parametrize(
+    "grouping",
+    [{"kind": "prefix"}, {"kind": "listed"}, {"kind": "listed", "other": "zzz"}, {"kind": "prefix", "length": 1}],
+)
 def test_a_grouping_that_does_not_fit_is_refused(grouping):
     with pytest.raises(InputError, match="grouping"):
         schemas.parse({"columns": {"a": {"type": "categorical", "categories": ["xx", "y"], "grouping": grouping}}})
@@ -158,8 +178,10 @@ def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(tab
     """Everything that is offered together is taken; three answers more than for a clean file."""
     rows, schema, out = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "out"
     if written is HOSPITAL:
-        table = table.assign(ward=table.ward.replace("eyes", "Köln-Süd"),
-                             temperature=table.temperature.str.replace(".", ",", regex=False))  # fmt: skip
+        table = table.assign(
+            ward=table.ward.replace("eyes", "Köln-Süd"),
+            temperature=table.temperature.str.replace(".", ",", regex=False),
+        )
     table.to_csv(rows, **written)
     code, _, told = command("schema", "init", rows, "--out", schema, "--dataset", "visits", "--assume-public")
     assert code == 0, told
@@ -218,8 +240,11 @@ def test_what_a_draft_leaves_unconfirmed_is_learnt_without_deleting_facts_by_han
     assert code == 0, told
     found = schemas.load(learnt).columns
     assert {n: c.source for n, c in found.items()} == {
-        "patient": "declared", "diagnosis": "private", "ward": "private", "age": "private",
-    }  # fmt: skip
+        "patient": "declared",
+        "diagnosis": "private",
+        "ward": "private",
+        "age": "private",
+    }
     assert set(found["ward"].categories) == set(table.ward)
     assert found["diagnosis"].risk is None
 
@@ -249,8 +274,21 @@ def test_what_is_learnt_in_two_steps_costs_the_sum_of_both(table, tmp_path, comm
 def test_a_reason_goes_onto_the_card_and_a_last_look_counts_what_stands_there(table, tmp_path, command):
     rows, schema, out = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "out"
     table[["diagnosis", "ward", "postcode"]].to_csv(rows, index=False)
-    code, _, told = command("schema", "init", rows, "--out", schema, "--dataset", "v", "--group", "postcode=2",
-                            "--assume-public", "diagnosis", "--reason", "diagnosis=the national list")  # fmt: skip
+    code, _, told = command(
+        "schema",
+        "init",
+        rows,
+        "--out",
+        schema,
+        "--dataset",
+        "v",
+        "--group",
+        "postcode=2",
+        "--assume-public",
+        "diagnosis",
+        "--reason",
+        "diagnosis=the national list",
+    )
     assert code == 0, told
     run = ("run", rows, "--schema", schema, "--epsilon", "8", "--method", "independent", "--out", out)
     code, _, told = command(*run)

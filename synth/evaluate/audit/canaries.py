@@ -38,14 +38,28 @@ def one_run(
     rng = np.random.default_rng(seed)  # of the experiment, no privacy noise
     coins = rng.random(canaries) < 0.5
     names = [f"canary {i:04d}" for i in range(canaries)]
-    facts = {"columns": {"name": {"type": "categorical", "categories": names},
-                         "flag": {"type": "boolean", "categories": ["no", "yes"]}}}  # fmt: skip
+    facts = {
+        "columns": {
+            "name": {"type": "categorical", "categories": names},
+            "flag": {"type": "boolean", "categories": ["no", "yes"]},
+        }
+    }
     there = [n for n, coin in zip(names, coins, strict=True) if coin]
     frame = pd.DataFrame({"name": there, "flag": ["no"] * len(there)})
     with tempfile.TemporaryDirectory() as folder:
-        made = pipeline.run(frame, schema=schemas.parse(facts), epsilon=epsilon, delta=delta, method=method,
-                            relation=relation, options=options, dataset="canaries", out=Path(folder) / "out",
-                            ledger=Path(folder) / "ledger.sqlite", num_rows=50 * canaries)  # fmt: skip
+        made = pipeline.run(
+            frame,
+            schema=schemas.parse(facts),
+            epsilon=epsilon,
+            delta=delta,
+            method=method,
+            relation=relation,
+            options=options,
+            dataset="canaries",
+            out=Path(folder) / "out",
+            ledger=Path(folder) / "ledger.sqlite",
+            num_rows=50 * canaries,
+        )
         releases = bundle.load_release(Path(folder) / "out").releases
     scores = _released(releases, canaries)
     if scores is None:

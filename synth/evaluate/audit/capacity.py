@@ -90,9 +90,18 @@ def noise_audit(
         one, other = rng.normal(size=(2, draws)) * sigma
         known = _gaussian(sigma, order)
     found = leakage((one + 1)[:, None], other[:, None], rng=rng, order=order, confidence=confidence)
-    return Capacity(mechanism=noise, epsilon=epsilon, delta=0.0 if noise == "laplace" else delta, order=order,
-                    draws=draws, confidence=confidence, ceiling=known["unrestricted"], closed=known,
-                    attackers=tuple(found), seconds=time.perf_counter() - started)  # fmt: skip
+    return Capacity(
+        mechanism=noise,
+        epsilon=epsilon,
+        delta=0.0 if noise == "laplace" else delta,
+        order=order,
+        draws=draws,
+        confidence=confidence,
+        ceiling=known["unrestricted"],
+        closed=known,
+        attackers=tuple(found),
+        seconds=time.perf_counter() - started,
+    )
 
 
 def _laplace(epsilon: float, order: float | None) -> dict[str, float]:
@@ -148,6 +157,15 @@ def release_audit(
     rng = np.random.default_rng(seed)
     found = leakage(one[:, moving], other[:, moving], rng=rng, order=order, confidence=confidence)
     ceiling = grant.mu**2 / 2 * (order or 1.0)
-    return Capacity(mechanism=method, epsilon=epsilon, delta=delta, order=order, draws=draws, confidence=confidence,
-                    ceiling=ceiling, closed={"unrestricted": ceiling}, attackers=tuple(found),
-                    seconds=time.perf_counter() - started)  # fmt: skip
+    return Capacity(
+        mechanism=method,
+        epsilon=epsilon,
+        delta=delta,
+        order=order,
+        draws=draws,
+        confidence=confidence,
+        ceiling=ceiling,
+        closed={"unrestricted": ceiling},
+        attackers=tuple(found),
+        seconds=time.perf_counter() - started,
+    )

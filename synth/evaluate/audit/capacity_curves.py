@@ -44,10 +44,14 @@ class Curves:
         at = f"of scale {self.scale:g}" if self.epsilon is None else f"at epsilon {self.epsilon:g}"
         lines = [f"{self.noise} {at}: Renyi divergence by order, exact: {', '.join(self.values)}"]
         if self.crossing is not None:
-            lines.append(f"  the published bound on linear attackers falls below the unrestricted divergence from "
-                         f"order {self.crossing:.2f} on; the exact curves do not cross")  # fmt: skip
-        return lines + [f"  order {a:g}: " + ", ".join(f"{v[i]:.4f}" for v in self.values.values())
-                        for i, a in enumerate(self.orders)]  # fmt: skip
+            lines.append(
+                f"  the published bound on linear attackers falls below the unrestricted divergence from "
+                f"order {self.crossing:.2f} on; the exact curves do not cross"
+            )
+        return lines + [
+            f"  order {a:g}: " + ", ".join(f"{v[i]:.4f}" for v in self.values.values())
+            for i, a in enumerate(self.orders)
+        ]
 
 
 def noise_curves(noise: str, *, epsilon: float, delta: float = 1e-5, scale: float | None = None) -> Curves:
@@ -71,8 +75,14 @@ def noise_curves(noise: str, *, epsilon: float, delta: float = 1e-5, scale: floa
     if laplace:
         found["lower bound"] = tuple(max(closed.laplace_renyi_at_least(1 / scale, a), 0.0) for a in ORDERS)
     found["unrestricted"] = tuple(_whole(noise, scale, a) for a in ORDERS)
-    return Curves(noise=noise, scale=scale, epsilon=None if asked else epsilon, orders=ORDERS, values=found,
-                  crossing=_crossing(noise, scale) if holds else None)  # fmt: skip
+    return Curves(
+        noise=noise,
+        scale=scale,
+        epsilon=None if asked else epsilon,
+        orders=ORDERS,
+        values=found,
+        crossing=_crossing(noise, scale) if holds else None,
+    )
 
 
 def _whole(noise: str, scale: float, order: float) -> float:

@@ -76,8 +76,17 @@ def strategy_view(
     told = matrix_kl(strategy, noise, scale) if order is None else matrix_renyi(strategy, noise, scale, order)
     answers, counts = strategy.shape
     bound = noise == "laplace" and order not in (None, 2.0) and bool((np.count_nonzero(strategy, axis=0) > 1).any())
-    return StrategyView(noise=noise, scale=scale, epsilon=asked, order=order, answers=answers, counts=counts,
-                        linear=told["linear"], unrestricted=told["unrestricted"], exact=not bound)  # fmt: skip
+    return StrategyView(
+        noise=noise,
+        scale=scale,
+        epsilon=asked,
+        order=order,
+        answers=answers,
+        counts=counts,
+        linear=told["linear"],
+        unrestricted=told["unrestricted"],
+        exact=not bound,
+    )
 
 
 def _read(path: Path) -> np.ndarray:
@@ -87,6 +96,8 @@ def _read(path: Path) -> np.ndarray:
     except (OSError, ValueError):  # a directory, binary rubbish, lines of different lengths
         found = np.empty((0, 0))
     if not 0 < found.size <= CELLS or not np.isfinite(found).all() or not found.any():
-        raise UsageError(f"--strategy {path}: must be a file of finite numbers, not all zero and at most {CELLS:,}: "
-                         "a line an answer, commas between them")  # fmt: skip
+        raise UsageError(
+            f"--strategy {path}: must be a file of finite numbers, not all zero and at most {CELLS:,}: "
+            "a line an answer, commas between them"
+        )
     return found

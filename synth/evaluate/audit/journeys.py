@@ -31,8 +31,19 @@ from synth.schema.related import Related
 from synth.schema.table import Schema
 
 # the ledger's, or time and memory, which an audit of one machine could not judge
-UNSEEN = {"created", "ledger_entry", "started", "updated", "seconds", "seconds_left", "seconds_total", "peak_mib",
-          "pid", "pid_started", "seed"}  # fmt: skip
+UNSEEN = {
+    "created",
+    "ledger_entry",
+    "started",
+    "updated",
+    "seconds",
+    "seconds_left",
+    "seconds_total",
+    "peak_mib",
+    "pid",
+    "pid_started",
+    "seed",
+}
 PRIVATE = {"steward.json"}  # the steward's own
 TIMED = {"status.json"}  # its length follows from the digits of its times
 MOST_VALUES = 600  # numbers of an array that are looked at one by one
@@ -72,8 +83,14 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Show
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         code, message = _run(table, source, ticket, place, notes)
-    texts = {"exit code": str(code), "message": message, "notes": "\n".join(notes), "standard output": out.getvalue(),
-             "standard error": err.getvalue(), "warnings": "\n".join(sorted(str(w.message) for w in told))}  # fmt: skip
+    texts = {
+        "exit code": str(code),
+        "message": message,
+        "notes": "\n".join(notes),
+        "standard output": out.getvalue(),
+        "standard error": err.getvalue(),
+        "warnings": "\n".join(sorted(str(w.message) for w in told)),
+    }
     numbers: dict[str, float] = {}
     _look(place, kept, numbers, texts)
     told_of = _tables_and_answers if isinstance(ticket.schema, Related) else _table_and_answers
@@ -106,11 +123,21 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
                 report.finish("done", "done", 0)
                 return 0, "done"
             pipeline.run(
-                table, source=source, schema=ticket.schema, epsilon=ticket.epsilon, delta=ticket.delta,
-                method=ticket.method, relation=ticket.relation, options=ticket.options, dataset="audit",
-                ledger=place / "ledger.sqlite", out=place / "out", device="cpu", reporter=report,
+                table,
+                source=source,
+                schema=ticket.schema,
+                epsilon=ticket.epsilon,
+                delta=ticket.delta,
+                method=ticket.method,
+                relation=ticket.relation,
+                options=ticket.options,
+                dataset="audit",
+                ledger=place / "ledger.sqlite",
+                out=place / "out",
+                device="cpu",
+                reporter=report,
                 steward_log=place / "job" / "steward.json",
-            )  # fmt: skip
+            )
     except SynthError as error:
         report.finish("failed", str(error), error.exit_code)
         return error.exit_code, str(error)
@@ -124,9 +151,16 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
 def _run_related(folder: Any, ticket: Ticket, place: Path, report: jobs.Reporter) -> None:
     """A run of related tables as the command line does it, but for a smaller model: that is past all rows."""
     request = RunRequest(
-        table=folder, epsilon=ticket.epsilon, delta=ticket.delta, method=ticket.method, relation=ticket.relation,
-        dataset="audit", ledger=place / "ledger.sqlite", out=place / "out", device="cpu",
-    )  # fmt: skip
+        table=folder,
+        epsilon=ticket.epsilon,
+        delta=ticket.delta,
+        method=ticket.method,
+        relation=ticket.relation,
+        dataset="audit",
+        ledger=place / "ledger.sqlite",
+        out=place / "out",
+        device="cpu",
+    )
     related_run.carry_out(
         request, schema=ticket.schema, reporter=report, steward_log=place / "job" / "steward.json", questions=SMALL
     )
@@ -189,10 +223,15 @@ def _tables_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | No
         if (key := stored.schema.key_above(name)) is not None:
             sizes = table.groupby(list(key.columns)).size().value_counts()
             numbers |= {f"parents with {n} rows of {name}": float(many) for n, many in sizes.items()}
-    first = [r for r in stored.releases if r.question.view == "rows" and all(len(m.bins) == 1
-             for m in r.question.marginals)]  # fmt: skip
-    parts = [v.ravel() / m.sigma for r in first for m, v in zip(r.question.marginals, r.values, strict=True)
-             if m.sigma >= LEAST_SIGMA]  # fmt: skip
+    first = [
+        r for r in stored.releases if r.question.view == "rows" and all(len(m.bins) == 1 for m in r.question.marginals)
+    ]
+    parts = [
+        v.ravel() / m.sigma
+        for r in first
+        for m, v in zip(r.question.marginals, r.values, strict=True)
+        if m.sigma >= LEAST_SIGMA
+    ]
     return np.concatenate(parts) if parts else None
 
 

@@ -75,8 +75,14 @@ def on_a_path(sigma: float, turn: int) -> Any:
     """A new path each time, told at all kinds of rows."""
     table = np.full((4, 4), 0.3) + 0.7 * np.eye(4)
     kernel = ProductKernel(bins=(KIND,), tables=(table,))
-    return FunctionalQuery(name=f"path {turn}", purpose="path", kernel=kernel, sigma=sigma, nugget=LEAST_NUGGET,
-                points=np.arange(4)[:, None])  # fmt: skip
+    return FunctionalQuery(
+        name=f"path {turn}",
+        purpose="path",
+        kernel=kernel,
+        sigma=sigma,
+        nugget=LEAST_NUGGET,
+        points=np.arange(4)[:, None],
+    )
 
 
 def _encoding() -> Encoding:
@@ -119,9 +125,10 @@ def bare(
         epsilon_implied=derived_epsilon(found, delta),
         delta=delta,
         draws=len(one),
-        finding=examine(one, other, claim=_claim(ask(1 / mu, 0), pair, delta), confidence=confidence,
-                        names=["likelihood"]),
-    )  # fmt: skip
+        finding=examine(
+            one, other, claim=_claim(ask(1 / mu, 0), pair, delta), confidence=confidence, names=["likelihood"]
+        ),
+    )
 
 
 def _claim(question: Any, pair: Pair, delta: float) -> Claim:

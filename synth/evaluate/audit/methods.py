@@ -18,8 +18,10 @@ from synth.privacy.curator import Grant
 from synth.privacy.relation import relation_named
 
 DELTAS = (DELTA, 0.05, 0.2)  # at which the accountant's epsilon is compared as well
-SKIPPED = ("reading of files, cells placed at random, the bound on a person's rows, messages, files",
-           "for these: synth audit --whole")  # fmt: skip
+SKIPPED = (
+    "reading of files, cells placed at random, the bound on a person's rows, messages, files",
+    "for these: synth audit --whole",
+)
 FEWEST_DRAWS = 40  # draws, below which nothing can be said
 Tick = Callable[[], None]
 
@@ -47,20 +49,29 @@ class Audit:
     def plain(self) -> dict[str, Any]:
         """The audit as JSON data."""
         parts = {n: None if (f := getattr(self, n)) is None else f.plain() for n in ("outputs", "tables")}
-        return {**{n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "max_rows")},
-                "violated": self.violated, "skipped": SKIPPED[0], **parts,
-                "canaries": asdict(self.canaries) if self.canaries else None, "seconds": self.seconds}  # fmt: skip
+        return {
+            **{n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "max_rows")},
+            "violated": self.violated,
+            "skipped": SKIPPED[0],
+            **parts,
+            "canaries": asdict(self.canaries) if self.canaries else None,
+            "seconds": self.seconds,
+        }
 
     def in_words(self) -> list[str]:
         """The audit as a few lines."""
-        lines = [f"{self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}: "
-                 f"{'VIOLATED' if self.violated else 'not contradicted'}"]  # fmt: skip
+        lines = [
+            f"{self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}: "
+            f"{'VIOLATED' if self.violated else 'not contradicted'}"
+        ]
         for name, found in (("releases", self.outputs), ("synthetic tables", self.tables)):
             if found is None:
                 continue
             mu = "" if found.claim.mu is None else f"mu at least {found.mu:.3f} (claimed {found.claim.mu:.3f}), "
-            lines.append(f"  {name}: {mu}epsilon at delta {DELTA:g} at least {found.epsilon:.3f} (claimed "
-                         f"{found.claim.at_audit:.3f}); {found.draws} draws, {found.attack}")  # fmt: skip
+            lines.append(
+                f"  {name}: {mu}epsilon at delta {DELTA:g} at least {found.epsilon:.3f} (claimed "
+                f"{found.claim.at_audit:.3f}); {found.draws} draws, {found.attack}"
+            )
         if self.canaries:
             c = self.canaries
             lines.append(f"  canaries: {c.right} of {c.made} guesses right, epsilon at least {c.epsilon:.3f}")
@@ -134,10 +145,26 @@ def audit(
     if canaries:
         from synth.evaluate.audit.canaries import one_run
 
-        guessed = one_run(method, epsilon=epsilon, delta=delta, relation=relation, canaries=canaries,
-                          confidence=confidence, options=options)  # fmt: skip
-    return Audit(method=method, epsilon=epsilon, delta=delta, relation=str(link), max_rows=max_rows, outputs=found,
-                 tables=made, canaries=guessed, seconds=time.perf_counter() - started)  # fmt: skip
+        guessed = one_run(
+            method,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            canaries=canaries,
+            confidence=confidence,
+            options=options,
+        )
+    return Audit(
+        method=method,
+        epsilon=epsilon,
+        delta=delta,
+        relation=str(link),
+        max_rows=max_rows,
+        outputs=found,
+        tables=made,
+        canaries=guessed,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def _ticker(total: int, progress: Callable[[float], None]) -> Tick:

@@ -54,8 +54,9 @@ class Transcript:
 
 def measure(pair: Pair, rows: Positions, parts: Parts) -> Transcript:
     """Asks all of the generator's questions of one table, through the one door."""
-    session = parts.curator(grant=parts.grant, commit=lambda: None, read=lambda: rows, mechanisms=parts.mechanisms(),
-                         noise=parts.noise)  # fmt: skip
+    session = parts.curator(
+        grant=parts.grant, commit=lambda: None, read=lambda: rows, mechanisms=parts.mechanisms(), noise=parts.noise
+    )
     public = session.public_rows()
     if public is not None and pair.rows is not None:  # an absent unit keeps its place under zero_out
         public = pair.rows

@@ -33,8 +33,11 @@ DRAWS = 60  # of each table: a leak that shows in every run is certain by then, 
 FEWEST_DRAWS = 24  # a quarter of which can tell a score that is always right from chance
 TESTS = 3  # of a canary: an event, the distance of the answers, their noise
 MOST_NUMBERS, MOST_TEXTS = 300, 12  # that are listened to; of one place
-LEFT_OUT = ("seconds and memory", "the ledger and the steward's own log",
-            "an empty table, which is refused as a file without rows")  # fmt: skip
+LEFT_OUT = (
+    "seconds and memory",
+    "the ledger and the steward's own log",
+    "an empty table, which is refused as a file without rows",
+)
 ENGINES = ("postgres", "spark")  # which are tried where --source names them
 
 
@@ -67,8 +70,15 @@ class Sight:
     def plain(self) -> dict[str, Any]:
         """The sight as JSON data."""
         told = None if self.moments is None else asdict(self.moments)
-        return {"name": self.name, "shows": self.shows, "kind": self.kind, "violated": self.violated,
-                "seen_by": self.seen_by, "finding": self.finding.plain() | {"curve": []}, "moments": told}  # fmt: skip
+        return {
+            "name": self.name,
+            "shows": self.shows,
+            "kind": self.kind,
+            "violated": self.violated,
+            "seen_by": self.seen_by,
+            "finding": self.finding.plain() | {"curve": []},
+            "moments": told,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,20 +108,31 @@ class WholeAudit:
     def plain(self) -> dict[str, Any]:
         """The audit as JSON data."""
         told = {n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "draws", "confidence")}
-        return {**told, "whole": True, "violated": self.violated, "canaries": [s.plain() for s in self.sights],
-                "left_out": self.left_out, "seconds": self.seconds}  # fmt: skip
+        return {
+            **told,
+            "whole": True,
+            "violated": self.violated,
+            "canaries": [s.plain() for s in self.sights],
+            "left_out": self.left_out,
+            "seconds": self.seconds,
+        }
 
     def in_words(self) -> list[str]:
         """The audit as a few lines."""
-        lines = [f"{self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}, from file to "
-                 f"release: {'VIOLATED' if self.violated else 'not contradicted'}"]  # fmt: skip
+        lines = [
+            f"{self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}, from file to "
+            f"release: {'VIOLATED' if self.violated else 'not contradicted'}"
+        ]
         for s in self.sights:
             m = s.moments
             drawn = "" if m is None else f", noise {m.noise_found:.2f} of the claimed"
             verdict = f"VIOLATED by {s.seen_by}" if s.violated else "not contradicted"
             lines.append(f"  {s.name} ({s.kind}): {verdict}{drawn}")
-        return [*lines, f"{self.draws} draws of each table, {100 * self.confidence:.4g} % sure of all together; "
-                        f"left out: {'; '.join(self.left_out)}"]  # fmt: skip
+        return [
+            *lines,
+            f"{self.draws} draws of each table, {100 * self.confidence:.4g} % sure of all together; "
+            f"left out: {'; '.join(self.left_out)}",
+        ]
 
 
 def audit_whole(
@@ -145,14 +166,28 @@ def audit_whole(
     _check_draws(draws, failure, claims)
     found = []
     for i, (canary, claim) in enumerate(zip(listed, claims, strict=True)):
-        ticket = Ticket(schema=_schema(canary), method=method, epsilon=epsilon, delta=delta,
-                        relation=relation, options=options or {})  # fmt: skip
+        ticket = Ticket(
+            schema=_schema(canary),
+            method=method,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            options=options or {},
+        )
         found.append(_sight(canary, ticket, link, claim, draws, failure))
         progress((i + 1) / len(listed))
         if first and found[-1].violated:
             break
-    return WholeAudit(method=method, epsilon=epsilon, delta=delta, relation=str(link), draws=draws,
-                      confidence=confidence, sights=tuple(found), seconds=time.perf_counter() - started)  # fmt: skip
+    return WholeAudit(
+        method=method,
+        epsilon=epsilon,
+        delta=delta,
+        relation=str(link),
+        draws=draws,
+        confidence=confidence,
+        sights=tuple(found),
+        seconds=time.perf_counter() - started,
+    )
 
 
 def _schema(canary: AnyCanary) -> Schema | Related:
@@ -161,8 +196,9 @@ def _schema(canary: AnyCanary) -> Schema | Related:
 
 def _check(link: Relation, draws: int, failure: float) -> None:
     if link is Relation.ZERO_OUT:
-        raise UsageError("an audit of whole runs needs --relation add_remove or replace_one: a file cannot hold an "
-                         "absent row")  # fmt: skip
+        raise UsageError(
+            "an audit of whole runs needs --relation add_remove or replace_one: a file cannot hold an absent row"
+        )
     if draws < FEWEST_DRAWS or not failure:
         raise UsageError(f"an audit of whole runs needs {FEWEST_DRAWS} draws or more, and a confidence between 0 and 1")
 
@@ -207,17 +243,20 @@ def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
         if all(c.denies(most) for c in claims):
             break
     if size > draws:
-        raise UsageError(f"--draws {draws}: too few to contradict such an epsilon whatever happens; {size} at "
-                         f"least, or a "
-                         "smaller epsilon")  # fmt: skip
+        raise UsageError(
+            f"--draws {draws}: too few to contradict such an epsilon whatever happens; {size} at "
+            f"least, or a "
+            "smaller epsilon"
+        )
 
 
 def _sight(canary: AnyCanary, ticket: Ticket, link: Relation, claim: Claim, draws: int, failure: float) -> Sight:
     one, other = (_drawn(table, canary, ticket, draws) for table in canary.tables(link))
     a, b, names = numbered(one, other)
     finding = examine(a, b, claim=claim, confidence=1 - failure, names=names)
-    return Sight(name=canary.name, shows=canary.shows, kind=canary.kind, finding=finding,
-                 moments=_moments(one, other, failure))  # fmt: skip
+    return Sight(
+        name=canary.name, shows=canary.shows, kind=canary.kind, finding=finding, moments=_moments(one, other, failure)
+    )
 
 
 def _drawn(table: Any, canary: AnyCanary, ticket: Ticket, draws: int) -> list[Shown]:
@@ -244,11 +283,16 @@ def numbered(one: Sequence[Shown], other: Sequence[Shown]) -> tuple[np.ndarray, 
     """
     quarter = min(len(one), len(other)) // 4
     taught = [*one[:quarter], *other[:quarter]]
-    said = [(place, text) for place in dict.fromkeys(p for s in taught for p in s.texts)
-            for text in _repeated([s.texts.get(place) for s in taught])]  # fmt: skip
+    said = [
+        (place, text)
+        for place in dict.fromkeys(p for s in taught for p in s.texts)
+        for text in _repeated([s.texts.get(place) for s in taught])
+    ]
     named = list(dict.fromkeys(n for s in taught for n in s.numbers))
-    sides = [np.array([[float(s.texts.get(p) == t) for p, t in said] + [s.numbers.get(n, 0.0) for n in named]
-                       for s in side]) for side in (one, other)]  # fmt: skip
+    sides = [
+        np.array([[float(s.texts.get(p) == t) for p, t in said] + [s.numbers.get(n, 0.0) for n in named] for s in side])
+        for side in (one, other)
+    ]
     listed = [*(f"{p}: {' '.join(t.split())[:60]!r}" for p, t in said), *named]
     apart = np.abs(sides[0][:quarter].mean(0) - sides[1][:quarter].mean(0))
     spread = np.concatenate([s[:quarter] for s in sides]).std(0)

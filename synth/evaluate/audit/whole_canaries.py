@@ -52,8 +52,11 @@ class Canary:
         """The public schema as JSON data."""
         if self.max_rows == 1:
             return {"columns": dict(self.columns)}
-        return {"columns": {"person": {"type": "identifier"}, **self.columns}, "unit": "person",
-                "max_rows": self.max_rows}  # fmt: skip
+        return {
+            "columns": {"person": {"type": "identifier"}, **self.columns},
+            "unit": "person",
+            "max_rows": self.max_rows,
+        }
 
     def tables(self, relation: Relation) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tables; every cell is kept as the object that it is."""
@@ -66,8 +69,18 @@ class Canary:
 def standard(max_rows: int = 1) -> list[Canary]:
     """All canaries. ``max_rows``: of the persons among them; 1 for ``PERSON_ROWS``."""
     most = max_rows if max_rows > 1 else PERSON_ROWS
-    return [_row(), _blank(), *_texts(), _pushing(most), _equal(most), _unreadable(), _long(), _decimals(),
-            *_dates(), _workbook()]  # fmt: skip
+    return [
+        _row(),
+        _blank(),
+        *_texts(),
+        _pushing(most),
+        _equal(most),
+        _unreadable(),
+        _long(),
+        _decimals(),
+        *_dates(),
+        _workbook(),
+    ]
 
 
 def chosen(names: Sequence[str], *, max_rows: int = 1, sources: Sequence[str] = ()) -> list[Canary]:
@@ -86,11 +99,16 @@ def in_engine(source: str) -> Canary:
     """The canary of a database or cluster: what no type of its columns was made for. Errors: UsageError."""
     kind = Engine(source).dialect.name
     last = "infinity" if kind == "postgres" else dt.date(9999, 12, 31)
-    return Canary(name=f"cells at the ends of their types, in {kind}", shows="cells that an engine fails at",
-                  columns={**COLUMNS, "day": DAY}, kind=kind, source=source,
-                  company={**_common(12), "amount": [0.0, 1.0] * 6, "day": [dt.date(2020, 1, 2)] * 12},
-                  odd={"kind": ["'=\u2028CANARY " + "x" * 5000], "amount": [math.inf], "flag": [None], "day": [last]},
-                  instead={"kind": ["c"], "amount": [4.0], "flag": ["no"], "day": [dt.date(2020, 1, 5)]})  # fmt: skip
+    return Canary(
+        name=f"cells at the ends of their types, in {kind}",
+        shows="cells that an engine fails at",
+        columns={**COLUMNS, "day": DAY},
+        kind=kind,
+        source=source,
+        company={**_common(12), "amount": [0.0, 1.0] * 6, "day": [dt.date(2020, 1, 2)] * 12},
+        odd={"kind": ["'=\u2028CANARY " + "x" * 5000], "amount": [math.inf], "flag": [None], "day": [last]},
+        instead={"kind": ["c"], "amount": [4.0], "flag": ["no"], "day": [dt.date(2020, 1, 5)]},
+    )
 
 
 def _common(size: int) -> dict[str, list[str]]:
@@ -100,27 +118,45 @@ def _common(size: int) -> dict[str, list[str]]:
 
 def _row() -> Canary:
     company = {**_common(12), "amount": ["0", "1"] * 6}
-    return Canary(name="a row more", shows="noise or sensitivity that is not as claimed", columns=COLUMNS,
-                  company=company, odd={"kind": ["d"], "amount": ["7"], "flag": ["yes"]},
-                  instead={"kind": ["c"], "amount": ["4"], "flag": ["no"]})  # fmt: skip
+    return Canary(
+        name="a row more",
+        shows="noise or sensitivity that is not as claimed",
+        columns=COLUMNS,
+        company=company,
+        odd={"kind": ["d"], "amount": ["7"], "flag": ["yes"]},
+        instead={"kind": ["c"], "amount": ["4"], "flag": ["no"]},
+    )
 
 
 def _blank() -> Canary:
     columns = {"number": {"type": "integer", "min": LARGE, "max": LARGE + 255}, "flag": FLAG}
     company = {"number": [str(LARGE + 65)] * 200, "flag": ["no"] * 200}
     there, gone = ({"number": [n], "flag": ["no"]} for n in ("", str(LARGE + 65)))
-    return Canary(name="a blank among large numbers", shows="numbers read together", columns=columns, company=company,
-                  odd=there, instead=gone)  # fmt: skip
+    return Canary(
+        name="a blank among large numbers",
+        shows="numbers read together",
+        columns=columns,
+        company=company,
+        odd=there,
+        instead=gone,
+    )
 
 
 def _texts() -> list[Canary]:
     company = {"kind": [f"text {i}" for i in range(TEXTS)], "flag": ["no"] * TEXTS}
     odd, instead = ({"kind": [t], "flag": ["no"]} for t in ("one more", "text 0"))
     shows = "a way of reading that the number of texts decides; cells placed together"
-    more: dict[str, Any] = {"columns": {"kind": KIND, "flag": FLAG}, "company": company, "odd": odd,
-                            "instead": instead, "shows": shows}  # fmt: skip
-    return [Canary(name="the 2,001st text", **more),
-            Canary(name="the 2,001st text, in a database", kind="duckdb", **more)]  # fmt: skip
+    more: dict[str, Any] = {
+        "columns": {"kind": KIND, "flag": FLAG},
+        "company": company,
+        "odd": odd,
+        "instead": instead,
+        "shows": shows,
+    }
+    return [
+        Canary(name="the 2,001st text", **more),
+        Canary(name="the 2,001st text, in a database", kind="duckdb", **more),
+    ]
 
 
 def _people(sizes: Sequence[int], first: int = 0) -> list[str]:
@@ -131,41 +167,64 @@ def _pushing(most: int) -> Canary:
     each, persons = 2 * most, max(1280 // most, 20)
     company = {"person": _people([each] * persons), **_common(each * persons)}
     odd, instead = 3 * most - 1 + most % 2, 3 * most - 2 + most % 2  # odd and even
-    return Canary(name="a person with many rows in front", shows="kept rows that others' rows decide",
-                  columns={"kind": KIND, "flag": FLAG}, max_rows=most, company=company,
-                  odd={"person": ["odd"] * odd, "kind": ["d"] * odd, "flag": ["no"] * odd},
-                  instead={"person": ["new"] * instead, "kind": ["c"] * instead, "flag": ["no"] * instead})  # fmt: skip
+    return Canary(
+        name="a person with many rows in front",
+        shows="kept rows that others' rows decide",
+        columns={"kind": KIND, "flag": FLAG},
+        max_rows=most,
+        company=company,
+        odd={"person": ["odd"] * odd, "kind": ["d"] * odd, "flag": ["no"] * odd},
+        instead={"person": ["new"] * instead, "kind": ["c"] * instead, "flag": ["no"] * instead},
+    )
 
 
 def _equal(most: int) -> Canary:
     size = 2 * most
-    return Canary(name="a person with equal rows", shows="too small a sensitivity for several rows",
-                  columns={"kind": KIND, "flag": FLAG}, max_rows=most,
-                  company={"person": _people([3] * 4), **_common(12)},
-                  odd={"person": ["odd"] * size, "kind": ["d"] * size, "flag": ["yes"] * size},
-                  instead={"person": ["new"] * size, "kind": ["c"] * size, "flag": ["no"] * size})  # fmt: skip
+    return Canary(
+        name="a person with equal rows",
+        shows="too small a sensitivity for several rows",
+        columns={"kind": KIND, "flag": FLAG},
+        max_rows=most,
+        company={"person": _people([3] * 4), **_common(12)},
+        odd={"person": ["odd"] * size, "kind": ["d"] * size, "flag": ["yes"] * size},
+        instead={"person": ["new"] * size, "kind": ["c"] * size, "flag": ["no"] * size},
+    )
 
 
 def _unreadable() -> Canary:
     company = {**_common(12), "amount": ["0", "1"] * 6, "day": ["2020-01-02"] * 12}
-    return Canary(name="cells that cannot be read", shows="messages, exit codes and files that tell of cells",
-                  columns={**COLUMNS, "day": DAY}, company=company,
-                  odd={"kind": ["=CANARY"], "amount": ["CANARY 1e999"], "flag": [""], "day": ["-infinity"]},
-                  instead={"kind": ["c"], "amount": ["4"], "flag": ["no"], "day": ["2020-01-05"]})  # fmt: skip
+    return Canary(
+        name="cells that cannot be read",
+        shows="messages, exit codes and files that tell of cells",
+        columns={**COLUMNS, "day": DAY},
+        company=company,
+        odd={"kind": ["=CANARY"], "amount": ["CANARY 1e999"], "flag": [""], "day": ["-infinity"]},
+        instead={"kind": ["c"], "amount": ["4"], "flag": ["no"], "day": ["2020-01-05"]},
+    )
 
 
 def _long() -> Canary:
-    return Canary(name="a text of a million characters", shows="memory and errors that the longest cell decides",
-                  columns={"kind": KIND, "flag": FLAG}, company=_common(40), odd={"kind": ["x" * LONG], "flag": ["no"]},
-                  instead={"kind": ["c"], "flag": ["no"]})  # fmt: skip
+    return Canary(
+        name="a text of a million characters",
+        shows="memory and errors that the longest cell decides",
+        columns={"kind": KIND, "flag": FLAG},
+        company=_common(40),
+        odd={"kind": ["x" * LONG], "flag": ["no"]},
+        instead={"kind": ["c"], "flag": ["no"]},
+    )
 
 
 def _decimals() -> Canary:
     columns = {"kind": {"type": "categorical", "categories": ["1.10", "7.125", "9.5", "11.25"]}, "flag": FLAG}
-    return Canary(name="a longer decimal, in a frame", shows="a type inferred from all cells", columns=columns,
-                  company={"kind": [Decimal("1.10")] * 100, "flag": ["no"] * 100}, kind="frame",
-                  odd={"kind": [Decimal("7.125")], "flag": ["no"]},
-                  instead={"kind": [Decimal("9.50")], "flag": ["no"]})  # fmt: skip
+    return Canary(
+        name="a longer decimal, in a frame",
+        shows="a type inferred from all cells",
+        columns=columns,
+        company={"kind": [Decimal("1.10")] * 100, "flag": ["no"] * 100},
+        kind="frame",
+        odd={"kind": [Decimal("7.125")], "flag": ["no"]},
+        instead={"kind": [Decimal("9.50")], "flag": ["no"]},
+    )
 
 
 def _dates() -> list[Canary]:
@@ -175,18 +234,36 @@ def _dates() -> list[Canary]:
     instead = {"day": [pd.Timestamp("2020-01-05")], "flag": ["no"]}
     words = {"day": [str(moment)] * 12, "flag": ["no"] * 12}
     return [
-        Canary(name="the earliest of all dates, in Parquet", shows=shows, columns={"day": DAY, "flag": FLAG},
-               company=company, odd={"day": [pd.Timestamp.min], "flag": ["no"]}, instead=instead, kind="parquet"),
-        Canary(name="a date without an end, in a database", shows=shows, columns={"day": DAY, "flag": FLAG},
-               company=words, odd={"day": ["-infinity"], "flag": ["no"]},
-               instead={"day": ["2020-01-05"], "flag": ["no"]}, kind="duckdb"),
-    ]  # fmt: skip
+        Canary(
+            name="the earliest of all dates, in Parquet",
+            shows=shows,
+            columns={"day": DAY, "flag": FLAG},
+            company=company,
+            odd={"day": [pd.Timestamp.min], "flag": ["no"]},
+            instead=instead,
+            kind="parquet",
+        ),
+        Canary(
+            name="a date without an end, in a database",
+            shows=shows,
+            columns={"day": DAY, "flag": FLAG},
+            company=words,
+            odd={"day": ["-infinity"], "flag": ["no"]},
+            instead={"day": ["2020-01-05"], "flag": ["no"]},
+            kind="duckdb",
+        ),
+    ]
 
 
 def _workbook() -> Canary:
     """A formula without a stored result, a text among numbers, a clock among dates, in a workbook."""
     company: Cells = {**_common(12), "amount": [0, 1] * 6, "day": [dt.datetime(2020, 1, 2)] * 12}
-    return Canary(name="a formula and a clock, in a workbook", shows="a type that a sheet's other cells decide",
-                  columns={**COLUMNS, "day": DAY}, company=company, kind="xlsx",
-                  odd={"kind": ["=CANARY()"], "amount": ["CANARY 1e999"], "flag": [True], "day": [dt.time(1)]},
-                  instead={"kind": ["c"], "amount": [4], "flag": ["no"], "day": [dt.datetime(2020, 1, 5)]})  # fmt: skip
+    return Canary(
+        name="a formula and a clock, in a workbook",
+        shows="a type that a sheet's other cells decide",
+        columns={**COLUMNS, "day": DAY},
+        company=company,
+        kind="xlsx",
+        odd={"kind": ["=CANARY()"], "amount": ["CANARY 1e999"], "flag": [True], "day": [dt.time(1)]},
+        instead={"kind": ["c"], "amount": [4], "flag": ["no"], "day": [dt.datetime(2020, 1, 5)]},
+    )

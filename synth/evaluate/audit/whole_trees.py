@@ -20,13 +20,16 @@ KIND = {"type": "categorical", "categories": LETTERS}
 FACTS: dict[str, Any] = {
     "tables": {
         "homes": {"columns": {"home": KEY, "kind": KIND}},
-        "people": {"columns": {"person": KEY, "home": KEY, "kind": KIND,
-                               "nth": {"type": "integer", "min": 0, "max": 7}}},
+        "people": {
+            "columns": {"person": KEY, "home": KEY, "kind": KIND, "nth": {"type": "integer", "min": 0, "max": 7}}
+        },
         "visits": {"columns": {"person": KEY, "kind": KIND}},
     },
-    "keys": [{"parent": "homes", "child": "people", "columns": ["home"], "most_children": BOUND, "order": "nth"},
-             {"parent": "people", "child": "visits", "columns": ["person"], "most_children": BOUND}],
-}  # fmt: skip
+    "keys": [
+        {"parent": "homes", "child": "people", "columns": ["home"], "most_children": BOUND, "order": "nth"},
+        {"parent": "people", "child": "visits", "columns": ["person"], "most_children": BOUND},
+    ],
+}
 HOMES = 10  # of the root's company
 
 
@@ -74,20 +77,49 @@ def trees() -> list[TreeCanary]:
     """All canaries of related tables."""
     plain = _tree("x", kind="c", people=1, visits=1)
     return [
-        TreeCanary(name="a root with all its children", shows="children that weigh more than their root",
-                   company=_company(), odd=_tree("odd", kind="d", people=MANY, visits=MANY), instead=plain),
-        TreeCanary(name="a root with as many as are kept", shows="a weight that is not shared by its rows",
-                   company=_company(), odd=_tree("odd", kind="d", people=BOUND, visits=BOUND), instead=plain),
-        TreeCanary(name="a root alone", shows="roots without children", company=_company(),
-                   odd=_tree("odd", kind="d", people=0, visits=0), instead=plain),
-        TreeCanary(name="a key that stands many times", shows="rows of one key that count as several roots",
-                   company=_company(), odd=_twice(), instead=plain),
-        TreeCanary(name="cells and keys that cannot be read", shows="counts, sizes or words that tell of them",
-                   company=_company(), odd=_unreadable(), instead=plain),
-        TreeCanary(name="children of nobody", shows="rows without a parent that are seen",
-                   company=_company(), odd={"people": _tree("nobody", kind="d", people=MANY, visits=0)["people"]},
-                   instead={}),
-    ]  # fmt: skip
+        TreeCanary(
+            name="a root with all its children",
+            shows="children that weigh more than their root",
+            company=_company(),
+            odd=_tree("odd", kind="d", people=MANY, visits=MANY),
+            instead=plain,
+        ),
+        TreeCanary(
+            name="a root with as many as are kept",
+            shows="a weight that is not shared by its rows",
+            company=_company(),
+            odd=_tree("odd", kind="d", people=BOUND, visits=BOUND),
+            instead=plain,
+        ),
+        TreeCanary(
+            name="a root alone",
+            shows="roots without children",
+            company=_company(),
+            odd=_tree("odd", kind="d", people=0, visits=0),
+            instead=plain,
+        ),
+        TreeCanary(
+            name="a key that stands many times",
+            shows="rows of one key that count as several roots",
+            company=_company(),
+            odd=_twice(),
+            instead=plain,
+        ),
+        TreeCanary(
+            name="cells and keys that cannot be read",
+            shows="counts, sizes or words that tell of them",
+            company=_company(),
+            odd=_unreadable(),
+            instead=plain,
+        ),
+        TreeCanary(
+            name="children of nobody",
+            shows="rows without a parent that are seen",
+            company=_company(),
+            odd={"people": _tree("nobody", kind="d", people=MANY, visits=0)["people"]},
+            instead={},
+        ),
+    ]
 
 
 def chosen_trees(names: Sequence[str]) -> list[TreeCanary]:
@@ -114,10 +146,14 @@ def _tree(home: str, *, kind: str, people: int, visits: int) -> dict[str, dict[s
     persons = [f"{home}-{i}" for i in range(people)]
     return {
         "homes": {"home": [home], "kind": [kind]},
-        "people": {"person": persons, "home": [home] * people, "kind": [kind] * people,
-                   "nth": [str(i % 8) for i in range(people)]},
+        "people": {
+            "person": persons,
+            "home": [home] * people,
+            "kind": [kind] * people,
+            "nth": [str(i % 8) for i in range(people)],
+        },
         "visits": {"person": [p for p in persons for _ in range(visits)], "kind": [kind] * (people * visits)},
-    }  # fmt: skip
+    }
 
 
 def _twice() -> dict[str, dict[str, list[str]]]:
@@ -130,7 +166,11 @@ def _unreadable() -> dict[str, dict[str, list[str]]]:
     long = "CANARY " + "k" * (1 << 20)
     return {
         "homes": {"home": [long], "kind": ["=CANARY()"]},
-        "people": {"person": ["", "odd", "odd"], "home": [long] * 3, "kind": ["CANARY", "", "1e999"],
-                   "nth": ["-1e400", "CANARY", "99999"]},
+        "people": {
+            "person": ["", "odd", "odd"],
+            "home": [long] * 3,
+            "kind": ["CANARY", "", "1e999"],
+            "nth": ["-1e400", "CANARY", "99999"],
+        },
         "visits": {"person": ["odd", "odd", "nobody", ""], "kind": ["CANARY"] * 4},
-    }  # fmt: skip
+    }

@@ -27,14 +27,23 @@ class Risks:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
-        return {"rows": dict(zip(("real", "held_out", "synthetic"), self.rows, strict=True)), "known": self.known,
-                "attacks": [f.plain() for f in self.findings]}  # fmt: skip
+        return {
+            "rows": dict(zip(("real", "held_out", "synthetic"), self.rows, strict=True)),
+            "known": self.known,
+            "attacks": [f.plain() for f in self.findings],
+        }
 
 
 def measure(
-    real: Sample, synthetic: Sample, *, test: Sample | None, known: list[str], rng: np.random.Generator,
-    attacks: int = ATTACKS, rows: int = 10_000,
-) -> Risks | None:  # fmt: skip
+    real: Sample,
+    synthetic: Sample,
+    *,
+    test: Sample | None,
+    known: list[str],
+    rng: np.random.Generator,
+    attacks: int = ATTACKS,
+    rows: int = 10_000,
+) -> Risks | None:
     """Singling out, linkability, inference and reconstruction. ``test``: rows that the run did not see.
 
     ``known``: quasi-identifiers; where there are none, or all columns are, every other column. None for a table of one
@@ -53,8 +62,11 @@ def measure(
     copied = _shuffled(_drawn(seen, made.used, rng), rng)
     apart = _apart(_drawn(seen, made.used, rng), rng)
     tables = {OURS: made, COPIED: copied, HALF: _shuffled(_half(copied, apart), rng), SHUFFLED: apart}
-    found = [f for name, table in tables.items()
-             for f in attack(seen, table, test=held, name=name, known=known, attacks=attacks, rng=rng)]  # fmt: skip
+    found = [
+        f
+        for name, table in tables.items()
+        for f in attack(seen, table, test=held, name=name, known=known, attacks=attacks, rng=rng)
+    ]
     order = list(dict.fromkeys(f.attack for f in found))
     found.sort(key=lambda f: order.index(f.attack))
     return Risks(
@@ -63,9 +75,15 @@ def measure(
 
 
 def attack(
-    real: Sample, synthetic: Sample, *, test: Sample | None, name: str, known: list[str], attacks: int,
+    real: Sample,
+    synthetic: Sample,
+    *,
+    test: Sample | None,
+    name: str,
+    known: list[str],
+    attacks: int,
     rng: np.random.Generator,
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """Every attack on one table."""
     both = real if test is None else test  # without held-out rows the second figure is left out
     found = [
@@ -88,10 +106,16 @@ def _singled_out(
     }
     ours, others = (singling_out.matrix(s) for s in (real, test))
     return [
-        Finding(attack=title, table=name, real=rate(said.counts(ours) == 1), control=rate(said.counts(others) == 1),
-                baseline=_alone(singling_out.at_random(synthetic, attacks, width, rng), ours))
-        for title, (width, said) in told.items() if len(said.columns)
-    ]  # fmt: skip
+        Finding(
+            attack=title,
+            table=name,
+            real=rate(said.counts(ours) == 1),
+            control=rate(said.counts(others) == 1),
+            baseline=_alone(singling_out.at_random(synthetic, attacks, width, rng), ours),
+        )
+        for title, (width, said) in told.items()
+        if len(said.columns)
+    ]
 
 
 def _alone(said: singling_out.Statements, table: np.ndarray) -> float:
@@ -109,24 +133,39 @@ def _by_neighbours(
     hits, misses = (neighbours.inferred(a, synthetic) for a in asked)
     level, guess = 1 - (1 - LEVEL) / len(names), rng.integers(0, synthetic.used, asked[0].used)
     each = [
-        Finding(attack="inference", table=name, real=rate(hits[n], level), control=rate(misses[n], level), detail=n,
-                baseline=float(neighbours.same(asked[0], n, np.asarray(synthetic.positions[n])[guess]).mean()))
+        Finding(
+            attack="inference",
+            table=name,
+            real=rate(hits[n], level),
+            control=rate(misses[n], level),
+            detail=n,
+            baseline=float(neighbours.same(asked[0], n, np.asarray(synthetic.positions[n])[guess]).mean()),
+        )
         for n in names
-    ]  # fmt: skip
+    ]
     told = " | ".join(", ".join(h) for h in halves)
-    linked = Finding(attack="linkability", table=name, real=link, control=other, baseline=1 / synthetic.used,
-                     detail=told)  # fmt: skip
+    linked = Finding(
+        attack="linkability", table=name, real=link, control=other, baseline=1 / synthetic.used, detail=told
+    )
     return [linked, worst(each)]
 
 
 def _reconstructed(real: Sample, synthetic: Sample, test: Sample, name: str, known: list[str]) -> Finding:
     found, held = (reconstruction.reconstructed(s, synthetic, known) for s in (real, test))
     level = 1 - (1 - LEVEL) / len(found)
-    return worst([
-        Finding(attack="reconstruction from quasi-identifiers", table=name, real=rate(hits, level),
-                control=rate(held[n][0], level), baseline=float(mode.mean()), detail=n)
-        for n, (hits, mode) in found.items()
-    ])  # fmt: skip
+    return worst(
+        [
+            Finding(
+                attack="reconstruction from quasi-identifiers",
+                table=name,
+                real=rate(hits, level),
+                control=rate(held[n][0], level),
+                baseline=float(mode.mean()),
+                detail=n,
+            )
+            for n, (hits, mode) in found.items()
+        ]
+    )
 
 
 def worst(found: list[Finding]) -> Finding:

@@ -85,14 +85,26 @@ class Finding:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
-        return {"attack": self.attack, "table": self.table, "detail": self.detail, "baseline": self.baseline,
-                "real": _plain(self.real), "control": None if self.control is None else _plain(self.control),
-                "risk": self.risk, "reading": self.reading}  # fmt: skip
+        return {
+            "attack": self.attack,
+            "table": self.table,
+            "detail": self.detail,
+            "baseline": self.baseline,
+            "real": _plain(self.real),
+            "control": None if self.control is None else _plain(self.control),
+            "risk": self.risk,
+            "reading": self.reading,
+        }
 
 
 def _plain(rate: Rate) -> dict[str, Any]:
-    return {"hits": rate.hits, "attacks": rate.attacks, "rate": rate.value, "interval": rate.interval,
-            "level": rate.level}  # fmt: skip
+    return {
+        "hits": rate.hits,
+        "attacks": rate.attacks,
+        "rate": rate.value,
+        "interval": rate.interval,
+        "level": rate.level,
+    }
 
 
 def rate(hits: np.ndarray, level: float = LEVEL) -> Rate:

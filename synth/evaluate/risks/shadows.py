@@ -66,25 +66,45 @@ class Shadow:
     def reading(self) -> str:
         """What it says, in words; never that a method is safe."""
         if self.finding.violated:
-            return ("more than its guarantee allows: a fault of this installation; let nothing out and report it"
-                    if self.private else "a leak: more than the release's guarantee allows")  # fmt: skip
+            return (
+                "more than its guarantee allows: a fault of this installation; let nothing out and report it"
+                if self.private
+                else "a leak: more than the release's guarantee allows"
+            )
         if self.finding.epsilon > 0:
             return "finds something, no more than the guarantee allows"
         return "nothing is certain with so many runs"
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
-        return {"made": self.made, "seen": self.seen, "private": self.private, "runs": self.finding.draws,
-                "right": self.right.value, "interval": self.right.interval, "allowed": self.allowed,
-                "epsilon_at_least": self.finding.epsilon, "epsilon_claimed": self.finding.claim.at_audit,
-                "delta": DELTA, "confidence": self.finding.confidence, "violated": self.finding.violated,
-                "reading": self.reading}  # fmt: skip
+        return {
+            "made": self.made,
+            "seen": self.seen,
+            "private": self.private,
+            "runs": self.finding.draws,
+            "right": self.right.value,
+            "interval": self.right.interval,
+            "allowed": self.allowed,
+            "epsilon_at_least": self.finding.epsilon,
+            "epsilon_claimed": self.finding.claim.at_audit,
+            "delta": DELTA,
+            "confidence": self.finding.confidence,
+            "violated": self.finding.violated,
+            "reading": self.reading,
+        }
 
 
 def measure(
-    method: str, *, epsilon: float, delta: float, relation: str, max_rows: int = 1,
-    options: Mapping[str, Any] | None = None, draws: int = 200, rng: np.random.Generator,
-) -> tuple[Shadow, ...]:  # fmt: skip
+    method: str,
+    *,
+    epsilon: float,
+    delta: float,
+    relation: str,
+    max_rows: int = 1,
+    options: Mapping[str, Any] | None = None,
+    draws: int = 200,
+    rng: np.random.Generator,
+) -> tuple[Shadow, ...]:
     """``draws`` runs on either of two made-up neighbouring tables; a line for each table and each view of it.
 
     The noise is the secret one, so that no two calls agree wholly; ``rng`` draws the tables that leak. Errors:

@@ -51,10 +51,16 @@ class DPHP(OneEmbedding):
     steps: int = 300
     back_end: str = "mixture"
     ranges: ClassVar[Mapping[str, Range]] = {
-        "degree": Between(1, 64), "decay": Between(1e-3, 0.999), "pairs": Between(1, 100_000),
-        "sum_share": SHARE, "oneway_share": SHARE, "components": COMPONENTS, "ensembles": ENSEMBLES,
-        "steps": STEPS, "back_end": OneOf(embedding.BACK_ENDS),
-    }  # fmt: skip
+        "degree": Between(1, 64),
+        "decay": Between(1e-3, 0.999),
+        "pairs": Between(1, 100_000),
+        "sum_share": SHARE,
+        "oneway_share": SHARE,
+        "components": COMPONENTS,
+        "ensembles": ENSEMBLES,
+        "steps": STEPS,
+        "back_end": OneOf(embedding.BACK_ENDS),
+    }
 
     def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
         """Features of the sum kernel and of the product kernel."""
@@ -76,8 +82,9 @@ class DPHP(OneEmbedding):
         noise = setting.sigma(left, signed=True) * sqrt(tables / (1 - self.sum_share))
         made = embedding.balanced(total, found, setting, noise=noise, least=BIN_NOISE)
         fine = embedding.columns(total, found, setting, least=total / NUMBER_BINS)
-        groups = {n: fine.groups[n] if made.is_number(n) and n != setting.schema.target else g
-                  for n, g in made.groups.items()}  # fmt: skip
+        groups = {
+            n: fine.groups[n] if made.is_number(n) and n != setting.schema.target else g for n, g in made.groups.items()
+        }
         return Columns(total=total, found=found, groups=groups, setting=setting)
 
     def _features(self, made: Columns) -> Tensors:

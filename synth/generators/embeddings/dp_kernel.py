@@ -68,11 +68,19 @@ class DPKernel(OneEmbedding):
     ensembles: int = 1
     steps: int = 300
     ranges: ClassVar[Mapping[str, Range]] = {
-        "form": OneOf(FORMS), "variant": OneOf(VARIANTS), "back_end": OneOf(embedding.BACK_ENDS),
-        "oneway_share": SHARE, "compared": Between(0.01, 100_000), "lengthscale": Between(0.05, 100),
-        "widths": Between(1, 8), "gradients": OneOf(GRADIENTS), "anchors": Between(1, MOST_ANCHORS),
-        "components": COMPONENTS, "ensembles": ENSEMBLES, "steps": STEPS,
-    }  # fmt: skip
+        "form": OneOf(FORMS),
+        "variant": OneOf(VARIANTS),
+        "back_end": OneOf(embedding.BACK_ENDS),
+        "oneway_share": SHARE,
+        "compared": Between(0.01, 100_000),
+        "lengthscale": Between(0.05, 100),
+        "widths": Between(1, 8),
+        "gradients": OneOf(GRADIENTS),
+        "anchors": Between(1, MOST_ANCHORS),
+        "components": COMPONENTS,
+        "ensembles": ENSEMBLES,
+        "steps": STEPS,
+    }
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-way counts; then the embedding, or the path in rounds, with the rest of the budget."""
@@ -98,7 +106,10 @@ class DPKernel(OneEmbedding):
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""
         if self.variant == "parallel" and (self.form, self.back_end) in (
-            ("anova", "network"), ("path", "mixture"), ("path", "network")):  # fmt: skip
+            ("anova", "network"),
+            ("path", "mixture"),
+            ("path", "network"),
+        ):
             raise UsageError("option variant=parallel: goes with form=gaussian, or form=anova and back_end=mixture")
         if self.gradients == "joint" and self.form != "gaussian":
             raise UsageError("option gradients=joint: works only with form=gaussian, whose kernel has gradients")
@@ -111,9 +122,16 @@ class DPKernel(OneEmbedding):
             made = embedding.columns(*estimate(counts, setting), setting, least=BIN_NOISE * sigma)
             if made.names:
                 options = Options(components=self.components, ensembles=self.ensembles, steps=path.ROUND_STEPS)
-                releases += path.measure(ask, made, sigma=sigma, asks=self._kernel(made), anchors=self.anchors,
-                                         options=options, progress=progress,
-                                         gradients=self.gradients == "joint")  # fmt: skip
+                releases += path.measure(
+                    ask,
+                    made,
+                    sigma=sigma,
+                    asks=self._kernel(made),
+                    anchors=self.anchors,
+                    options=options,
+                    progress=progress,
+                    gradients=self.gradients == "joint",
+                )
         progress(1.0)
         return releases
 

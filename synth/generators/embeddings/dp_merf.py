@@ -39,9 +39,14 @@ class DPMerf(OneEmbedding):
     steps: int = 300
     back_end: str = "mixture"
     ranges: ClassVar[Mapping[str, Range]] = {
-        "frequencies": FREQUENCIES, "order": ORDER, "oneway_share": SHARE, "components": COMPONENTS,
-        "ensembles": ENSEMBLES, "steps": STEPS, "back_end": OneOf(embedding.BACK_ENDS),
-    }  # fmt: skip
+        "frequencies": FREQUENCIES,
+        "order": ORDER,
+        "oneway_share": SHARE,
+        "components": COMPONENTS,
+        "ensembles": ENSEMBLES,
+        "steps": STEPS,
+        "back_end": OneOf(embedding.BACK_ENDS),
+    }
 
     def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
         """Random Fourier features of the columns, class by class."""

@@ -48,10 +48,15 @@ class DPNTK(OneEmbedding):
     steps: int = 300
     back_end: str = "mixture"
     ranges: ClassVar[Mapping[str, Range]] = {
-        "features": Between(1, 1_000_000), "order": ORDER, "least": Between(0, 1e6), "oneway_share": SHARE,
-        "components": COMPONENTS, "ensembles": ENSEMBLES, "steps": STEPS,
+        "features": Between(1, 1_000_000),
+        "order": ORDER,
+        "least": Between(0, 1e6),
+        "oneway_share": SHARE,
+        "components": COMPONENTS,
+        "ensembles": ENSEMBLES,
+        "steps": STEPS,
         "back_end": OneOf(embedding.BACK_ENDS),
-    }  # fmt: skip
+    }
 
     def check_together(self) -> None:
         """Errors: UsageError where an even number of columns could be undecided."""
@@ -84,8 +89,12 @@ class DPNTK(OneEmbedding):
         active = rng.random((len(names), half)).argsort(0) < order
         parts = [used * _votes(made, n, half, rng) for n, used in zip(names, active, strict=True)]
         weights = TINY * np.concatenate(parts)
-        return Gradients(blocks=tuple(blocks), weights=np.concatenate([weights, -weights], axis=1).T,
-                         signs=np.ones(2 * half), label=label)  # fmt: skip
+        return Gradients(
+            blocks=tuple(blocks),
+            weights=np.concatenate([weights, -weights], axis=1).T,
+            signs=np.ones(2 * half),
+            label=label,
+        )
 
 
 def _votes(made: Columns, name: str, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -71,11 +71,15 @@ def check(setting: Setting, *, anchors: int, gradients: bool) -> None:
     """Errors: UsageError for a table of more coordinates than the path's arithmetic, or its numbers, are enough for."""
     most = coordinates(setting)
     if most > MOST_COORDINATES:
-        raise UsageError(f"option form=gaussian: rows of this schema have up to {most:,} coordinates, and "
-                         f"{MOST_COORDINATES:,} is the most; take form=path or form=anova")  # fmt: skip
+        raise UsageError(
+            f"option form=gaussian: rows of this schema have up to {most:,} coordinates, and "
+            f"{MOST_COORDINATES:,} is the most; take form=path or form=anova"
+        )
     if gradients and 1 + most > anchors:
-        raise UsageError(f"option gradients=joint: a point of this table takes up to {1 + most:,} numbers, and anchors "
-                         f"is {anchors:,}; raise it, or leave gradients out")  # fmt: skip
+        raise UsageError(
+            f"option gradients=joint: a point of this table takes up to {1 + most:,} numbers, and anchors "
+            f"is {anchors:,}; raise it, or leave gradients out"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +100,9 @@ class Told:
         values = np.concatenate([r.values.reshape(len(r.values), -1) for r in releases])
         values[:, 1:] *= question.kernel.unit
         kept = np.ones(len(points), bool) if within is None else points[:, -1] == within
-        return Told(asks=question.kernel, points=points[kept], values=values[kept].ravel(),
-                    gradients=question.gradients)  # fmt: skip
+        return Told(
+            asks=question.kernel, points=points[kept], values=values[kept].ravel(), gradients=question.gradients
+        )
 
 
 class GaussianLoss(Distance):
@@ -144,8 +149,9 @@ class GaussianLoss(Distance):
                 value = value * s
             if self.label is not None and self.same is not None:
                 value = value * (parts[self.label] @ self.same)
-            found = found + (self._with_gradients(value, seen, parts, tables, scale) if self.coordinates
-                             else value.sum(1))  # fmt: skip
+            found = found + (
+                self._with_gradients(value, seen, parts, tables, scale) if self.coordinates else value.sum(1)
+            )
         return [found]
 
     def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
@@ -193,8 +199,9 @@ def fit_parallel(
     for c in range(len(shares)):
         state = embedding.start(made, options, back_end=back_end, rng=rng, device=device)
         if len(Told.of(releases, within=c).points):
-            descend(state, GaussianLoss(made, releases, device=device, within=c), state.options,
-                    progress=lambda _: None)  # fmt: skip
+            descend(
+                state, GaussianLoss(made, releases, device=device, within=c), state.options, progress=lambda _: None
+            )
         share, tables = state.arrays()
         tables[made.at(label)] = np.broadcast_to(np.eye(len(shares))[c], (len(share), len(shares)))
         weights.append(shares[c] * share)

@@ -65,8 +65,9 @@ class OneEmbedding(Method):
             return embedding.alone(embedding.columns(total, found, setting, least=total))
         made = embedding.regrouped(total, found, setting, self.bins_of(asked[0]))
         distance = self.distance(made, asked[0], device=device)
-        return embedding.fitted(made, distance, self.fitting, back_end=self.back_end, rng=rng, device=device,
-                                progress=progress)  # fmt: skip
+        return embedding.fitted(
+            made, distance, self.fitting, back_end=self.back_end, rng=rng, device=device, progress=progress
+        )
 
     @property
     def fitting(self) -> Options:

@@ -80,9 +80,14 @@ def measure(
             break
         seen = points if seen is None else np.vstack([seen, points])
         query = FunctionalQuery(
-            name=NAME, purpose=embedding.PURPOSE, kernel=asks, sigma=sigma, nugget=NUGGET, points=points,
+            name=NAME,
+            purpose=embedding.PURPOSE,
+            kernel=asks,
+            sigma=sigma,
+            nugget=NUGGET,
+            points=points,
             gradients=gradients,
-        )  # fmt: skip
+        )
         releases.append(ask(query))
         progress((step + 0.5) / ROUNDS)
         if step < ROUNDS - 1:

@@ -50,10 +50,15 @@ class Pearl(OneEmbedding):
     steps: int = 300
     back_end: str = "mixture"
     ranges: ClassVar[Mapping[str, Range]] = {
-        "frequencies": FREQUENCIES, "order": ORDER, "adversary": Between(0, 1), "oneway_share": SHARE,
-        "components": COMPONENTS, "ensembles": ENSEMBLES, "steps": STEPS,
+        "frequencies": FREQUENCIES,
+        "order": ORDER,
+        "adversary": Between(0, 1),
+        "oneway_share": SHARE,
+        "components": COMPONENTS,
+        "ensembles": ENSEMBLES,
+        "steps": STEPS,
         "back_end": OneOf(embedding.BACK_ENDS),
-    }  # fmt: skip
+    }
 
     def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
         """The characteristic function at random frequencies."""

@@ -29,8 +29,10 @@ class DataLens(Pulled):
     kept: int = 8
     agreed: float = 0.1
     ranges: ClassVar[Mapping[str, Range]] = {
-        **Pulled.usual, "kept": Between(1, 4096), "agreed": Between(0, 1),
-    }  # fmt: skip
+        **Pulled.usual,
+        "kept": Between(1, 4096),
+        "agreed": Between(0, 1),
+    }
 
     purpose = "compressed gradient votes"
 

@@ -60,10 +60,17 @@ class DPCtgan(Descending):
     generator_rate: float = 1e-3
     decay: float = 20.0
     ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "moves": Between(1, 100),
-        "oneway_share": NONE_OR_SHARE, "groups": Between(2, 1000), "hidden": Between(1, 4096), "critic_rate": RATE,
-        "generator_rate": RATE, "decay": Between(0, 1e8),
-    }  # fmt: skip
+        "steps": STEPS,
+        "rate": Between(1e-6, 1),
+        "clip": Between(1e-6, 1e6),
+        "moves": Between(1, 100),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+        "hidden": Between(1, 4096),
+        "critic_rate": RATE,
+        "generator_rate": RATE,
+        "decay": Between(0, 1e8),
+    }
 
     network = CRITIC
     purpose = PURPOSE

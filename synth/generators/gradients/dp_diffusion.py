@@ -56,9 +56,15 @@ class DPDiffusion(Fitted):
     hidden: int = 48
     learning_rate: float = 5e-3
     ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "copies": Between(1, 256),
-        "oneway_share": NONE_OR_SHARE, "groups": Between(2, 1000), "hidden": Between(1, 4096), "learning_rate": RATE,
-    }  # fmt: skip
+        "steps": STEPS,
+        "rate": Between(1e-6, 1),
+        "clip": Between(1e-6, 1e6),
+        "copies": Between(1, 256),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+        "hidden": Between(1, 4096),
+        "learning_rate": RATE,
+    }
 
     network = DENOISER
     purpose = PURPOSE

@@ -56,17 +56,27 @@ class DPFlow(Fitted):
     knots: int = 6
     learning_rate: float = 5e-3
     ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000), "hidden": Between(1, 4096), "knots": Between(2, 64), "learning_rate": RATE,
-    }  # fmt: skip
+        "steps": STEPS,
+        "rate": Between(1e-6, 1),
+        "clip": Between(1e-6, 1e6),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+        "hidden": Between(1, 4096),
+        "knots": Between(2, 64),
+        "learning_rate": RATE,
+    }
 
     network = FLOW
     purpose = PURPOSE
 
     def shape(self, ground: common.Ground) -> dict[str, Any]:
         """Groups without a share of their own have little, not nothing: rows may be in them all the same."""
-        return {"hidden": self.hidden, "latent": len(ground.bins), "depth": self.knots,
-                "shares": np.maximum(ground.shares, 1e-4)}  # fmt: skip
+        return {
+            "hidden": self.hidden,
+            "latent": len(ground.bins),
+            "depth": self.knots,
+            "shares": np.maximum(ground.shares, 1e-4),
+        }
 
     def begun(self, plan: Descent, ground: common.Ground) -> torch.nn.Module:  # noqa: ARG002
         """The identity: conditioners whose last layers are zero."""

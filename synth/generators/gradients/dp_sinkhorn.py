@@ -58,10 +58,16 @@ class DPSinkhorn(Descending):
     generator_rate: float = 2e-3
     price_rate: float = 0.5
     ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "rows": Between(1, 4096),
-        "blur": Between(1e-3, 1e3), "oneway_share": NONE_OR_SHARE, "groups": Between(2, 1000),
-        "generator_rate": RATE, "price_rate": Between(0, 10),
-    }  # fmt: skip
+        "steps": STEPS,
+        "rate": Between(1e-6, 1),
+        "clip": Between(1e-6, 1e6),
+        "rows": Between(1, 4096),
+        "blur": Between(1e-3, 1e3),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+        "generator_rate": RATE,
+        "price_rate": Between(0, 10),
+    }
 
     network = TRANSPORT
     purpose = PURPOSE

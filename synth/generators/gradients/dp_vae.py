@@ -51,10 +51,15 @@ class DPVae(Fitted):
     latent: int = 4
     learning_rate: float = 6e-3
     ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000), "hidden": Between(1, 4096), "latent": Between(1, 256),
+        "steps": STEPS,
+        "rate": Between(1e-6, 1),
+        "clip": Between(1e-6, 1e6),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+        "hidden": Between(1, 4096),
+        "latent": Between(1, 256),
         "learning_rate": RATE,
-    }  # fmt: skip
+    }
 
     network = AUTOENCODER
     purpose = PURPOSE

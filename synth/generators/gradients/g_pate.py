@@ -29,8 +29,10 @@ class GPate(Pulled):
     coordinates: int = 5
     parts: int = 5
     ranges: ClassVar[Mapping[str, Range]] = {
-        **Pulled.usual, "coordinates": Between(1, 256), "parts": Between(2, 64),
-    }  # fmt: skip
+        **Pulled.usual,
+        "coordinates": Between(1, 256),
+        "parts": Between(2, 64),
+    }
 
     purpose = "gradient ballots"
 

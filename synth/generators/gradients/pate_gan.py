@@ -59,10 +59,16 @@ class PateGan(Taught):
     hidden: int = 64
     generator_rate: float = 5e-4
     ranges: ClassVar[Mapping[str, Range]] = {
-        "rounds": Between(1, 100_000), "asked": Between(1, 100_000), "rows_each": Between(1, 100_000),
-        "features": Between(1, 4096), "moves": Between(1, 1000), "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000), "hidden": Between(1, 4096), "generator_rate": RATE,
-    }  # fmt: skip
+        "rounds": Between(1, 100_000),
+        "asked": Between(1, 100_000),
+        "rows_each": Between(1, 100_000),
+        "features": Between(1, 4096),
+        "moves": Between(1, 1000),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+        "hidden": Between(1, 4096),
+        "generator_rate": RATE,
+    }
 
     purpose = PURPOSE
 

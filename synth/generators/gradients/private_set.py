@@ -59,10 +59,18 @@ class PrivateSet(Descending):
     set_rate: float = 0.05
     classifier_rate: float = 0.01
     ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS, "rate": Between(1e-6, 1), "clip": Between(1e-6, 1e6), "rows": Between(1, 4096),
-        "hidden": Between(1, 4096), "lesson": Between(1, 10_000), "moves": Between(0, 1000),
-        "oneway_share": NONE_OR_SHARE, "groups": Between(2, 1000), "set_rate": RATE, "classifier_rate": RATE,
-    }  # fmt: skip
+        "steps": STEPS,
+        "rate": Between(1e-6, 1),
+        "clip": Between(1e-6, 1e6),
+        "rows": Between(1, 4096),
+        "hidden": Between(1, 4096),
+        "lesson": Between(1, 10_000),
+        "moves": Between(0, 1000),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+        "set_rate": RATE,
+        "classifier_rate": RATE,
+    }
 
     network = CLASSIFIER
     purpose = PURPOSE

@@ -42,9 +42,15 @@ class Taught(Trained):
     outcome = TaughtRelease
 
     def teachers(
-        self, ground: common.Ground, setting: Setting, rng: np.random.Generator, *, asked: int, moved: float = 1.0,
+        self,
+        ground: common.Ground,
+        setting: Setting,
+        rng: np.random.Generator,
+        *,
+        asked: int,
+        moved: float = 1.0,
         critic: str = LOGISTIC,
-    ) -> Teachers:  # fmt: skip
+    ) -> Teachers:
         """Teachers' number from the released row count; the noise that spends the rest on so many ``asked`` rows.
 
         ``moved``: how far one teacher that changes its mind moves the answer about one row.
@@ -56,8 +62,15 @@ class Taught(Trained):
         sigma = nextafter(rows * moved / (setting.mu * sqrt(share)), inf)
         columns = len(ground.bins)
         table = rng.standard_normal((sum(ground.sizes), self.features)) / sqrt(columns * self.features)
-        return Teachers(purpose=self.purpose, bins=ground.bins, table=table, teachers=number,
-                        most_rows=ceil(mean + 4 * sqrt(mean)), sigma=sigma, critic=critic)  # fmt: skip
+        return Teachers(
+            purpose=self.purpose,
+            bins=ground.bins,
+            table=table,
+            teachers=number,
+            most_rows=ceil(mean + 4 * sqrt(mean)),
+            sigma=sigma,
+            critic=critic,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,10 +93,14 @@ class Pulled(Taught):
     groups: int = 8
     generator_rate: float = 1e-3
     usual: ClassVar[Mapping[str, Range]] = {
-        "rounds": Between(1, 100_000), "asked": Between(1, 10_000), "rows_each": Between(1, 100_000),
-        "features": Between(1, 4096), "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000), "generator_rate": RATE,
-    }  # fmt: skip
+        "rounds": Between(1, 100_000),
+        "asked": Between(1, 10_000),
+        "rows_each": Between(1, 100_000),
+        "features": Between(1, 4096),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+        "generator_rate": RATE,
+    }
 
     @abstractmethod
     def asking(self, groups: int) -> dict[str, Any]:
@@ -97,8 +114,14 @@ class Pulled(Taught):
         """Each round asks which way its rows should go. Randomness here is public (``PUBLIC_SEED``)."""
         rng = np.random.default_rng(common.PUBLIC_SEED)
         asking = self.asking(sum(ground.sizes))
-        blank = Teachers(purpose=self.purpose, bins=ground.bins, table=np.zeros((sum(ground.sizes), 1)), teachers=2,
-                         most_rows=1, sigma=1.0)  # fmt: skip
+        blank = Teachers(
+            purpose=self.purpose,
+            bins=ground.bins,
+            table=np.zeros((sum(ground.sizes), 1)),
+            teachers=2,
+            most_rows=1,
+            sigma=1.0,
+        )
         none = np.zeros((1, len(ground.bins)), dtype=np.int64)
         moved = Pulls(teachers=blank, lessons=none, asked=none, moves=1, **asking).moved
         plan = self.teachers(ground, setting, rng, asked=self.rounds * self.asked, moved=moved, critic=MEANS)
@@ -107,8 +130,9 @@ class Pulled(Taught):
         for number in range(self.rounds):
             progress(number / self.rounds)
             rows = made.drawn(made.hidden(self.asked), hard=True)
-            told = ask(Pulls(teachers=plan, lessons=generated(made, LESSONS), asked=codes(rows, made.sizes),
-                             moves=1, **asking))  # fmt: skip
+            told = ask(
+                Pulls(teachers=plan, lessons=generated(made, LESSONS), asked=codes(rows, made.sizes), moves=1, **asking)
+            )
             pull = torch.from_numpy(-self.direction(told).astype(np.float32) / plan.teachers)
             maker.move(torch.autograd.grad(rows, maker.parameters, grad_outputs=pull), rate=self.generator_rate)
             mean.note()

@@ -119,8 +119,16 @@ class Descending(Trained):
         assert setting.step_sigma is not None
         rate = whole_rate(self.rate)
         noise = setting.step_sigma(rate=rate, steps=self.steps, mu_elsewhere=ground.mu)
-        plan = Descent(purpose=self.purpose, network=self.network, bins=ground.bins, clip=self.clip, rate=rate,
-                       sigma=noise * self.clip, steps=self.steps, **self.shape(ground))  # fmt: skip
+        plan = Descent(
+            purpose=self.purpose,
+            network=self.network,
+            bins=ground.bins,
+            clip=self.clip,
+            rate=rate,
+            sigma=noise * self.clip,
+            steps=self.steps,
+            **self.shape(ground),
+        )
         return DescentRelease(question=plan, weights=self.descend(ask, plan, ground, progress))
 
     def mixture(

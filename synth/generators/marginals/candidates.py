@@ -58,8 +58,10 @@ def candidates(
     bins: list[Bins] = []
     lines: list[np.ndarray] = []
     for k in range(3, min(order, len(names)) + 1):
-        for tables in (list(combinations(names, k)) if comb(len(names), k) * COARSE**k <= CELLS else [],
-                       _with_target(names, target, k)):  # fmt: skip
+        for tables in (
+            list(combinations(names, k)) if comb(len(names), k) * COARSE**k <= CELLS else [],
+            _with_target(names, target, k),
+        ):
             groups = _fits(len(tables), k)
             if groups is None or len(tables) * rows > COUNTED:
                 continue

@@ -46,8 +46,9 @@ def headed(
     if len(answers) > MANY:
         answers = farthest(model, groups, answers, target)
     made = [_made(model, groups, m) * model.total for m, _ in answers]
-    ruled = {id(v): rules.never(v, m.sigma, rows=t.sum(1), cols=t.sum(0))
-             for (m, v), t in zip(answers, made, strict=True)}  # fmt: skip
+    ruled = {
+        id(v): rules.never(v, m.sigma, rows=t.sum(1), cols=t.sum(0)) for (m, v), t in zip(answers, made, strict=True)
+    }
     larger = [a for a in everything if len(a[0].bins) > 2 and target in a[0].columns]
     goal = target if target is not None and _suits(target, groups, answers) else None
     turns = _turns([*broken(answers, made, ruled, model.total), *misses(answers, made, model.total)], groups, goal)

@@ -150,8 +150,9 @@ def fit(
     **Source**: discrepancy principle (Morozov 1966) for the end of the fit; maximum entropy under noise (Dudik,
     Phillips and Schapire 2007) and concave penalties, which leave strong effects alone (Fan and Li 2001).
     """
-    surface = Surface(problem, device, pull=options.pull * problem.total, half=options.half,
-                      smooth=options.smooth * problem.total)  # fmt: skip
+    surface = Surface(
+        problem, device, pull=options.pull * problem.total, half=options.half, smooth=options.smooth * problem.total
+    )
     components = options.components * (2 if problem.cells > options.cells else 1)
     affordable = int(MOST / max(problem.work * components * FEWEST, 1))
     shape = (max(1, min(options.ensembles, affordable)), len(problem.column), components)

@@ -62,8 +62,10 @@ class Mixture(Method):
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     ranges: ClassVar[Mapping[str, Range]] = {
-        "oneway_share": SHARE, "order": Between(2, 4), "rounds": Between(0, 20),
-    }  # fmt: skip
+        "oneway_share": SHARE,
+        "order": Between(2, 4),
+        "rounds": Between(0, 20),
+    }
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
         """One-way counts of every column, tables of pairs on bins merged by these counts, then what these miss."""
@@ -118,8 +120,9 @@ class Mixture(Method):
         made += [] if more is None else [ask(more)]
         if kept:
             progress(0.5)
-            made += higher_order.ask_beyond(ask, made, found, total, setting, first=share, share=kept, plan=self.plan,
-                                            rounds=beyond, fitted=fitted)  # fmt: skip
+            made += higher_order.ask_beyond(
+                ask, made, found, total, setting, first=share, share=kept, plan=self.plan, rounds=beyond, fitted=fitted
+            )
             left = share * SAFE - oneway_queries.spent(made, setting)
             made += [ask(second_round.again(first.question, setting, left))] if left > LEFT * share else []
         return made

@@ -142,9 +142,17 @@ def coarser(ladders: Mapping[str, Ladder], found, plan: Plan) -> dict[str, Ladde
 
 
 def spread(
-    tables, boost: np.ndarray, ladders, found, setting: Setting, share: float, plan: Plan, *, shared: bool = False,
+    tables,
+    boost: np.ndarray,
+    ladders,
+    found,
+    setting: Setting,
+    share: float,
+    plan: Plan,
+    *,
+    shared: bool = False,
     most: float = np.inf,
-) -> list[Marginal]:  # fmt: skip
+) -> list[Marginal]:
     """The tables with their noise, each column's grouping chosen for the table it stands in.
 
     A bin adds as many cells as the other columns have bins together; it must hold ``least`` times their

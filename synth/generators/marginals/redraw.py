@@ -61,11 +61,15 @@ class Redraws:
 
     def _one(self, rng: np.random.Generator) -> Product:
         tables = [
-            CountsRelease(question=r.question, values=tuple(
-                np.rint(values + m.sigma * rng.standard_normal(values.shape)).astype(np.int64)
-                for m, values in zip(r.question.marginals, r.values, strict=True)))
+            CountsRelease(
+                question=r.question,
+                values=tuple(
+                    np.rint(values + m.sigma * rng.standard_normal(values.shape)).astype(np.int64)
+                    for m, values in zip(r.question.marginals, r.values, strict=True)
+                ),
+            )
             for r in self.tables
-        ]  # fmt: skip
+        ]
         found = {n: _shaken(h, self.total, rng) for n, h in self.found.items()}
         groups = layout.refine(found, tables)
         problem, spans = layout.problem(found, groups, tables, self.total)

@@ -232,8 +232,17 @@ def child(
     last = None if given.last is None else given.last.softmax(1)
     counts = _places(mass.shape[1], later, last)
     states = [state, *([] if later is None else later), *([] if last is None else [last])]
-    return Below(probs=probs, state=state, later=later, last=last, direct=_parted(given.direct, columns), lean=lean,
-                 shared=shared, of_one=_real(columns.of_one, mass), **_weighed(mass, states, counts))  # fmt: skip
+    return Below(
+        probs=probs,
+        state=state,
+        later=later,
+        last=last,
+        direct=_parted(given.direct, columns),
+        lean=lean,
+        shared=shared,
+        of_one=_real(columns.of_one, mass),
+        **_weighed(mass, states, counts),
+    )
 
 
 def _weighed(mass: torch.Tensor, states: list[torch.Tensor], counts: Places) -> dict[str, torch.Tensor]:

@@ -104,8 +104,12 @@ def blocks(
         if plain is not None:
             lay((table, view, above, folded, True), *at, plain.values, plain.sigma, part=part)
     real = lambda x: torch.as_tensor(x, dtype=torch.float32, device=device)  # noqa: E731
-    return [Block(table=t, view=v, above=a, y=real(y), precision=real(p), fold=real(folds[t].matrix) if f else None,
-                  counted=c) for (t, v, a, f, c), (y, p) in found.items()]  # fmt: skip
+    return [
+        Block(
+            table=t, view=v, above=a, y=real(y), precision=real(p), fold=real(folds[t].matrix) if f else None, counted=c
+        )
+        for (t, v, a, f, c), (y, p) in found.items()
+    ]
 
 
 def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[View, Marginal, np.ndarray]]:
@@ -173,8 +177,15 @@ def start(
         if key.order is not None and key.most_children > 1:
             last = real(state + 0.1 * rng.standard_normal(state.shape))
         even = np.zeros(len(columns[table].slices))
-        out[table] = Logits(columns=scattered(many), state=real(state), later=later, last=last,
-                            direct=scattered(parents), lean=real(even), shared=real(even - SELDOM))  # fmt: skip
+        out[table] = Logits(
+            columns=scattered(many),
+            state=real(state),
+            later=later,
+            last=last,
+            direct=scattered(parents),
+            lean=real(even),
+            shared=real(even - SELDOM),
+        )
     return out
 
 
@@ -232,9 +243,14 @@ def _fitting(options: Options, measured: Sequence[Block], total: float) -> Optio
     most = max(int(total / (options.each * max(float(np.mean(noise)), 1e-9))), FEWEST) if noise else FEWEST
     part = min(1.0, most / options.roots)
     steps = max(int(options.steps * min(1.0, 2 * part)), FEW_STEPS)
-    return replace(options, roots=min(options.roots, most), children=min(options.children, most),
-                   steps=min(options.steps, steps), pull=options.pull / max(part, 0.5),
-                   stop=options.stop + options.sooner * (1 - part))  # fmt: skip
+    return replace(
+        options,
+        roots=min(options.roots, most),
+        children=min(options.children, most),
+        steps=min(options.steps, steps),
+        pull=options.pull / max(part, 0.5),
+        stop=options.stop + options.sooner * (1 - part),
+    )
 
 
 def fit(

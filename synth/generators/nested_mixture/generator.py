@@ -67,8 +67,9 @@ class Nested:
 
         def fitted(rng: np.random.Generator) -> Callable[[Progress], NestedMixture]:
             def told(progress: Progress) -> NestedMixture:
-                logits = fitting.fit(schema, found, columns, measured, self.options, rng=rng, device=device,
-                                     progress=progress)  # fmt: skip
+                logits = fitting.fit(
+                    schema, found, columns, measured, self.options, rng=rng, device=device, progress=progress
+                )
                 _rake(schema, found, columns, logits)
                 return _model(schema, found, columns, levels(schema, columns, logits))
 

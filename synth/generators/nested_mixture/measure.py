@@ -88,8 +88,11 @@ def _as_single(
 
     def asked(question: Counts) -> CountsRelease:
         marginals = tuple(of_table(m, table) for m in question.marginals)
-        release = ask(Linked(purpose=question.purpose, table=table, view="rows", most=schema.most_rows(table),
-                             marginals=marginals))  # fmt: skip
+        release = ask(
+            Linked(
+                purpose=question.purpose, table=table, view="rows", most=schema.most_rows(table), marginals=marginals
+            )
+        )
         releases.append(release)
         return CountsRelease(question=question, values=release.values)
 

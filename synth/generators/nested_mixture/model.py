@@ -105,8 +105,17 @@ class NestedMixture:
                 last[name] = np.asarray(own["last"])
             if name in about["ordered"]:
                 turns[name] = np.asarray(own["turn"])
-        found = NestedMixture(schema=schema, tables=tables, states=states, later=later, last=last,
-                              turns=turns, direct=direct, lean=lean, shared=shared)  # fmt: skip
+        found = NestedMixture(
+            schema=schema,
+            tables=tables,
+            states=states,
+            later=later,
+            last=last,
+            turns=turns,
+            direct=direct,
+            lean=lean,
+            shared=shared,
+        )
         for problem in found._problems():
             raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
         return found

@@ -33,9 +33,12 @@ def root_last(root: str, columns: Columns, given: Logits, measured: Sequence[Blo
     mover = Adam(variable)
     for step in range(LAST_STEPS):
         level = of_root(given, columns)
-        loss = torch.stack([
-            (b.precision * ((level.one_way[None] if b.view == "one-way" else level.own) - b.y) ** 2).sum() for b in own
-        ]).sum()  # fmt: skip
+        loss = torch.stack(
+            [
+                (b.precision * ((level.one_way[None] if b.view == "one-way" else level.own) - b.y) ** 2).sum()
+                for b in own
+            ]
+        ).sum()
         if float(loss.detach()) <= MET * cells:
             break
         (gradient,) = torch.autograd.grad(loss, [variable])

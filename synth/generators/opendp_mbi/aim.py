@@ -29,9 +29,12 @@ class Aim(External):
     rounds: int = 0
     max_size: float = 80.0
     ranges: ClassVar[Mapping[str, Range]] = {
-        "bins": Between(2, 4096), "numbers": SHARE, "steps": STEPS, "rounds": Between(0, 10_000),
+        "bins": Between(2, 4096),
+        "numbers": SHARE,
+        "steps": STEPS,
+        "rounds": Between(0, 10_000),
         "max_size": Between(0.01, 100_000),
-    }  # fmt: skip
+    }
 
     @property
     def further(self) -> dict[str, Any]:

@@ -32,8 +32,9 @@ class External(Method):
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
         """Counts of numbers for their bins, then the one question."""
-        return external_fit.measure(ask, setting, algorithm=self.name, bins=self.bins, numbers=self.numbers,
-                                    progress=progress, **self.further)  # fmt: skip
+        return external_fit.measure(
+            ask, setting, algorithm=self.name, bins=self.bins, numbers=self.numbers, progress=progress, **self.further
+        )
 
     def fit(
         self,

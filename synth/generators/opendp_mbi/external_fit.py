@@ -48,8 +48,9 @@ def measure(
         return releases + oneway_queries.measure(ask, rest, share=SAFE, whole=True)
     rho = setting.rho * left * SAFE
     if rho < LEAST_RHO * len(groups):
-        raise BudgetError(f"method {algorithm}: epsilon and delta are so small that its library cannot draw the "
-                          f"noise; raise epsilon")  # fmt: skip
+        raise BudgetError(
+            f"method {algorithm}: epsilon and delta are so small that its library cannot draw the noise; raise epsilon"
+        )
     rows = round(setting.signed)
     releases.append(
         ask(External(purpose=algorithm, algorithm=algorithm, bins=tuple(groups), rho=rho, contributions=rows, **limits))

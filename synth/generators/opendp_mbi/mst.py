@@ -27,5 +27,7 @@ class Mst(External):
     numbers: float = 0.1
     steps: int = 500
     ranges: ClassVar[Mapping[str, Range]] = {
-        "bins": Between(2, 4096), "numbers": SHARE, "steps": STEPS,
-    }  # fmt: skip
+        "bins": Between(2, 4096),
+        "numbers": SHARE,
+        "steps": STEPS,
+    }

@@ -49,9 +49,12 @@ class Mwem(Method):
     ones: float = 0.3
     choices: float = 0.2
     ranges: ClassVar[Mapping[str, Range]] = {
-        "rounds": Between(0, 10_000), "bins": Between(2, 4096), "numbers": SHARE,
-        "ones": NONE_OR_SHARE, "choices": SHARE,
-    }  # fmt: skip
+        "rounds": Between(0, 10_000),
+        "bins": Between(2, 4096),
+        "numbers": SHARE,
+        "ones": NONE_OR_SHARE,
+        "choices": SHARE,
+    }
 
     @property
     def small(self) -> bool:
@@ -60,8 +63,9 @@ class Mwem(Method):
 
     def check_schema(self, schema: Schema) -> None:
         """Errors: UsageError where even two bins a number leave more than a million cells."""
-        fewest = {n: min(c.cells, 2 + len(c.missing_codes)) if c.is_numeric else c.cells
-                  for n, c in schema.measured().items()}  # fmt: skip
+        fewest = {
+            n: min(c.cells, 2 + len(c.missing_codes)) if c.is_numeric else c.cells for n, c in schema.measured().items()
+        }
         cells = prod(fewest.values())
         if cells > CELLS:
             widest = max(fewest, key=lambda n: fewest[n])
@@ -115,9 +119,14 @@ class Mwem(Method):
         return [Counts(purpose=TOTAL, marginals=(Marginal(bins=(whole,), sigma=setting.sigma(left * COUNTING)),))]
 
     def _worst(
-        self, ask: Ask, weights: "Weights", pairs: list[tuple[str, str]], setting: Setting, share: float,
+        self,
+        ask: Ask,
+        weights: "Weights",
+        pairs: list[tuple[str, str]],
+        setting: Setting,
+        share: float,
         releases: list[Any],
-    ) -> tuple[str, str]:  # fmt: skip
+    ) -> tuple[str, str]:
         """The pair of columns that the weights fit worst, chosen privately."""
         epsilon = sqrt(8 * setting.rho * share * self.choices * (1 - 1e-5))  # rho of a choice is epsilon^2 / 8
         tables = tuple(tuple(weights.bins[n] for n in p) for p in pairs)
@@ -131,8 +140,10 @@ class Mwem(Method):
         """The largest number of bins, at most ``bins``, for which the table keeps within its room; at least two."""
 
         def cells(most: int) -> int:
-            return prod(min(c.cells, most + len(c.missing_codes)) if c.is_numeric else c.cells
-                        for c in schema.measured().values())  # fmt: skip
+            return prod(
+                min(c.cells, most + len(c.missing_codes)) if c.is_numeric else c.cells
+                for c in schema.measured().values()
+            )
 
         return next((b for b in range(self.bins, 2, -1) if cells(b) <= ROOM), 2)
 
@@ -175,8 +186,7 @@ class Weights:
         self.total = noisy if setting.public_rows is None else float(max(setting.public_rows, 1))
         self.cells = np.full([self.bins[n].size for n in names], 1.0)
         self.cells /= self.cells.size
-        goals = [(tuple(names.index(c) for c in m.columns), self._goal(v))
-                 for m, v in answers if m.cells > 1]  # fmt: skip
+        goals = [(tuple(names.index(c) for c in m.columns), self._goal(v)) for m, v in answers if m.cells > 1]
         for _ in range(sweeps):
             for axes, goal in goals:
                 self._move(axes, goal)

@@ -48,9 +48,14 @@ class PrivateEvolution(WithOneWays):
     oneway_share: float = 0.3
     groups: int = 8
     ranges: ClassVar[dict[str, Range]] = {
-        "rounds": Between(1, 1000), "candidates": Between(FEWEST, 1 << 16), "variations": Between(1, 100),
-        "change": Between(0.01, 1), "blur": Between(0, 1), "oneway_share": NONE_OR_SHARE, "groups": Between(2, 1000),
-    }  # fmt: skip
+        "rounds": Between(1, 1000),
+        "candidates": Between(FEWEST, 1 << 16),
+        "variations": Between(1, 100),
+        "change": Between(0.01, 1),
+        "blur": Between(0, 1),
+        "oneway_share": NONE_OR_SHARE,
+        "groups": Between(2, 1000),
+    }
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-ways, then a round of votes at a time; what candidates become is a function of the votes told."""
@@ -64,8 +69,9 @@ class PrivateEvolution(WithOneWays):
         now = people.fresh(most)
         for number in range(self.rounds):
             progress(number / self.rounds)
-            told = ask(Nearest(purpose=PURPOSE, bins=ground.bins, candidates=now, distances=people.distances,
-                               sigma=sigma))  # fmt: skip
+            told = ask(
+                Nearest(purpose=PURPOSE, bins=ground.bins, candidates=now, distances=people.distances, sigma=sigma)
+            )
             releases.append(told)
             parents = people.chosen(told, max(most // (1 + self.variations), 1))
             change = self.change * (1 - 0.8 * number / self.rounds)
@@ -120,10 +126,11 @@ class Population:
         self.numbers = np.array([ground.columns.is_number(n) for n in names])
         ranks = [ground.columns.ranks(n) for n in names]
         self.distances = tuple(
-            np.rint(UNIT * np.abs(r[:, None] - r[None, :])).astype(np.int64) if number
+            np.rint(UNIT * np.abs(r[:, None] - r[None, :])).astype(np.int64)
+            if number
             else UNIT * (1 - np.eye(len(r), dtype=np.int64))
             for r, number in zip(ranks, self.numbers, strict=True)
-        )  # fmt: skip
+        )
 
     def fresh(self, count: int) -> np.ndarray:
         """Candidates (at most count, columns), columns independent, each once."""

@@ -41,8 +41,10 @@ class SmallDb(Method):
     bins: int = 2
     counting: float = 0.1
     ranges: ClassVar[Mapping[str, Range]] = {
-        "records": Between(2, 1000), "bins": Between(1, 4096), "counting": SHARE,
-    }  # fmt: skip
+        "records": Between(2, 1000),
+        "bins": Between(1, 4096),
+        "counting": SHARE,
+    }
 
     @property
     def small(self) -> bool:
@@ -100,8 +102,16 @@ class SmallDb(Method):
         for grouping, code in zip(bins.values(), codes, strict=True):
             probs = np.eye(grouping.size, dtype=np.float32)[code]
             widths = grouping.widths / np.bincount(grouping.groups, grouping.widths)[grouping.groups]
-            axes.append(Axis(column=grouping.column, cells=grouping.cells, starts=grouping.starts,
-                             groups=grouping.groups, within=widths.astype(np.float32), probs=probs))  # fmt: skip
+            axes.append(
+                Axis(
+                    column=grouping.column,
+                    cells=grouping.cells,
+                    starts=grouping.starts,
+                    groups=grouping.groups,
+                    within=widths.astype(np.float32),
+                    probs=probs,
+                )
+            )
         progress(1.0)
         count = len(codes[0])
         return Product(total=_total(releases, setting), weights=np.full(count, 1 / count), axes=tuple(axes))

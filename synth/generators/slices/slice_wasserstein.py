@@ -23,13 +23,22 @@ class SliceWasserstein(Slicing):
     loss: str = "wasserstein"
     k: int = 1
     ranges: ClassVar[Mapping[str, Range]] = {
-        **Slicing.ranges, "loss": OneOf(("wasserstein",)), "k": Between(1, 1),
-    }  # fmt: skip
+        **Slicing.ranges,
+        "loss": OneOf(("wasserstein",)),
+        "k": Between(1, 1),
+    }
 
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""
-        replace(Slicing(), groups=self.groups, encoding=self._encoding, directions=self.directions, loss="kl",
-                num_slices=self.num_slices, rate=self.rate).check_together()  # fmt: skip
+        replace(
+            Slicing(),
+            groups=self.groups,
+            encoding=self._encoding,
+            directions=self.directions,
+            loss="kl",
+            num_slices=self.num_slices,
+            rate=self.rate,
+        ).check_together()
 
     @property
     def _encoding(self) -> str:

@@ -72,13 +72,20 @@ class Slicing(Method):
     ridge: float = 1.0
     learning_rate: float = 1e-3
     ranges: ClassVar[Mapping[str, Range]] = {
-        "loss": OneOf(LOSSES), "groups": OneOf(("auto", "records"), most=MOST_VALUES),
-        "encoding": OneOf(ENCODINGS), "directions": OneOf(DIRECTIONS), "num_slices": Between(1, 100_000),
-        "k": Between(1, 3), "batch": Between(2, 1_000_000), "steps": Between(0, 1_000_000),
-        "epochs": Between(0, 1_000_000), "rate": Between(LEAST_RATE, 1),
+        "loss": OneOf(LOSSES),
+        "groups": OneOf(("auto", "records"), most=MOST_VALUES),
+        "encoding": OneOf(ENCODINGS),
+        "directions": OneOf(DIRECTIONS),
+        "num_slices": Between(1, 100_000),
+        "k": Between(1, 3),
+        "batch": Between(2, 1_000_000),
+        "steps": Between(0, 1_000_000),
+        "epochs": Between(0, 1_000_000),
+        "rate": Between(LEAST_RATE, 1),
         "oneway_share": Between(0, 0.99),
-        "ridge": Between(1e-9, 1e9), "learning_rate": RATE,
-    }  # fmt: skip
+        "ridge": Between(1e-9, 1e9),
+        "learning_rate": RATE,
+    }
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
         """One-ways and then sums of groups, on bins that these choose; or, with another encoding, slices alone."""
@@ -111,14 +118,17 @@ class Slicing(Method):
             probs = [rake(weights, p, m) for p, m in zip(probs, masses, strict=True)]
         progress(1.0)
         blocks = slices.question.encoding.blocks
-        return _product(total, found, {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)},
-                        weights)  # fmt: skip
+        return _product(
+            total, found, {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)}, weights
+        )
 
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""
         if self.loss == "moments" and self.directions != "rotation":
-            raise UsageError("option loss=moments: needs slices on a full rotation; leave directions alone, or choose "
-                             "loss characteristic or kl")  # fmt: skip
+            raise UsageError(
+                "option loss=moments: needs slices on a full rotation; leave directions alone, or choose "
+                "loss characteristic or kl"
+            )
         if self._encoding == "merged" and (self.groups == "records" or self.directions != "rotation"):
             raise UsageError("option encoding=merged: needs groups and a rotation; leave groups and directions alone")
         if self.rate < 1 and (self.loss == "moments" or self._encoding == "merged"):
@@ -169,18 +179,24 @@ class Slicing(Method):
         known = setting.public_rows
         records = self.groups == "records" or (self.groups == "auto" and self.loss != "moments" and known is not None)
         if known is None and (records or not self.gaussian):
-            raise UsageError("options groups=records, directions=gaussian and rate need a public row count: "
-                             "choose relation zero_out or replace_one")  # fmt: skip
+            raise UsageError(
+                "options groups=records, directions=gaussian and rate need a public row count: "
+                "choose relation zero_out or replace_one"
+            )
         counts, rows, found = self._first(ask, setting)
         spent = oneway_queries.spent(counts, setting)
         encoding = self._public(setting.schema, found)
         sigma = setting.sigma(SAFE * (1 - spent)) if self.gaussian else self._sigma(setting, encoding, spent)
         masses = [np.full(b.bins.size, 1 / b.bins.size) for b in encoding.blocks]
         question = Slices(
-            purpose=PURPOSE, encoding=encoding, sigma=sigma, directions=self.directions, rate=self.rate,
+            purpose=PURPOSE,
+            encoding=encoding,
+            sigma=sigma,
+            directions=self.directions,
+            rate=self.rate,
             groups=None if records else self._number(max(rows, 1.0), encoding, masses, sigma),
             num_slices=self.num_slices if self.directions == "gaussian" else None,
-        )  # fmt: skip
+        )
         return [*counts, ask(question)]
 
     def _first(self, ask: Ask, setting: Setting) -> tuple[list[CountsRelease], float, Mapping[str, Histogram] | None]:
@@ -202,12 +218,18 @@ class Slicing(Method):
     def _sigma(self, setting: Setting, encoding: Encoding, spent: float) -> float:
         """Noise of slices that with ``spent``, the share of mu squared that counts took, take the whole budget."""
         if setting.slice_sigma is None:
-            raise UsageError("options directions=gaussian and rate need the whole budget of a run; set --learn-share "
-                             "to 0")  # fmt: skip
+            raise UsageError(
+                "options directions=gaussian and rate need the whole budget of a run; set --learn-share to 0"
+            )
         drawn = self.num_slices if self.directions == "gaussian" else encoding.dim
         try:
-            return setting.slice_sigma(dim=encoding.dim, num_slices=drawn, directions=self.directions, rate=self.rate,
-                                       mu_elsewhere=setting.mu * sqrt(spent))  # fmt: skip
+            return setting.slice_sigma(
+                dim=encoding.dim,
+                num_slices=drawn,
+                directions=self.directions,
+                rate=self.rate,
+                mu_elsewhere=setting.mu * sqrt(spent),
+            )
         except ValueError as error:
             raise UsageError(f"option rate={self.rate:g}: {error}; set --learn-share to 0, or rate to 1") from None
 
@@ -244,9 +266,19 @@ class Slicing(Method):
     def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002
         """A trained network, as a mixture of the distributions that it makes of many draws."""
         probs = slicing_training.network(
-            slices, masses, total=total, loss=self._loss(), k=self.k, batch=self.batch, steps=self._steps(slices),
-            num_slices=self.num_slices, rate=self.learning_rate, rng=rng, device=device, progress=progress,
-        )  # fmt: skip
+            slices,
+            masses,
+            total=total,
+            loss=self._loss(),
+            k=self.k,
+            batch=self.batch,
+            steps=self._steps(slices),
+            num_slices=self.num_slices,
+            rate=self.learning_rate,
+            rng=rng,
+            device=device,
+            progress=progress,
+        )
         return np.full(len(probs[0]), 1 / len(probs[0])), probs
 
     def _loss(self) -> slicing_training.Distance | None:

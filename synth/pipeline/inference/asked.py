@@ -10,8 +10,10 @@ from synth.schema.table import NUMERIC, Column, Schema
 
 MOST_GROUPS = 20
 FITS = ("linear", "logistic", "poisson")
-FORMS = ("write mean:COL, quantile:COL:0.5, share:COL, difference:COL*GROUP, or linear:COL~COL+COL (logistic, poisson "
-         "alike); COL=VALUE is 1 where a column has that value, else 0")  # fmt: skip
+FORMS = (
+    "write mean:COL, quantile:COL:0.5, share:COL, difference:COL*GROUP, or linear:COL~COL+COL (logistic, poisson "
+    "alike); COL=VALUE is 1 where a column has that value, else 0"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

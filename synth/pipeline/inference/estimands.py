@@ -65,8 +65,13 @@ def regression(rows: WeightedRows, asked: Question, schema: Schema) -> Estimated
     beta, scores, bend = _solved(x, y, rows, link)
     back = np.diag(1 / scale)  # of coefficients on centred and scaled columns to plain ones
     back[0, 1:] = -middle[1:] / scale[1:]
-    return Estimated(names=names, values=back @ beta, scores=scores @ back.T, there=there,
-                     limits=_limits(bend, link, asked.outcome.ends(schema)) / scale)  # fmt: skip
+    return Estimated(
+        names=names,
+        values=back @ beta,
+        scores=scores @ back.T,
+        there=there,
+        limits=_limits(bend, link, asked.outcome.ends(schema)) / scale,
+    )
 
 
 def _limits(bend: np.ndarray, link: Link, ends: tuple[float, float]) -> np.ndarray:

@@ -23,8 +23,10 @@ special = Lazy("scipy.special")
 
 MODEL = "rests for the larger part on what no table counted: the interval assumes that it is hardly related"
 EMPTY = "too few rows stand out of the noise, so that hardly anything is told of it"
-LOOSE = ("not identified: the noise, or columns that determine each other, leave it open; ask of fewer columns, or "
-         "release with a larger epsilon")  # fmt: skip
+LOOSE = (
+    "not identified: the noise, or columns that determine each other, leave it open; ask of fewer columns, or "
+    "release with a larger epsilon"
+)
 
 
 def estimates(

@@ -42,8 +42,11 @@ class Errors:
         moves, left = rows.by_counts(scores)
         weighted = rows.start[:, None]
         freely = rows.start.sum() * (related**2 + 1 / ROWS)  # and the chance by which these rows were drawn
-        return cls(noise=moves.T @ moves, sampling=scores.T @ (weighted * scores),
-                   unmeasured=freely * (left.T @ (weighted * left)))  # fmt: skip
+        return cls(
+            noise=moves.T @ moves,
+            sampling=scores.T @ (weighted * scores),
+            unmeasured=freely * (left.T @ (weighted * left)),
+        )
 
     @property
     def all(self) -> np.ndarray:
@@ -65,11 +68,26 @@ def coefficients(rows: WeightedRows, found: Estimated, *, z: float, related: flo
     out = []
     for name, value, h, known, unit in zip(found.names, found.values, half, identified, np.eye(len(half)), strict=True):
         if known:
-            out.append(Interval(name=name, estimate=float(value), low=float(value - h), high=float(value + h),
-                                parts=errors.parts(unit)))  # fmt: skip
+            out.append(
+                Interval(
+                    name=name,
+                    estimate=float(value),
+                    low=float(value - h),
+                    high=float(value + h),
+                    parts=errors.parts(unit),
+                )
+            )
         else:
-            out.append(Interval(name=name, estimate=np.nan, low=-np.inf, high=np.inf, identified=False,
-                                parts=dict.fromkeys(errors.parts(unit), np.inf)))  # fmt: skip
+            out.append(
+                Interval(
+                    name=name,
+                    estimate=np.nan,
+                    low=-np.inf,
+                    high=np.inf,
+                    identified=False,
+                    parts=dict.fromkeys(errors.parts(unit), np.inf),
+                )
+            )
     return out
 
 
@@ -84,8 +102,16 @@ def means(rows: WeightedRows, terms: Mapping[str, Term], schema: Schema, *, z: f
         ends = term.ends(schema)
         found = _ratio(rows, scores, errors.all, ends, z=z)
         parts = errors.parts(np.array([1.0, -found.middle]) / found.size)
-        out.append(Interval(name=name, estimate=found.middle, low=found.low, high=found.high, parts=parts,
-                            bounded=found.low > ends[0] or found.high < ends[1]))  # fmt: skip
+        out.append(
+            Interval(
+                name=name,
+                estimate=found.middle,
+                low=found.low,
+                high=found.high,
+                parts=parts,
+                bounded=found.low > ends[0] or found.high < ends[1],
+            )
+        )
     return out
 
 
@@ -111,8 +137,10 @@ def differences(
     inside = [there & (Term(column=group, value=v).numbers(rows.positions, schema) == 1) for v in values]
     scores = np.stack([x for i in inside for x in (np.where(i, numbers, 0.0), i)], axis=1) * rows.survey[:, None]
     errors, ends = Errors.of(rows, scores, related=related), term.ends(schema)
-    ratios = [_ratio(rows, scores[:, i : i + 2], errors.all[i : i + 2, i : i + 2], ends, z=z)
-              for i in range(0, 2 * len(values), 2)]  # fmt: skip
+    ratios = [
+        _ratio(rows, scores[:, i : i + 2], errors.all[i : i + 2, i : i + 2], ends, z=z)
+        for i in range(0, 2 * len(values), 2)
+    ]
     return [
         _apart(f"{values[i]} - {values[j]}", (i, j), ratios, errors, most=ends[1] - ends[0])
         for i, j in combinations(range(len(values)), 2)
@@ -141,8 +169,9 @@ def _ratio(rows: WeightedRows, scores: np.ndarray, c: np.ndarray, ends: tuple[fl
         square, linear = lower**2 - z**2 * c[1, 1], upper * lower - z**2 * c[0, 1]
         root = float(max(linear**2 - square * (upper**2 - z**2 * c[0, 0]), 0.0)) ** 0.5
         low, high = (float(np.clip((linear + s * root) / square, *ends)) for s in (-1, 1))
-    return _Ratio(middle=middle, low=min(low, middle), high=max(high, middle), size=max(lower, float(own[1]), 1.0),
-                  clear=clear)  # fmt: skip
+    return _Ratio(
+        middle=middle, low=min(low, middle), high=max(high, middle), size=max(lower, float(own[1]), 1.0), clear=clear
+    )
 
 
 def _apart(name: str, at: tuple[int, int], ratios: Sequence[_Ratio], errors: Errors, *, most: float) -> Interval:
@@ -158,8 +187,14 @@ def _apart(name: str, at: tuple[int, int], ratios: Sequence[_Ratio], errors: Err
     middle = a.middle - b.middle
     low = max(middle - _joined(a.middle - a.low, b.high - b.middle, shared), -most)
     high = min(middle + _joined(a.high - a.middle, b.middle - b.low, shared), most)
-    return Interval(name=name, estimate=middle, low=low, high=high, bounded=both and (low > -most or high < most),
-                    parts=errors.parts(units[0] - units[1]))  # fmt: skip
+    return Interval(
+        name=name,
+        estimate=middle,
+        low=low,
+        high=high,
+        bounded=both and (low > -most or high < most),
+        parts=errors.parts(units[0] - units[1]),
+    )
 
 
 def _joined(one: float, other: float, shared: float) -> float:

@@ -31,8 +31,14 @@ def quantile(rows: WeightedRows, column: str, level: float, schema: Schema, *, z
     parts = {n: v * slope for n, v in errors.parts(near).items()}
     least, most = (float(b) for b in known.bounds)
     low, high = np.clip([low, high] if clear else [least, most], least, most)
-    return Interval(name=column, estimate=float(np.clip(middle, low, high)), low=float(low), high=float(high),
-                    parts=parts, bounded=bool(low > least or high < most))  # fmt: skip
+    return Interval(
+        name=column,
+        estimate=float(np.clip(middle, low, high)),
+        low=float(low),
+        high=float(high),
+        parts=parts,
+        bounded=bool(low > least or high < most),
+    )
 
 
 def _edges(places: np.ndarray, size: int) -> np.ndarray:

@@ -45,8 +45,14 @@ class Features:
         if not schema.columns[name].categories and len(there):
             cuts = sorted({int(c) for c in np.quantile(there, CUTS, method="inverted_cdf")} - {int(there.max())})
             missing = (size,) if 0 < len(there) < len(places) else ()
-            return cls(name=name, size=size, values=missing, middle=float(there.mean()),
-                       spread=float(there.std()) or 1.0, cuts=tuple(cuts))  # fmt: skip
+            return cls(
+                name=name,
+                size=size,
+                values=missing,
+                middle=float(there.mean()),
+                spread=float(there.std()) or 1.0,
+                cuts=tuple(cuts),
+            )
         values, counts = np.unique(places, return_counts=True)
         common = values[np.argsort(-counts, kind="stable")][1 : MOST_VALUES + 1]
         return cls(name=name, size=size, values=tuple(int(v) for v in common))
@@ -130,9 +136,13 @@ class Tilted:
 
     @classmethod
     def of(
-        cls, model: Product, releases: Sequence[Any], schema: Schema, columns: Sequence[str],
+        cls,
+        model: Product,
+        releases: Sequence[Any],
+        schema: Schema,
+        columns: Sequence[str],
         repair: Repair | None = None,
-    ) -> "Tilted | None":  # fmt: skip
+    ) -> "Tilted | None":
         """The moments as the weights of ``synth.estimates`` have them, with their noise, and with what no table told of
         them. None where they would be too many, or none. Errors: UsageError where a column was not counted."""
         drawn = model.sample(ROWS, rng=np.random.default_rng(0))
@@ -147,8 +157,15 @@ class Tilted:
         noise = moves.T @ moves
         free = rows.start.sum() * (RELATED**2 + 1 / ROWS) * (left.T @ (rows.start[:, None] * left))
         values, vectors = np.linalg.eigh(noise + free)
-        return cls(model=model, features=features, goal=goal, root=vectors * np.sqrt(np.maximum(values, 0.0)),
-                   ridge=noise / LOOSE, repair=repair, mixed=0.0 if repair else MIXED)  # fmt: skip
+        return cls(
+            model=model,
+            features=features,
+            goal=goal,
+            root=vectors * np.sqrt(np.maximum(values, 0.0)),
+            ridge=noise / LOOSE,
+            repair=repair,
+            mixed=0.0 if repair else MIXED,
+        )
 
     def tables(self, size: int, *, rng: np.random.Generator) -> Iterator[tuple[Positions, np.ndarray]]:
         """Tables of so many rows without end, positions (size,) by column; and by how much the mean of each column of

@@ -105,8 +105,15 @@ class WeightedRows:
 
         gap = np.concatenate([t.counts for t in counted]) / noise - told.T @ start
         weights = start + free * (told @ solve(gap))
-        return cls(positions=positions, start=start, weights=weights, survey=np.ones(size), _told=told, _free=free,
-                   _solve=solve)  # fmt: skip
+        return cls(
+            positions=positions,
+            start=start,
+            weights=weights,
+            survey=np.ones(size),
+            _told=told,
+            _free=free,
+            _solve=solve,
+        )
 
     def surveyed(self, survey: np.ndarray) -> "WeightedRows":
         """The same where rows count by survey weights (N,), missing ones not at all; their unit does not matter."""

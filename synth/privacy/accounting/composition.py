@@ -39,9 +39,27 @@ from synth.privacy.accounting.renyi import calibrate_rho
 from synth.privacy.accounting.slice_profile import epsilon_at, slice_sigma
 from synth.privacy.accounting.subsampled_gaussian import sampled_sigma
 
-__all__ = ["ACCOUNTANT", "DELTA_SLACK", "EPSILON_SLACK", "SAFETY", "Event", "GaussianDpEvent", "accountant",
-           "calibrate", "calibrate_rho", "check", "derived_epsilon", "epsilon_of", "event", "imprecision",
-           "sampled_sigma", "sampler_cost", "slack_taken", "slice_sigma", "total_mu"]  # fmt: skip
+__all__ = [
+    "ACCOUNTANT",
+    "DELTA_SLACK",
+    "EPSILON_SLACK",
+    "SAFETY",
+    "Event",
+    "GaussianDpEvent",
+    "accountant",
+    "calibrate",
+    "calibrate_rho",
+    "check",
+    "derived_epsilon",
+    "epsilon_of",
+    "event",
+    "imprecision",
+    "sampled_sigma",
+    "sampler_cost",
+    "slack_taken",
+    "slice_sigma",
+    "total_mu",
+]
 
 ACCOUNTANT = "exact Gaussian profile (mu-GDP)"
 INTEGRATED = "exact Gaussian profile, averaged over the law of the random shift"

@@ -18,8 +18,20 @@ from synth.privacy.accounting.zcdp import chosen_rho
 GAUSSIAN, SLICES, ZCDP, EXPONENTIAL = "gaussian", "slices", "zcdp", "exponential"
 SAMPLED, REPLACED, CHOICE = "subsampled_gaussian", "sampled, replaced", "choice"
 # As stored, in this order; whatever has its usual value is left out.
-STORED = {"name": None, "sensitivity": None, "sigma": None, "count": None, "failure_delta": 0.0, "pitch": 1.0,
-          "kind": GAUSSIAN, "dim": 0, "num_slices": 0, "directions": "", "rate": 1.0, "spread": False}  # fmt: skip
+STORED = {
+    "name": None,
+    "sensitivity": None,
+    "sigma": None,
+    "count": None,
+    "failure_delta": 0.0,
+    "pitch": 1.0,
+    "kind": GAUSSIAN,
+    "dim": 0,
+    "num_slices": 0,
+    "directions": "",
+    "rate": 1.0,
+    "spread": False,
+}
 TYPES = {"name": str, "count": int, "kind": str, "dim": int, "num_slices": int, "directions": str, "spread": bool}
 STORED_AS = {"rows_split_across_groups": "spread"}  # names that were found after cards had been written
 
@@ -202,8 +214,15 @@ def _check_rate(rate: float) -> None:
         raise ValueError(f"an event needs a rate in (0, 1], got {rate}")
 
 
-CLASSES = (GaussianDpEvent, BoundedRangeDpEvent, SlicesDpEvent, ZCDpEvent, ExponentialMechanismDpEvent,
-           PoissonSampledDpEvent, PoissonSampledReplacedDpEvent)  # fmt: skip
+CLASSES = (
+    GaussianDpEvent,
+    BoundedRangeDpEvent,
+    SlicesDpEvent,
+    ZCDpEvent,
+    ExponentialMechanismDpEvent,
+    PoissonSampledDpEvent,
+    PoissonSampledReplacedDpEvent,
+)
 KINDS: dict[str, type[Event]] = {one.kind: one for one in CLASSES}
 
 

@@ -139,9 +139,14 @@ def _convex(epsilon: float, mu: np.ndarray) -> np.ndarray:
 
 
 def delta(
-    epsilon: float, shift: Shift, *, ratio: float, mu_elsewhere: float = 0.0, rate: float = 1.0,
+    epsilon: float,
+    shift: Shift,
+    *,
+    ratio: float,
+    mu_elsewhere: float = 0.0,
+    rate: float = 1.0,
     rows_split_across_groups: bool = False,
-) -> float:  # fmt: skip
+) -> float:
     """The least delta at this epsilon of slices with ``ratio`` = sensitivity / sigma, rounded up.
 
     ``mu_elsewhere``: mu of Gaussian mechanisms that are asked as well: given U all is Gaussian, with mu**2 summed.
@@ -227,9 +232,15 @@ def sigma_at(epsilon: float, delta_: float, shift: Shift, *, sensitivity: float 
 
 
 def slice_sigma(
-    *, epsilon: float, delta: float, sensitivity: float, dim: int, num_slices: int, directions: str = "gaussian",
+    *,
+    epsilon: float,
+    delta: float,
+    sensitivity: float,
+    dim: int,
+    num_slices: int,
+    directions: str = "gaussian",
     **composed: Any,
-) -> float:  # fmt: skip
+) -> float:
     """The least noise of one question of slices that keeps (epsilon, delta), the sampler's reserves set aside.
 
     ``composed``: what else ``delta`` takes. Errors: ValueError where ``mu_elsewhere`` alone takes it all.

@@ -34,8 +34,7 @@ INDEXES = {
     "ledger_by_kind": "CREATE INDEX ledger_by_kind ON ledger (kind, dataset)",
     "ledger_by_run": "CREATE INDEX ledger_by_run ON ledger (run)",
 }
-COLUMNS = ("name", "spellings", "lines", "runs", "policies", "epsilon", "delta", "mu2", "relation", "unit",
-           "last")  # fmt: skip
+COLUMNS = ("name", "spellings", "lines", "runs", "policies", "epsilon", "delta", "mu2", "relation", "unit", "last")
 LINES = (
     "SELECT number, dataset, kind, epsilon, delta, relation, unit, question FROM ledger NOT INDEXED WHERE number > ?"
     " ORDER BY number"

@@ -19,9 +19,22 @@ from synth.schema import names
 
 START = "0" * 64  # what the first line has in place of a previous hash
 FIELDS = (
-    "number", "time", "kind", "run", "dataset", "actor", "approved_by", "relation", "unit",
-    "epsilon", "delta", "engine", "noise_source", "question", "previous",
-)  # fmt: skip
+    "number",
+    "time",
+    "kind",
+    "run",
+    "dataset",
+    "actor",
+    "approved_by",
+    "relation",
+    "unit",
+    "epsilon",
+    "delta",
+    "engine",
+    "noise_source",
+    "question",
+    "previous",
+)
 
 TABLE = """CREATE TABLE ledger (
     number INTEGER PRIMARY KEY,

@@ -10,10 +10,21 @@ from synth.errors import InputError, LedgerLostError
 SWITCH = "SYNTH_LEDGER_NETWORK"
 # Magic numbers that statfs(2) tells of file systems shared by machines.
 MAGIC = {
-    0x6969: "NFS", 0x517B: "SMB", 0xFF534D42: "CIFS", 0xFE534D42: "SMB2", 0x5346414F: "AFS", 0x6B414653: "AFS",
-    0x00C36400: "Ceph", 0x0BD00BD0: "Lustre", 0x47504653: "GPFS", 0x19830326: "BeeGFS", 0x20030528: "OrangeFS",
-    0x73757245: "Coda", 0x01161970: "GFS2", 0x7461636F: "OCFS2",
-}  # fmt: skip
+    0x6969: "NFS",
+    0x517B: "SMB",
+    0xFF534D42: "CIFS",
+    0xFE534D42: "SMB2",
+    0x5346414F: "AFS",
+    0x6B414653: "AFS",
+    0x00C36400: "Ceph",
+    0x0BD00BD0: "Lustre",
+    0x47504653: "GPFS",
+    0x19830326: "BeeGFS",
+    0x20030528: "OrangeFS",
+    0x73757245: "Coda",
+    0x01161970: "GFS2",
+    0x7461636F: "OCFS2",
+}
 FUSE = 0x65735546  # programs of all kinds; which one, only the table of mounts says
 FUSE_NETWORK = ("sshfs", "glusterfs", "s3fs", "rclone", "gcsfuse", "blobfuse", "davfs", "cephfs", "juicefs")
 

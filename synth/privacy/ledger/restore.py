@@ -148,10 +148,19 @@ def _charge(path: Path) -> dict[str, tuple[float, float]]:
             if epsilon or delta:
                 question = {"restored": {"backup_head": head[1] if head else entries.START}}
                 entries.append(
-                    db, kind="spend", question=question, run=f"restore-{secrets.token_hex(8)}", dataset=name,
-                    epsilon=epsilon, delta=delta, relation=known.relation, unit=known.unit, engine=ENGINE,
-                    noise_source=SOURCE, actor=user(),
-                )  # fmt: skip
+                    db,
+                    kind="spend",
+                    question=question,
+                    run=f"restore-{secrets.token_hex(8)}",
+                    dataset=name,
+                    epsilon=epsilon,
+                    delta=delta,
+                    relation=known.relation,
+                    unit=known.unit,
+                    engine=ENGINE,
+                    noise_source=SOURCE,
+                    actor=user(),
+                )
                 charged[name] = (epsilon, delta)
         end = checkpoint.last(db) or (0, "")
         now = Mark(number=end[0], hash=end[1], spent=checkpoint.sums(db))

@@ -96,8 +96,9 @@ class MarkovRandomField:
         kept = (*shared, *(w for w in wanted if w not in shared))
         joint = reduced(self._known[at], clique, kept)
         given = joint / np.maximum(joint.sum(axis=tuple(range(len(shared), len(kept))), keepdims=True), 1e-300)
-        return np.einsum(carried, [len(self.sizes), *shared], given, list(kept),
-                         [len(self.sizes), *wanted], optimize=True)  # fmt: skip
+        return np.einsum(
+            carried, [len(self.sizes), *shared], given, list(kept), [len(self.sizes), *wanted], optimize=True
+        )
 
     @staticmethod
     def fit(
@@ -228,8 +229,11 @@ def _triangulated(sizes: tuple[int, ...], cliques: Sequence[Clique]) -> list[Cli
 
 
 def _maximal(cliques: Sequence[Clique]) -> list[Clique]:
-    return [c for i, c in enumerate(cliques)
-            if not any(set(c) < set(d) or (set(c) == set(d) and j < i) for j, d in enumerate(cliques))]  # fmt: skip
+    return [
+        c
+        for i, c in enumerate(cliques)
+        if not any(set(c) < set(d) or (set(c) == set(d) and j < i) for j, d in enumerate(cliques))
+    ]
 
 
 def tree_cells(sizes: Sequence[int], cliques: Sequence[Clique]) -> int:

@@ -26,9 +26,12 @@ class Critic(nn.Module):
     def __init__(self, sizes: Sequence[int], *, hidden: int) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Linear(sum(sizes), hidden), nn.LeakyReLU(SLOPE),
-            nn.Linear(hidden, hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, 1),
-        )  # fmt: skip
+            nn.Linear(sum(sizes), hidden),
+            nn.LeakyReLU(SLOPE),
+            nn.Linear(hidden, hidden),
+            nn.LeakyReLU(SLOPE),
+            nn.Linear(hidden, 1),
+        )
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Scores of one-hot rows."""

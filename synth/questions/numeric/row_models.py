@@ -87,9 +87,12 @@ class Denoiser(nn.Module):
         groups = sum(sizes)
         self.sizes, self.copies = list(sizes), copies
         self.layers = nn.Sequential(
-            nn.Linear(groups, hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, hidden), nn.LeakyReLU(SLOPE),
+            nn.Linear(groups, hidden),
+            nn.LeakyReLU(SLOPE),
+            nn.Linear(hidden, hidden),
+            nn.LeakyReLU(SLOPE),
             nn.Linear(hidden, groups),
-        )  # fmt: skip
+        )
         self.register_buffer("column", torch.as_tensor(np.repeat(np.arange(len(sizes)), sizes)))
 
     def losses(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
@@ -99,10 +102,15 @@ class Denoiser(nn.Module):
         blank = (chances[:, :, 1:] < time).to(rows.dtype)
         whole = rows[:, None, :].expand(-1, self.copies, -1)
         seen = whole * (1 - blank.index_select(2, self.column))
-        misfit = torch.stack([
-            -(w * nn.functional.log_softmax(head, dim=2)).sum(2)
-            for head, w in zip(self.layers(seen).split(self.sizes, dim=2), whole.split(self.sizes, dim=2), strict=True)
-        ], dim=2)  # fmt: skip
+        misfit = torch.stack(
+            [
+                -(w * nn.functional.log_softmax(head, dim=2)).sum(2)
+                for head, w in zip(
+                    self.layers(seen).split(self.sizes, dim=2), whole.split(self.sizes, dim=2), strict=True
+                )
+            ],
+            dim=2,
+        )
         return (misfit * blank / time).sum(2).mean(1)
 
     def filled(self, rows: torch.Tensor) -> torch.Tensor:

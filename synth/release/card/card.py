@@ -15,13 +15,18 @@ from synth.release.card.statements import complete
 from synth.schema.column import RISKS
 from synth.schema.table import Learnt, Schema
 
-OTHERS = {"slices": "rounded Gaussian on random slices", "zcdp": "OpenDP's, of zero-concentrated privacy",
-          "exponential": "exponential mechanism",
-          "choice": "exponential mechanism, priced by a Gaussian that dominates it",
-          "sampled": "rounded Gaussian sums over Poisson samples",
-          "sampled, replaced": "rounded Gaussian sums over Poisson samples"}  # fmt: skip
-WEIGHED = ("a synthetic row's weight was made with its other columns, from noisy counts in which each row counts once; "
-           "weight the rows by it, as those of the source")  # fmt: skip
+OTHERS = {
+    "slices": "rounded Gaussian on random slices",
+    "zcdp": "OpenDP's, of zero-concentrated privacy",
+    "exponential": "exponential mechanism",
+    "choice": "exponential mechanism, priced by a Gaussian that dominates it",
+    "sampled": "rounded Gaussian sums over Poisson samples",
+    "sampled, replaced": "rounded Gaussian sums over Poisson samples",
+}
+WEIGHED = (
+    "a synthetic row's weight was made with its other columns, from noisy counts in which each row counts once; "
+    "weight the rows by it, as those of the source"
+)
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
 
 
@@ -145,45 +150,47 @@ def card(
     created: str,
 ) -> dict[str, Any]:
     """The card as JSON data; see docs/card.md for every field."""
-    return complete({
-        "format": "facsimile-card/1",
-        "product": "synthetic table",
-        "created": created,
-        "dataset": dataset,
-        "method": method,
-        "relation": str(adjacency.relation),
-        "relation_in_words": adjacency.in_words,
-        "unit": adjacency.unit,
-        "max_rows_of_a_unit": adjacency.max_rows,
-        "epsilon": epsilon,
-        "delta": delta,
-        "epsilon_derived": epsilon_of(events, delta - failure_delta),
-        "meaning": meaning(
-            epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)
-        ),
-        "mechanisms": [{"mechanism": _mechanism(e), **e.plain()} for e in _merged(events)],
-        "accountant": {
-            "name": accountant(events),
-            "library": "dp-accounting",
-            "version": versions().get("dp-accounting"),
-            "delta_reserved_for_sampler": (delta - failure_delta) * DELTA_SLACK,
-            "delta_reserved_for_thresholds": failure_delta,
-        },
-        "noise_source": noise.name,
-        "exportable": noise.exportable,
-        "floating_point": "sums are exact, of whole multiples of a lattice step; noise is rounded onto the lattice",
-        "rows": {"synthetic": num_rows, "source_count": "public" if adjacency.rows_are_public else "private"},
-        **({} if schema.weight is None else {"weight": {"column": schema.weight, "statement": WEIGHED}}),
-        "public_facts": {name: c.source for name, c in schema.columns.items()},
-        "vouched_alone": {
-            name: {"why_alone": RISKS[c.risk], "values": len(c.categories), "reason": c.reason}
-            for name, c in schema.columns.items()
-            if c.risk is not None and c.categories and c.reason
-        },
-        "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
-        "linkage": "synthetic rows are not linked to each other: every identifier is a fresh key for its row alone",
-        "post_processing": "everything after the mechanisms uses their outputs and public facts only",
-        "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
-        "ledger_entry": ledger_entry,
-        "versions": versions(),
-    })  # fmt: skip
+    return complete(
+        {
+            "format": "facsimile-card/1",
+            "product": "synthetic table",
+            "created": created,
+            "dataset": dataset,
+            "method": method,
+            "relation": str(adjacency.relation),
+            "relation_in_words": adjacency.in_words,
+            "unit": adjacency.unit,
+            "max_rows_of_a_unit": adjacency.max_rows,
+            "epsilon": epsilon,
+            "delta": delta,
+            "epsilon_derived": epsilon_of(events, delta - failure_delta),
+            "meaning": meaning(
+                epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)
+            ),
+            "mechanisms": [{"mechanism": _mechanism(e), **e.plain()} for e in _merged(events)],
+            "accountant": {
+                "name": accountant(events),
+                "library": "dp-accounting",
+                "version": versions().get("dp-accounting"),
+                "delta_reserved_for_sampler": (delta - failure_delta) * DELTA_SLACK,
+                "delta_reserved_for_thresholds": failure_delta,
+            },
+            "noise_source": noise.name,
+            "exportable": noise.exportable,
+            "floating_point": "sums are exact, of whole multiples of a lattice step; noise is rounded onto the lattice",
+            "rows": {"synthetic": num_rows, "source_count": "public" if adjacency.rows_are_public else "private"},
+            **({} if schema.weight is None else {"weight": {"column": schema.weight, "statement": WEIGHED}}),
+            "public_facts": {name: c.source for name, c in schema.columns.items()},
+            "vouched_alone": {
+                name: {"why_alone": RISKS[c.risk], "values": len(c.categories), "reason": c.reason}
+                for name, c in schema.columns.items()
+                if c.risk is not None and c.categories and c.reason
+            },
+            "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
+            "linkage": "synthetic rows are not linked to each other: every identifier is a fresh key for its row alone",
+            "post_processing": "everything after the mechanisms uses their outputs and public facts only",
+            "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
+            "ledger_entry": ledger_entry,
+            "versions": versions(),
+        }
+    )

@@ -50,8 +50,12 @@ def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), ta
     counted = {int(about["ledger_entry"]["number"]), (about.get("of_which_schema") or {}).get("ledger_entry")}
     kept = [asdict(c) for c in sorted(set(charges), key=lambda c: c.number) if c.number not in counted]
     before = {name: about[name] for name in TOTALS}
-    about["selection"] |= {"of_which_this_run": before, "charges": kept, "tables": sorted(set(tables)),
-                           "statement": STATEMENT}  # fmt: skip
+    about["selection"] |= {
+        "of_which_this_run": before,
+        "charges": kept,
+        "tables": sorted(set(tables)),
+        "statement": STATEMENT,
+    }
     for name in TOTALS:
         more = [c["delta" if name == "delta" else "epsilon"] for c in kept]
         about[name] = exact([before[name], *more])
@@ -124,7 +128,12 @@ def in_words(about: Mapping[str, Any]) -> list[tuple[str, str]]:
         part = [c for c in kept if c["what"] == what]
         if part:
             lines = ", ".join(str(c["number"]) for c in part)
-            rows.append((words, f"epsilon {exact([c['epsilon'] for c in part]):g}, delta "
-                         f"{exact([c['delta'] for c in part]):g} (ledger {'lines' if len(part) > 1 else 'line'} "
-                         f"{lines})"))  # fmt: skip
+            rows.append(
+                (
+                    words,
+                    f"epsilon {exact([c['epsilon'] for c in part]):g}, delta "
+                    f"{exact([c['delta'] for c in part]):g} (ledger {'lines' if len(part) > 1 else 'line'} "
+                    f"{lines})",
+                )
+            )
     return rows

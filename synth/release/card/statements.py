@@ -115,8 +115,11 @@ def registry(card: Mapping[str, Any]) -> dict[str, Any]:
             "basic": {
                 "name": own.get("name", f"Synthetic table: {about.get('dataset') or 'unnamed dataset'}"),
                 "data_curators": [{"data_curator_name": n, "data_curator_type": ""} for n in own.get("curators", [])],
-                "description": own.get("description", f"A synthetic table of {rows['synthetic']:,} rows and "
-                                       f"{len(about['public_facts'])} columns made by the method {about['method']}."),
+                "description": own.get(
+                    "description",
+                    f"A synthetic table of {rows['synthetic']:,} rows and "
+                    f"{len(about['public_facts'])} columns made by the method {about['method']}.",
+                ),
                 "intended_use": own.get("intended_use", ""),
                 "data_product_type": "Synthetic data",
                 "data_product_region": own.get("region", ""),
@@ -157,10 +160,13 @@ def registry(card: Mapping[str, Any]) -> dict[str, Any]:
                 "justification": own.get("justification", ""),
             },
             "administrative": {
-                "status": "Draft", "registry_authors": list(own.get("curators", [])), "tier": 3, "evidence_sources": {},
+                "status": "Draft",
+                "registry_authors": list(own.get("curators", [])),
+                "tier": 3,
+                "evidence_sources": {},
             },
         }
-    }  # fmt: skip
+    }
 
 
 def _invariant(told: Mapping[str, Any]) -> str:

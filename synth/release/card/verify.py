@@ -75,8 +75,12 @@ def check(card: Mapping[str, Any]) -> Checked:
         raise InputError(f"the card does not hold: {where}: {fault['msg']}") from None
     for problem in problems(about):
         raise InputError(f"the card does not hold: {problem}")
-    return Checked(epsilon=about["epsilon"], delta=about["delta"], epsilon_derived=_whole(about),
-                   mechanisms=sum(m["count"] for m in about["mechanisms"]))  # fmt: skip
+    return Checked(
+        epsilon=about["epsilon"],
+        delta=about["delta"],
+        epsilon_derived=_whole(about),
+        mechanisms=sum(m["count"] for m in about["mechanisms"]),
+    )
 
 
 def problems(about: Mapping[str, Any]) -> Iterator[str]:
@@ -111,13 +115,19 @@ def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
         yield "its unit in words is not that of its keys"
     for m in about["mechanisms"]:
         if m["sensitivity"] < least * (1 - TOLERANCE):
-            yield (f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but one root under "
-                   f"{about['relation']} moves weighted tables by {least:.4g}")  # fmt: skip
+            yield (
+                f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but one root under "
+                f"{about['relation']} moves weighted tables by {least:.4g}"
+            )
 
 
 def _bounded(key: Any) -> bool:
-    return isinstance(key, Mapping) and isinstance(key.get("most_children"), int) and key["most_children"] >= 1 and all(
-        isinstance(key.get(n), str) for n in ("parent", "child"))  # fmt: skip
+    return (
+        isinstance(key, Mapping)
+        and isinstance(key.get("most_children"), int)
+        and key["most_children"] >= 1
+        and all(isinstance(key.get(n), str) for n in ("parent", "child"))
+    )
 
 
 def _mechanism_problems(about: Mapping[str, Any]) -> Iterator[str]:
@@ -131,8 +141,10 @@ def _mechanism_problems(about: Mapping[str, Any]) -> Iterator[str]:
         if (m.get("sigma") is None) == (m.get("scale") is None):
             yield f"mechanism {m['name']!r} needs either sigma (Gaussian) or scale (Laplace)"
         elif "counts" in m["mechanism"] and m["sensitivity"] < least * _factor(adjacency) * (1 - TOLERANCE):
-            yield (f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but {least:g} rows of a unit under "
-                   f"{adjacency.relation} move counts by {least * _factor(adjacency):.4g}")  # fmt: skip
+            yield (
+                f"mechanism {m['name']!r} has sensitivity {m['sensitivity']:g}, but {least:g} rows of a unit under "
+                f"{adjacency.relation} move counts by {least * _factor(adjacency):.4g}"
+            )
 
 
 def _factor(adjacency: Adjacency) -> float:
@@ -213,8 +225,11 @@ def _with_laplace(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> floa
 
     whole = None
     for m in mechanisms:
-        made = (pld.from_laplace_mechanism(m["scale"], sensitivity=m["sensitivity"]) if m.get("scale") is not None
-                else pld.from_gaussian_mechanism(m["sigma"], sensitivity=m["sensitivity"]))  # fmt: skip
+        made = (
+            pld.from_laplace_mechanism(m["scale"], sensitivity=m["sensitivity"])
+            if m.get("scale") is not None
+            else pld.from_gaussian_mechanism(m["sigma"], sensitivity=m["sensitivity"])
+        )
         made = made.self_compose(m["count"])
         whole = made if whole is None else whole.compose(made)
     found = float(whole.get_epsilon_for_delta(delta * (1 - DELTA_SLACK))) if whole is not None else 0.0

@@ -29,56 +29,93 @@ def english(f: Facts) -> Document:
         title=f"Data-protection impact assessment: the synthetic {f.of('table', 'tables')}",
         intro="A chapter for the assessment under Article 35 GDPR. It answers what the release can answer.",
         parts=(
-            ("Description of the processing", (
-                fact("What is done?", f"{f.description} Measured of the private {f.of('table', 'tables')}: "
-                     f"{f.measured}."),
-                fact("Which data?", f"Columns {', '.join(f.schema.kept().columns)}."),
-                f.stated("For which purpose?", "intended_use", "State the purpose."),
-                f.stated("Who is responsible?", "curators", "Name the controller."),
-                ask("On which legal basis?", "State the legal basis of making and of publishing "
-                    f"{f.of('the table', 'the tables')}, and that of special categories of data."),
-            )),
-            ("Necessity and proportionality", (
-                ask("Why is it necessary?", "State why the purpose cannot be reached with less: tables, access on "
-                    "site, fewer columns."),
-                fact("What limits the disclosure?", f"The unit of privacy is {f.unit}; epsilon {a['epsilon']:g}, delta "
-                     f"{a['delta']:g}, charged as line {a['ledger_entry']['number']} of a ledger before a row was "
-                     "read."),
-            )),
-            ("Risks to the persons", (
-                fact("Singling out", f"No row was copied. Whether a unit was in the {f.of('table', 'tables')} can be "
-                     f"guessed with at most {f.odds} instead of 50 %, whatever else is known (but for delta)."),
-                fact("Linkability", str(a.get("linkage", "-"))),
-                fact("Inference", "What is true of many can be inferred of one; the guarantee bounds only what a "
-                     "unit's own rows add."),
-                fact("What is not protected", f.invariants),
-                fact("Other releases", "Every release about the same persons adds to the risk; those of the ledger are "
-                     "summed there."),
-                ask("How grave, how likely?", "Judge severity and likelihood for the groups concerned."),
-            )),
-            ("Measures", (
-                fact("Against reconstruction and membership", f"Noise before anything else: {f.mechanisms}."),
-                fact("Against weak randomness", f"{a['randomness']['privacy']}."),
-                fact("Against attacks on arithmetic", str(a["floating_point"])),
-                fact("Against choosing by looking", f"Chosen among candidates: {a['selection']['in_words']}."),
-                ask("Organisation", "State who approved the run, who has access to the source, how long it is kept."),
-            )),
-            ("Outcome", (
-                ask("Data-protection officer's advice", "To be written."),
-                ask("Views of the persons concerned", "To be written, or why they were not sought."),
-                ask("Residual risk", "To be judged; Article 36 if it is high."),
-            )),
+            (
+                "Description of the processing",
+                (
+                    fact(
+                        "What is done?",
+                        f"{f.description} Measured of the private {f.of('table', 'tables')}: {f.measured}.",
+                    ),
+                    fact("Which data?", f"Columns {', '.join(f.schema.kept().columns)}."),
+                    f.stated("For which purpose?", "intended_use", "State the purpose."),
+                    f.stated("Who is responsible?", "curators", "Name the controller."),
+                    ask(
+                        "On which legal basis?",
+                        "State the legal basis of making and of publishing "
+                        f"{f.of('the table', 'the tables')}, and that of special categories of data.",
+                    ),
+                ),
+            ),
+            (
+                "Necessity and proportionality",
+                (
+                    ask(
+                        "Why is it necessary?",
+                        "State why the purpose cannot be reached with less: tables, access on site, fewer columns.",
+                    ),
+                    fact(
+                        "What limits the disclosure?",
+                        f"The unit of privacy is {f.unit}; epsilon {a['epsilon']:g}, delta "
+                        f"{a['delta']:g}, charged as line {a['ledger_entry']['number']} of a ledger before a row was "
+                        "read.",
+                    ),
+                ),
+            ),
+            (
+                "Risks to the persons",
+                (
+                    fact(
+                        "Singling out",
+                        f"No row was copied. Whether a unit was in the {f.of('table', 'tables')} can be "
+                        f"guessed with at most {f.odds} instead of 50 %, whatever else is known (but for delta).",
+                    ),
+                    fact("Linkability", str(a.get("linkage", "-"))),
+                    fact(
+                        "Inference",
+                        "What is true of many can be inferred of one; the guarantee bounds only what a "
+                        "unit's own rows add.",
+                    ),
+                    fact("What is not protected", f.invariants),
+                    fact(
+                        "Other releases",
+                        "Every release about the same persons adds to the risk; those of the ledger are summed there.",
+                    ),
+                    ask("How grave, how likely?", "Judge severity and likelihood for the groups concerned."),
+                ),
+            ),
+            (
+                "Measures",
+                (
+                    fact("Against reconstruction and membership", f"Noise before anything else: {f.mechanisms}."),
+                    fact("Against weak randomness", f"{a['randomness']['privacy']}."),
+                    fact("Against attacks on arithmetic", str(a["floating_point"])),
+                    fact("Against choosing by looking", f"Chosen among candidates: {a['selection']['in_words']}."),
+                    ask(
+                        "Organisation", "State who approved the run, who has access to the source, how long it is kept."
+                    ),
+                ),
+            ),
+            (
+                "Outcome",
+                (
+                    ask("Data-protection officer's advice", "To be written."),
+                    ask("Views of the persons concerned", "To be written, or why they were not sought."),
+                    ask("Residual risk", "To be judged; Article 36 if it is high."),
+                ),
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def german(f: Facts) -> Document:
     """As ``english``."""
     a = f.about
     source = f.of("einer vertraulichen Tabelle wurde", "vertraulichen Tabellen wurden")
-    made = (f"Aus {source} mit dem Verfahren {a['method']} unter Differential Privacy {f.ausmass} erzeugt; keine Zeile "
-            f"ist aus {f.of('der privaten Tabelle', 'den privaten Tabellen')} kopiert, jede aus einem Modell "
-            "verrauschter Antworten gezogen; gleicht eine einer wirklichen, ist das Zufall.")  # fmt: skip
+    made = (
+        f"Aus {source} mit dem Verfahren {a['method']} unter Differential Privacy {f.ausmass} erzeugt; keine Zeile "
+        f"ist aus {f.of('der privaten Tabelle', 'den privaten Tabellen')} kopiert, jede aus einem Modell "
+        "verrauschter Antworten gezogen; gleicht eine einer wirklichen, ist das Zufall."
+    )
     relation = RELATIONS.get(str(a["relation"]), str(a["relation"]))
     public = [c for c, s in (a.get("public_facts") or {}).items() if s != "private"]
     return Document(
@@ -87,62 +124,115 @@ def german(f: Facts) -> Document:
         intro="Ein Kapitel für die Abschätzung nach Artikel 35 DSGVO. Es beantwortet, was die Freigabe selbst "
         "beantworten kann.",
         parts=(
-            ("Beschreibung der Verarbeitung", (
-                fact("Was geschieht?", made),
-                fact("Welche Daten?", f"Spalten: {', '.join(f.schema.kept().columns)}."),
-                f.stated("Zu welchem Zweck?", "intended_use", "Den Zweck angeben."),
-                f.stated("Wer ist verantwortlich?", "curators", "Den Verantwortlichen nennen."),
-                ask("Auf welcher Rechtsgrundlage?", "Rechtsgrundlage der Erzeugung und der Veröffentlichung angeben, "
-                    "auch für besondere Kategorien personenbezogener Daten."),
-            )),
-            ("Notwendigkeit und Verhältnismäßigkeit", (
-                ask("Warum ist es notwendig?", "Begründen, warum der Zweck nicht mit weniger erreicht wird: Tabellen, "
-                    "Zugang vor Ort, weniger Spalten."),
-                fact("Was begrenzt die Offenlegung?", f"Geschützte Einheit ist {f.einheit}, im Vergleich zweier "
-                     f"{f.of('Tabellen', 'Bestände')}: "
-                     f"{f.of(relation, relation.replace('eine Zeile', 'eine Einheit'))}. "
-                     f"Epsilon {a['epsilon']:g}, Delta {a['delta']:g}, vor dem Lesen der ersten Zeile "
-                     f"in ein Hauptbuch gebucht (Eintrag {a['ledger_entry']['number']})."),
-            )),
-            ("Risiken für die betroffenen Personen", (
-                fact("Herausgreifen", "Keine Zeile ist von der einer Person kopiert. Ob eine Einheit in "
-                     f"{f.of('der Tabelle', 'den Tabellen')} stand, lässt sich mit höchstens {f.odds} "
-                     "statt 50 % Wahrscheinlichkeit erraten, gleich welches Vorwissen besteht (bis auf Delta)."),
-                fact("Verknüpfbarkeit", "Kennungen werden durch frische Schlüssel ersetzt, die nur für ihre Zeile "
-                     "gelten." if a.get("identifiers") else "Die Tabelle enthält keine Kennungen."),
-                fact("Inferenz", "Was für viele gilt, lässt sich für eine Person vermuten; begrenzt ist nur, was die "
-                     "Zeilen der Einheit selbst hinzufügen."),
-                fact("Was nicht geschützt ist", "Spaltennamen; Art, Grenzen und Werte, die das Schema als öffentlich "
-                     f"führt: {', '.join(public) or 'keine'}."),
-                fact("Weitere Freigaben", "Jede weitere Freigabe über dieselben Personen erhöht das Risiko; die des "
-                     "Hauptbuchs werden dort summiert."),
-                ask("Wie schwer, wie wahrscheinlich?", "Schwere und Eintrittswahrscheinlichkeit für die betroffenen "
-                    "Gruppen beurteilen."),
-            )),
+            (
+                "Beschreibung der Verarbeitung",
+                (
+                    fact("Was geschieht?", made),
+                    fact("Welche Daten?", f"Spalten: {', '.join(f.schema.kept().columns)}."),
+                    f.stated("Zu welchem Zweck?", "intended_use", "Den Zweck angeben."),
+                    f.stated("Wer ist verantwortlich?", "curators", "Den Verantwortlichen nennen."),
+                    ask(
+                        "Auf welcher Rechtsgrundlage?",
+                        "Rechtsgrundlage der Erzeugung und der Veröffentlichung angeben, "
+                        "auch für besondere Kategorien personenbezogener Daten.",
+                    ),
+                ),
+            ),
+            (
+                "Notwendigkeit und Verhältnismäßigkeit",
+                (
+                    ask(
+                        "Warum ist es notwendig?",
+                        "Begründen, warum der Zweck nicht mit weniger erreicht wird: Tabellen, "
+                        "Zugang vor Ort, weniger Spalten.",
+                    ),
+                    fact(
+                        "Was begrenzt die Offenlegung?",
+                        f"Geschützte Einheit ist {f.einheit}, im Vergleich zweier "
+                        f"{f.of('Tabellen', 'Bestände')}: "
+                        f"{f.of(relation, relation.replace('eine Zeile', 'eine Einheit'))}. "
+                        f"Epsilon {a['epsilon']:g}, Delta {a['delta']:g}, vor dem Lesen der ersten Zeile "
+                        f"in ein Hauptbuch gebucht (Eintrag {a['ledger_entry']['number']}).",
+                    ),
+                ),
+            ),
+            (
+                "Risiken für die betroffenen Personen",
+                (
+                    fact(
+                        "Herausgreifen",
+                        "Keine Zeile ist von der einer Person kopiert. Ob eine Einheit in "
+                        f"{f.of('der Tabelle', 'den Tabellen')} stand, lässt sich mit höchstens {f.odds} "
+                        "statt 50 % Wahrscheinlichkeit erraten, gleich welches Vorwissen besteht (bis auf Delta).",
+                    ),
+                    fact(
+                        "Verknüpfbarkeit",
+                        "Kennungen werden durch frische Schlüssel ersetzt, die nur für ihre Zeile gelten."
+                        if a.get("identifiers")
+                        else "Die Tabelle enthält keine Kennungen.",
+                    ),
+                    fact(
+                        "Inferenz",
+                        "Was für viele gilt, lässt sich für eine Person vermuten; begrenzt ist nur, was die "
+                        "Zeilen der Einheit selbst hinzufügen.",
+                    ),
+                    fact(
+                        "Was nicht geschützt ist",
+                        "Spaltennamen; Art, Grenzen und Werte, die das Schema als öffentlich "
+                        f"führt: {', '.join(public) or 'keine'}.",
+                    ),
+                    fact(
+                        "Weitere Freigaben",
+                        "Jede weitere Freigabe über dieselben Personen erhöht das Risiko; die des "
+                        "Hauptbuchs werden dort summiert.",
+                    ),
+                    ask(
+                        "Wie schwer, wie wahrscheinlich?",
+                        "Schwere und Eintrittswahrscheinlichkeit für die betroffenen Gruppen beurteilen.",
+                    ),
+                ),
+            ),
             _measures(a),
             _outcome(f),
         ),
-    )  # fmt: skip
+    )
 
 
 def _measures(a: Mapping[str, Any]) -> tuple[str, tuple[Line, ...]]:
-    return ("Abhilfemaßnahmen", (
-        fact("Gegen Rekonstruktion und Nachweis der Zugehörigkeit", "Rauschen vor jedem weiteren Schritt; die "
-             "Karte der Freigabe führt jeden Mechanismus mit Empfindlichkeit und Rauschen."),
-        fact("Gegen schwachen Zufall", "Die Zufallszahlen des Rauschens stammen von einem Chiffriergenerator "
-             "mit einem Schlüssel des Betriebssystems."),
-        fact("Gegen Angriffe auf die Rechnung", "Summen sind exakt, in ganzen Vielfachen einer Schrittweite; "
-             "das Rauschen ist auf dasselbe Raster gerundet."),
-        fact("Gegen Auswahl durch Hinsehen", WAHL[a["selection"]["how"]]),
-        ask("Organisation", "Angeben, wer den Lauf genehmigt hat, wer Zugang zur Quelle hat, wie lange sie "
-            "aufbewahrt wird."),
-    ))  # fmt: skip
+    return (
+        "Abhilfemaßnahmen",
+        (
+            fact(
+                "Gegen Rekonstruktion und Nachweis der Zugehörigkeit",
+                "Rauschen vor jedem weiteren Schritt; die "
+                "Karte der Freigabe führt jeden Mechanismus mit Empfindlichkeit und Rauschen.",
+            ),
+            fact(
+                "Gegen schwachen Zufall",
+                "Die Zufallszahlen des Rauschens stammen von einem Chiffriergenerator "
+                "mit einem Schlüssel des Betriebssystems.",
+            ),
+            fact(
+                "Gegen Angriffe auf die Rechnung",
+                "Summen sind exakt, in ganzen Vielfachen einer Schrittweite; "
+                "das Rauschen ist auf dasselbe Raster gerundet.",
+            ),
+            fact("Gegen Auswahl durch Hinsehen", WAHL[a["selection"]["how"]]),
+            ask(
+                "Organisation",
+                "Angeben, wer den Lauf genehmigt hat, wer Zugang zur Quelle hat, wie lange sie aufbewahrt wird.",
+            ),
+        ),
+    )
 
 
 def _outcome(f: Facts) -> tuple[str, tuple[Line, ...]]:
     contact = f" Ansprechstelle: {f.own['contact']}." if f.own.get("contact") else ""
-    return ("Ergebnis", (
-        ask("Rat des Datenschutzbeauftragten", "Zu schreiben."),
-        ask("Standpunkt der Betroffenen", "Zu schreiben, oder warum er nicht eingeholt wurde."),
-        ask("Restrisiko", f"Zu beurteilen; Artikel 36, wenn es hoch ist.{contact}"),
-    ))  # fmt: skip
+    return (
+        "Ergebnis",
+        (
+            ask("Rat des Datenschutzbeauftragten", "Zu schreiben."),
+            ask("Standpunkt der Betroffenen", "Zu schreiben, oder warum er nicht eingeholt wurde."),
+            ask("Restrisiko", f"Zu beurteilen; Artikel 36, wenn es hoch ist.{contact}"),
+        ),
+    )

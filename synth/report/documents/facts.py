@@ -94,9 +94,11 @@ class Facts:
     @property
     def description(self) -> str:
         """In a sentence or two."""
-        told = (f"{self.extent}; {MADE_UP}. Made from {self.of('a private table', 'private tables')} by the method "
-                f"{self.card['method']} with differential privacy, epsilon {self.card['epsilon']:g}, delta "
-                f"{self.card['delta']:g}.")  # fmt: skip
+        told = (
+            f"{self.extent}; {MADE_UP}. Made from {self.of('a private table', 'private tables')} by the method "
+            f"{self.card['method']} with differential privacy, epsilon {self.card['epsilon']:g}, delta "
+            f"{self.card['delta']:g}."
+        )
         return f"{self.own['description']} {told}" if self.own.get("description") else told
 
     @property
@@ -107,8 +109,10 @@ class Facts:
     @property
     def ausmass(self) -> str:
         """As ``extent``, in German."""
-        return (f"eine synthetische Tabelle mit {self.card['rows']['synthetic']} Zeilen und "
-                f"{len(self.schema.kept().columns)} Spalten")  # fmt: skip
+        return (
+            f"eine synthetische Tabelle mit {self.card['rows']['synthetic']} Zeilen und "
+            f"{len(self.schema.kept().columns)} Spalten"
+        )
 
     @property
     def published(self) -> str:
@@ -162,8 +166,10 @@ class Facts:
         for r in self.counted:
             for m in r.question.marginals:
                 sizes.setdefault(len(m.bins), set()).add(frozenset(m.columns))
-        words = [f"{len(tables)} tables of {many} columns" if many > 1 else f"counts of {len(tables)} single columns"
-                 for many, tables in sorted(sizes.items())]  # fmt: skip
+        words = [
+            f"{len(tables)} tables of {many} columns" if many > 1 else f"counts of {len(tables)} single columns"
+            for many, tables in sorted(sizes.items())
+        ]
         others = sorted({m["mechanism"] for m in self.card["mechanisms"]})
         return ", ".join(words) if words else "; ".join(others)
 
@@ -175,8 +181,10 @@ class Facts:
     @property
     def invariants(self) -> str:
         """What was taken as public, hence not protected."""
-        return "; ".join(f"{i['what']}{' of ' + ', '.join(i['of']) if 'of' in i else ''} ({i['vouched']})"
-                         for i in self.about["invariants"])  # fmt: skip
+        return "; ".join(
+            f"{i['what']}{' of ' + ', '.join(i['of']) if 'of' in i else ''} ({i['vouched']})"
+            for i in self.about["invariants"]
+        )
 
     @property
     def mechanisms(self) -> str:
@@ -208,8 +216,14 @@ class RelatedFacts(Facts):
         key, below = self.related.key_above(table), self.related.keys_below(table)
         rows = f"{self._rows(table):,} synthetic rows{'' if key is None else f', each of one row of {key.parent}'}."
         above = None if key is None else (key.parent, dict(zip(key.columns, key.referred, strict=True)))
-        return OfTable(name=table, file=f"{table}.csv", rows=rows, schema=self.related.tables[table].kept(),
-                       keys=tuple(below[0].referred) if below else (), above=above)  # fmt: skip
+        return OfTable(
+            name=table,
+            file=f"{table}.csv",
+            rows=rows,
+            schema=self.related.tables[table].kept(),
+            keys=tuple(below[0].referred) if below else (),
+            above=above,
+        )
 
     def _rows(self, table: str) -> int:
         return int(self.card["rows"]["tables"][table])
@@ -217,15 +231,19 @@ class RelatedFacts(Facts):
     @property
     def extent(self) -> str:
         """Rows and columns."""
-        told = [f"{t} of {self._rows(t):,} rows and {len(self.related.tables[t].columns)} columns" for t in
-                self.related.downwards]  # fmt: skip
+        told = [
+            f"{t} of {self._rows(t):,} rows and {len(self.related.tables[t].columns)} columns"
+            for t in self.related.downwards
+        ]
         return f"Synthetic tables that belong together, {', '.join(told)}"
 
     @property
     def ausmass(self) -> str:
         """As ``extent``, in German."""
-        told = [f"{t} mit {self._rows(t)} Zeilen und {len(self.related.tables[t].kept().columns)} Spalten" for t in
-                self.related.downwards]  # fmt: skip
+        told = [
+            f"{t} mit {self._rows(t)} Zeilen und {len(self.related.tables[t].kept().columns)} Spalten"
+            for t in self.related.downwards
+        ]
         return f"verbundene synthetische Tabellen, {', '.join(told)},"
 
     @property
@@ -242,9 +260,11 @@ class RelatedFacts(Facts):
     @property
     def invariants(self) -> str:
         """What was taken as public: keys and their bounds too."""
-        keys = [f"which rows belong together by {', '.join(k.columns)}, and that at most {k.most_children} of "
-                f"{k.child} are kept of one row of {k.parent} (declared public by the steward in the schema)"
-                for k in self.related.keys]  # fmt: skip
+        keys = [
+            f"which rows belong together by {', '.join(k.columns)}, and that at most {k.most_children} of "
+            f"{k.child} are kept of one row of {k.parent} (declared public by the steward in the schema)"
+            for k in self.related.keys
+        ]
         return "; ".join([super().invariants, *keys])
 
     @property

@@ -16,9 +16,10 @@ from synth.schema.table import Schema
 
 Stored = folders.StoredRelease | related_folder.StoredRelease
 OPEN = {"en": "To be written by the steward:", "de": "Von der verantwortlichen Stelle zu schreiben:"}
-MISSING = {"en": "Answers that the steward has to write: {}. They are marked.",
-           "de": "Antworten, die die verantwortliche Stelle zu schreiben hat: {}. Sie sind gekennzeichnet.",
-           }  # fmt: skip
+MISSING = {
+    "en": "Answers that the steward has to write: {}. They are marked.",
+    "de": "Antworten, die die verantwortliche Stelle zu schreiben hat: {}. Sie sind gekennzeichnet.",
+}
 PAGES: dict[str, tuple[str, Callable[[Facts], Document]]] = {
     "nist": ("documents/nist-sp-800-226.html", english.nist),
     "dpia": ("documents/dpia.html", dpia.english),
@@ -40,8 +41,15 @@ FORMATS = (*RECORDS, *PAGES)
 
 def page(document: Document) -> str:
     """A document as one HTML page; what waits for the steward is marked."""
-    return html.render("document.html", title=document.title, mark=None, document=document, lang=document.lang,
-                       open=OPEN[document.lang], missing=MISSING[document.lang].format(document.missing))  # fmt: skip
+    return html.render(
+        "document.html",
+        title=document.title,
+        mark=None,
+        document=document,
+        lang=document.lang,
+        open=OPEN[document.lang],
+        missing=MISSING[document.lang].format(document.missing),
+    )
 
 
 def parts(stored: Stored, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -97,5 +105,10 @@ def facts_of(stored: Stored, card: Mapping[str, Any], files: Mapping[str, bytes]
     if isinstance(stored, folders.StoredRelease):
         return Facts(card=card, schema=stored.setting.schema, releases=stored.releases, files=told)
     columns = {f"{t}.{n}": c for t, s in stored.schema.tables.items() for n, c in s.columns.items()}
-    return RelatedFacts(card=card, schema=Schema.model_construct(columns=columns), releases=stored.releases,
-                        files=told, related=stored.schema)  # fmt: skip
+    return RelatedFacts(
+        card=card,
+        schema=Schema.model_construct(columns=columns),
+        releases=stored.releases,
+        files=told,
+        related=stored.schema,
+    )

@@ -36,15 +36,29 @@ def render(found: Examination, *, about: dict[str, Any]) -> str:
     together = pairs.pairs(found)
     anchors = {c["anchor"] for c in columns} | {p.anchor for p in (together.worst if together else ())}
     return html.render(
-        "steward.html", title="Steward's report", mark=MARK, small=SMALL_MARK, found=found, about=about,
-        figures=[[f.label, *(_value(f, v) for v in (f.value, f.floor, f.forecast)), f.reading or "-"]
-                 for f in found.figures],
-        stacks=_stacks(found), columns=columns, verdict=verdict.data(found, anchors=anchors),
-        more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]], pairs=together,
-        correlations=pairs.correlations(found), associations=pairs.associations(found), scores=_scores(found),
-        own_scores=_own_scores(found), weighting=_weighting(found), shapes=_shapes(found),
-        **subgroups.data(found), **risks.data(found, about),
-    )  # fmt: skip
+        "steward.html",
+        title="Steward's report",
+        mark=MARK,
+        small=SMALL_MARK,
+        found=found,
+        about=about,
+        figures=[
+            [f.label, *(_value(f, v) for v in (f.value, f.floor, f.forecast)), f.reading or "-"] for f in found.figures
+        ],
+        stacks=_stacks(found),
+        columns=columns,
+        verdict=verdict.data(found, anchors=anchors),
+        more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]],
+        pairs=together,
+        correlations=pairs.correlations(found),
+        associations=pairs.associations(found),
+        scores=_scores(found),
+        own_scores=_own_scores(found),
+        weighting=_weighting(found),
+        shapes=_shapes(found),
+        **subgroups.data(found),
+        **risks.data(found, about),
+    )
 
 
 def _stacks(found: Examination) -> list[tuple[str, str, str]]:

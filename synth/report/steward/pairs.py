@@ -48,10 +48,14 @@ def pairs(found: Examination) -> Pairs | None:
     worst = sorted(combinations(range(len(c.columns)), 2), key=lambda p: -c.pairs[p])
     shown = chart_data.most_different(c.pairs)
     return Pairs(
-        count=len(worst), mean=c.pairs_mean, by_chance=c.pairs_by_chance, left_out=len(c.columns) - len(shown),
-        matrix=_matrix(c, {frozenset(p) for p in worst[:WORST]}), worst=[_pair(c, i, j) for i, j in worst[:WORST]],
+        count=len(worst),
+        mean=c.pairs_mean,
+        by_chance=c.pairs_by_chance,
+        left_out=len(c.columns) - len(shown),
+        matrix=_matrix(c, {frozenset(p) for p in worst[:WORST]}),
+        worst=[_pair(c, i, j) for i, j in worst[:WORST]],
         listed=[(f"{c.columns[i]} and {c.columns[j]}", percent(c.pairs[i, j])) for i, j in worst[: 10 * WORST]],
-    )  # fmt: skip
+    )
 
 
 def _matrix(c: Comparison, linked: set[frozenset[int]]) -> str:

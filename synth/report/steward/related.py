@@ -93,13 +93,18 @@ def _check_target(schema: Related, target: str | None) -> None:
 
 
 def _alone(
-    place: Any, table: str, folder: Path, stored: related_folder.StoredRelease, target: str | None,
+    place: Any,
+    table: str,
+    folder: Path,
+    stored: related_folder.StoredRelease,
+    target: str | None,
     limits: Limits | None,
-) -> str | None:  # fmt: skip
+) -> str | None:
     """A table's own report, None where one side has no row: all rows of the real file, as a run on it alone."""
     try:
-        found = examination.examine(place.path, folder / f"{table}.csv", stored.schema.tables[table], target=target,
-                                    limits=limits)  # fmt: skip
+        found = examination.examine(
+            place.path, folder / f"{table}.csv", stored.schema.tables[table], target=target, limits=limits
+        )
     except EmptyTableError:
         return None
     return steward.render(found, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"})
@@ -108,12 +113,17 @@ def _alone(
 def render(found: Across, schema: Related, *, about: dict[str, Any], pages: Sequence[tuple[str, str]]) -> str:
     """The page across tables."""
     return html.render(
-        "related_steward.html", title="Steward's report across tables", mark=steward.MARK, small=steward.SMALL_MARK,
-        about=about, picture=picture(schema), pages=pages,
+        "related_steward.html",
+        title="Steward's report across tables",
+        mark=steward.MARK,
+        small=steward.SMALL_MARK,
+        about=about,
+        picture=picture(schema),
+        pages=pages,
         tables=[[t, f"{r:,}", f"{s:,}"] for t, (r, s) in found.rows.items()],
         numbers=[_numbers(n) for n in found.numbers],
         groups=[(title, *found.mean(title), _lines(pairs)) for title, pairs in found.pairs.items()],
-    )  # fmt: skip
+    )
 
 
 def _numbers(n: Any) -> tuple[str, float, float, Any, list[tuple[str, str, str]]]:
@@ -126,5 +136,7 @@ def _numbers(n: Any) -> tuple[str, float, float, Any, list[tuple[str, str, str]]
 
 def _lines(pairs: Sequence[Any]) -> list[list[str]]:
     """A line for each pair, the farthest first."""
-    return [[p.first, p.second, percent(p.distance), percent(p.by_chance), percent(p.independent)]
-            for p in sorted(pairs, key=lambda p: -p.distance)]  # fmt: skip
+    return [
+        [p.first, p.second, percent(p.distance), percent(p.by_chance), percent(p.independent)]
+        for p in sorted(pairs, key=lambda p: -p.distance)
+    ]

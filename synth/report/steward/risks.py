@@ -13,13 +13,22 @@ if TYPE_CHECKING:
 
 EXPLAINED = (
     ("singling out", "a statement that holds of one synthetic row: does it hold of exactly one real row?"),
-    ("linkability", "half of somebody's columns are in one hand, the other half in another: is one synthetic row the "
-     "nearest to both?"),
-    ("inference", "all columns of somebody but one are known: has the nearest synthetic row the hidden value (numbers: "
-     "within 5 %)? Guessing names the value of any synthetic row."),
-    ("reconstruction", "quasi-identifiers of somebody are known: is the hidden value the commonest among synthetic "
-     "rows that agree in them (numbers: in twelfths)? Guessing names the commonest of all."),
-)  # fmt: skip
+    (
+        "linkability",
+        "half of somebody's columns are in one hand, the other half in another: is one synthetic row the "
+        "nearest to both?",
+    ),
+    (
+        "inference",
+        "all columns of somebody but one are known: has the nearest synthetic row the hidden value (numbers: "
+        "within 5 %)? Guessing names the value of any synthetic row.",
+    ),
+    (
+        "reconstruction",
+        "quasi-identifiers of somebody are known: is the hidden value the commonest among synthetic "
+        "rows that agree in them (numbers: in twelfths)? Guessing names the commonest of all.",
+    ),
+)
 
 
 def data(found: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,8 +66,16 @@ def _shadow(s: "Shadow") -> list[str]:
     """A line of the attack on membership."""
     f = s.finding
     least = f"{f.epsilon:.2f}" if f.epsilon > 0 else "-"
-    return [s.made, s.seen, f"2 x {f.draws:,}", _rate(s.right), percent(s.allowed), least, f"{f.claim.at_audit:.2f}",
-            s.reading]  # fmt: skip
+    return [
+        s.made,
+        s.seen,
+        f"2 x {f.draws:,}",
+        _rate(s.right),
+        percent(s.allowed),
+        least,
+        f"{f.claim.at_audit:.2f}",
+        s.reading,
+    ]
 
 
 def _lines(findings: tuple[Finding, ...]) -> list[list[str]]:
@@ -70,8 +87,18 @@ def _lines(findings: tuple[Finding, ...]) -> list[list[str]]:
             out.append([name, *[""] * 7])
         shown = f.detail if "|" not in f.detail else "halves of the columns"
         risk = "-" if f.risk is None else f"{percent(f.risk[0])} ({percent(f.risk[1])} to {percent(f.risk[2])})"
-        out.append([f.table, shown, f"{f.real.attacks:,}", _rate(f.real), _rate(f.control), percent(f.baseline), risk,
-                    f.reading])  # fmt: skip
+        out.append(
+            [
+                f.table,
+                shown,
+                f"{f.real.attacks:,}",
+                _rate(f.real),
+                _rate(f.control),
+                percent(f.baseline),
+                risk,
+                f.reading,
+            ]
+        )
     return out
 
 

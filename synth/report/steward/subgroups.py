@@ -27,14 +27,19 @@ def _row(s: Subgroup) -> list[str]:
 
 def _copies(found: Examination) -> list[tuple[str, str]]:
     near = found.nearness
-    rows = [("synthetic rows equal to a real row", percent(near.copies, 2)),
-            ("real rows equal to another real row", percent(near.copies_floor, 2))]  # fmt: skip
+    rows = [
+        ("synthetic rows equal to a real row", percent(near.copies, 2)),
+        ("real rows equal to another real row", percent(near.copies_floor, 2)),
+    ]
     if near.nearer_train is None:
         return rows
     return [
         *rows,
         (f"synthetic rows equal to one of {near.references:,} real rows", percent(near.copies_train, 2)),
         (f"synthetic rows equal to one of {near.references:,} held-out rows", percent(near.copies_test, 2)),
-        ("synthetic rows nearer to a real row than to a held-out one (50 % by chance, give or take "
-         f"{percent(near.nearer_error)})", percent(near.nearer_train)),
-    ]  # fmt: skip
+        (
+            "synthetic rows nearer to a real row than to a held-out one (50 % by chance, give or take "
+            f"{percent(near.nearer_error)})",
+            percent(near.nearer_train),
+        ),
+    ]

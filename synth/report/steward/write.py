@@ -51,9 +51,16 @@ def examine(
         stage("shadow")
         attacked = membership(stored, draws=shadow_runs, seed=(limits or Limits()).seed)
     found = examination.examine(
-        real, folder / "synthetic.csv", stored.setting.schema, test=test, target=target, groups=tuple(groups),
-        forecast=forecast(folder), limits=limits, stage=stage,
-    )  # fmt: skip
+        real,
+        folder / "synthetic.csv",
+        stored.setting.schema,
+        test=test,
+        target=target,
+        groups=tuple(groups),
+        forecast=forecast(folder),
+        limits=limits,
+        stage=stage,
+    )
     return replace(found, shadows=attacked)
 
 
@@ -64,10 +71,15 @@ def membership(stored: bundle.StoredRelease, *, draws: int, seed: int = 0) -> tu
     """
     card = stored.card
     return shadows.measure(
-        stored.method, epsilon=float(card["epsilon"]), delta=float(card["delta"]), relation=str(card["relation"]),
-        max_rows=int(card.get("max_rows_of_a_unit") or 1), options=stored.options, draws=draws,
+        stored.method,
+        epsilon=float(card["epsilon"]),
+        delta=float(card["delta"]),
+        relation=str(card["relation"]),
+        max_rows=int(card.get("max_rows_of_a_unit") or 1),
+        options=stored.options,
+        draws=draws,
         rng=np.random.default_rng(seed),
-    )  # fmt: skip
+    )
 
 
 def forecast(release: str | Path) -> dict[str, float | None]:
@@ -76,9 +88,14 @@ def forecast(release: str | Path) -> dict[str, float | None]:
     try:
         rows = stored.setting.public_rows or max(1, round(bundle.load_model(release).model.total))
         told = plan.plan(
-            stored.setting.schema, rows=rows, epsilon=float(stored.card["epsilon"]), delta=float(stored.card["delta"]),
-            method=stored.method, relation=str(stored.card["relation"]), options=stored.options,
-        )  # fmt: skip
+            stored.setting.schema,
+            rows=rows,
+            epsilon=float(stored.card["epsilon"]),
+            delta=float(stored.card["delta"]),
+            method=stored.method,
+            relation=str(stored.card["relation"]),
+            options=stored.options,
+        )
     except SynthError:
         return {}
     return {"one_way": told.error_one_way or None, "two_way": told.error_two_way}

@@ -42,6 +42,13 @@ def grouped(rows: Iterable[tuple]) -> list[Reference]:
     found: dict[tuple, list[tuple[str, str]]] = {}
     for number, child, column, parent, other in rows:
         found.setdefault((number, child, parent), []).append((column, other))
-    return [Reference(child=child, columns=tuple(c for c, _ in pairs), parent=parent,
-                      parent_columns=tuple(o for _, o in pairs), declared=True)
-            for (_, child, parent), pairs in found.items()]  # fmt: skip
+    return [
+        Reference(
+            child=child,
+            columns=tuple(c for c, _ in pairs),
+            parent=parent,
+            parent_columns=tuple(o for _, o in pairs),
+            declared=True,
+        )
+        for (_, child, parent), pairs in found.items()
+    ]

@@ -39,8 +39,14 @@ def connected(**config: Any) -> duckdb.DuckDBPyConnection:
 
     It still opens files: ``close_off`` ends that.
     """
-    con = duckdb.connect(config={"threads": len(os.sched_getaffinity(0)), "temp_directory": str(scratch.folder()),
-                                 **NOTHING_FETCHED, **config})  # fmt: skip
+    con = duckdb.connect(
+        config={
+            "threads": len(os.sched_getaffinity(0)),
+            "temp_directory": str(scratch.folder()),
+            **NOTHING_FETCHED,
+            **config,
+        }
+    )
     con.execute("SET enable_progress_bar = false")
     con.execute(TRUSTING)
     return con

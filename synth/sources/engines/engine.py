@@ -96,8 +96,13 @@ class Engine:
     def _postgres(self, ibis: Any) -> Any:
         parts = self._parts
         options = dict(p.split("=", 1) for p in parts.query.split("&") if "=" in p)
-        given = {"host": parts.hostname, "port": parts.port, "user": _plain(parts.username),
-                 "password": _plain(parts.password), "database": unquote(parts.path.lstrip("/")) or None}  # fmt: skip
+        given = {
+            "host": parts.hostname,
+            "port": parts.port,
+            "user": _plain(parts.username),
+            "password": _plain(parts.password),
+            "database": unquote(parts.path.lstrip("/")) or None,
+        }
         found = ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
         with found.con.cursor() as cursor:  # dates as text are those of ISO 8601, whatever the server's manners
             cursor.execute("SET datestyle TO ISO, YMD")

@@ -137,8 +137,15 @@ def declared_keys(source: str, names: Sequence[str]) -> list[Reference]:
             for number in sorted({line[0] for line in lines}):
                 key = [line for line in lines if line[0] == number]
                 others = [k[3] for k in key] if key[0][3] else _primary(asked, key[0][1])
-                found.append(Reference(child=child, columns=tuple(k[2] for k in key), parent=key[0][1],
-                                       parent_columns=tuple(others), declared=True))  # fmt: skip
+                found.append(
+                    Reference(
+                        child=child,
+                        columns=tuple(k[2] for k in key),
+                        parent=key[0][1],
+                        parent_columns=tuple(others),
+                        declared=True,
+                    )
+                )
     return found
 
 

@@ -30,9 +30,14 @@ class WarehouseRows(EncodedRows):
     """
 
     def __init__(
-        self, place: "WarehousePlace", schema: Schema, draws: codec.Draws, positions: Mapping[str, str],
-        *, bound: Bound | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        place: "WarehousePlace",
+        schema: Schema,
+        draws: codec.Draws,
+        positions: Mapping[str, str],
+        *,
+        bound: Bound | None = None,
+    ) -> None:
         self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
         self._bound = bound
         self._fetched: Spill | None = None

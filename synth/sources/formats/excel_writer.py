@@ -52,8 +52,10 @@ def write(path: Path, table: pa.Table) -> None:
         styles = {PLAIN: None, **{style: book.add_format(how) for style, how in STYLES.items()}}
         sheet = book.add_worksheet("table")
         put: dict[type, Callable[..., int]] = {
-            str: sheet.write_string, bool: sheet.write_boolean, float: sheet.write_number,
-        }  # fmt: skip
+            str: sheet.write_string,
+            bool: sheet.write_boolean,
+            float: sheet.write_number,
+        }
         for place, row in enumerate(_rows(names, columns)):
             if not any(value != "" for _, value in row):
                 sheet.write_string(place, 0, "", styles[TEXT])  # lest the row look like no row

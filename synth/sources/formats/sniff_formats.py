@@ -24,11 +24,26 @@ PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 CODE = r"^[A-Za-z][0-9]+([.,][0-9]+)?$"  # V45 among 250.83: a list of codes, in which numbers are names too
 FEW_CODES = 2
 DATED = r"^[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4}(?: |$)"
-DAYS = ("dd.mm.yyyy", "dd/mm/yyyy", "mm/dd/yyyy", "dd-mm-yyyy", "mm-dd-yyyy", "yyyy/mm/dd", "yyyy.mm.dd", "dd.mm.yy",
-        "dd/mm/yy", "mm/dd/yy")  # fmt: skip
+DAYS = (
+    "dd.mm.yyyy",
+    "dd/mm/yyyy",
+    "mm/dd/yyyy",
+    "dd-mm-yyyy",
+    "mm-dd-yyyy",
+    "yyyy/mm/dd",
+    "yyyy.mm.dd",
+    "dd.mm.yy",
+    "dd/mm/yy",
+    "mm/dd/yy",
+)
 CLOCKS = ("", " HH:MM", " HH:MM:SS", " hh:MM AM", " hh:MM:SS AM")
-GROUPED = [Numbers(".", ","), Numbers(",", "."), Numbers(",", "'"), Numbers(".", "'"), *(
-    Numbers(point, space) for point in ",." for space in (" ", "\u00a0", "\u202f"))]  # fmt: skip
+GROUPED = [
+    Numbers(".", ","),
+    Numbers(",", "."),
+    Numbers(",", "'"),
+    Numbers(".", "'"),
+    *(Numbers(point, space) for point in ",." for space in (" ", "\u00a0", "\u202f")),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

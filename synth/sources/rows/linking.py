@@ -48,8 +48,9 @@ def link(schema: Related, tables: Mapping[str, Opened], draws: Draws) -> Forest:
     columns: dict[str, dict[str, np.ndarray]] = {}
     for name in schema.downwards:
         above = schema.key_above(name)
-        kept[name], branch = _root(schema, tables, draws) if above is None else _below(
-            above, tables, kept, found, draws)  # fmt: skip
+        kept[name], branch = (
+            _root(schema, tables, draws) if above is None else _below(above, tables, kept, found, draws)
+        )
         cells_of = {n: c.cells for n, c in schema.tables[name].measured().items()}
         columns[name] = {n: _narrow(p, cells_of[n])[kept[name]] for n, p in tables[name].positions.items()}
         if above is not None:

@@ -5,15 +5,18 @@ import numpy as np
 from synth.evaluate.read_sample import Sample
 from synth.schema import table as schemas
 
-SCHEMA = schemas.parse({
-    "target": "ill", "positive": "yes",
-    "columns": {
-        "age": {"type": "integer", "min": 0, "max": 99},
-        "income": {"type": "integer", "min": 0, "max": 999, "nullable": True},
-        "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "nullable": True},
-        "ill": {"type": "boolean", "categories": ["no", "yes"]},
-    },
-})  # fmt: skip
+SCHEMA = schemas.parse(
+    {
+        "target": "ill",
+        "positive": "yes",
+        "columns": {
+            "age": {"type": "integer", "min": 0, "max": 99},
+            "income": {"type": "integer", "min": 0, "max": 999, "nullable": True},
+            "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "nullable": True},
+            "ill": {"type": "boolean", "categories": ["no", "yes"]},
+        },
+    }
+)
 
 
 def sample(rows: int, *, seed: int, linked: bool = True) -> Sample:

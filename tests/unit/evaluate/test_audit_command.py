@@ -5,8 +5,22 @@ import json
 
 def test_an_audit_writes_a_page_and_its_data(command, tmp_path):
     out = tmp_path / "audit.html"
-    code, told, _ = command("audit", "--method", "independent", "--epsilon", 5, "--draws", 400, "--tables", 60,
-                            "--canaries", 20, "--out", out, "--json")  # fmt: skip
+    code, told, _ = command(
+        "audit",
+        "--method",
+        "independent",
+        "--epsilon",
+        5,
+        "--draws",
+        400,
+        "--tables",
+        60,
+        "--canaries",
+        20,
+        "--out",
+        out,
+        "--json",
+    )
     found = json.loads(told)
     assert code == 0
     assert found["method"] == "independent"
@@ -50,8 +64,21 @@ def test_faults_are_one_line(command, tmp_path):
 
 def test_an_audit_of_the_whole_way_writes_a_page_and_its_data(command, tmp_path):
     out = tmp_path / "whole.html"
-    code, told, _ = command("audit", "--whole", "--method", "independent", "--only", "a row more", "--draws", 24,
-                            "--confidence", 0.99, "--out", out, "--json")  # fmt: skip
+    code, told, _ = command(
+        "audit",
+        "--whole",
+        "--method",
+        "independent",
+        "--only",
+        "a row more",
+        "--draws",
+        24,
+        "--confidence",
+        0.99,
+        "--out",
+        out,
+        "--json",
+    )
     found = json.loads(told)
     assert code == 0
     assert found["whole"] is True

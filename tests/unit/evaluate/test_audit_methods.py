@@ -11,19 +11,35 @@ from synth.evaluate.audit.mechanisms import BARE, bare
 from synth.generators import GENERATORS
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
-QUICK = {"slice_wasserstein": {"steps": 2, "batch": 32}, "pearl": {"steps": 3, "frequencies": 100, "ensembles": 1},
-         "dp_merf": {"steps": 3, "frequencies": 100, "ensembles": 1}, "dp_ntk": {"steps": 3, "features": 500},
-         "dp_ctgan": {"steps": 4, "hidden": 8}, "dp_vae": {"steps": 4, "hidden": 8, "latent": 2},
-         "dp_flow": {"steps": 4, "hidden": 8, "knots": 3}, "dp_diffusion": {"steps": 4, "hidden": 8, "copies": 2},
-         "dp_sinkhorn": {"steps": 4, "rows": 8}, "private_set": {"steps": 4, "hidden": 8, "rows": 8},
-         "private_evolution": {"rounds": 2, "candidates": 50},
-         **{n: {"rounds": 2, "features": 16} for n in ("gs_wgan", "datalens", "g_pate")},
-         "pate_gan": {"rounds": 2, "features": 16, "hidden": 8, "asked": 8},
-         "aim": {"rounds": 2, "bins": 4}, "mst": {"bins": 4}, "mwem": {"rounds": 1}}  # fmt: skip
-FEW = {**dict.fromkeys(("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"), (100, 0)),
-       **dict.fromkeys(("gs_wgan", "datalens", "g_pate"), (100, 0)),
-       "aim": (60, 0), "mst": (60, 0), "dp_ctgan": (100, 0), "dp_vae": (100, 0), "pate_gan": (100, 0),
-       "mwem": (200, 60), "small_db": (400, 60)}  # fmt: skip
+QUICK = {
+    "slice_wasserstein": {"steps": 2, "batch": 32},
+    "pearl": {"steps": 3, "frequencies": 100, "ensembles": 1},
+    "dp_merf": {"steps": 3, "frequencies": 100, "ensembles": 1},
+    "dp_ntk": {"steps": 3, "features": 500},
+    "dp_ctgan": {"steps": 4, "hidden": 8},
+    "dp_vae": {"steps": 4, "hidden": 8, "latent": 2},
+    "dp_flow": {"steps": 4, "hidden": 8, "knots": 3},
+    "dp_diffusion": {"steps": 4, "hidden": 8, "copies": 2},
+    "dp_sinkhorn": {"steps": 4, "rows": 8},
+    "private_set": {"steps": 4, "hidden": 8, "rows": 8},
+    "private_evolution": {"rounds": 2, "candidates": 50},
+    **{n: {"rounds": 2, "features": 16} for n in ("gs_wgan", "datalens", "g_pate")},
+    "pate_gan": {"rounds": 2, "features": 16, "hidden": 8, "asked": 8},
+    "aim": {"rounds": 2, "bins": 4},
+    "mst": {"bins": 4},
+    "mwem": {"rounds": 1},
+}
+FEW = {
+    **dict.fromkeys(("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"), (100, 0)),
+    **dict.fromkeys(("gs_wgan", "datalens", "g_pate"), (100, 0)),
+    "aim": (60, 0),
+    "mst": (60, 0),
+    "dp_ctgan": (100, 0),
+    "dp_vae": (100, 0),
+    "pate_gan": (100, 0),
+    "mwem": (200, 60),
+    "small_db": (400, 60),
+}
 SURE = 1 - 1e-7  # each part of an audit in this file raises a false alarm once in 1e7
 
 
@@ -51,8 +67,7 @@ def test_the_likelihood_ratio_is_the_gaussians():
 
 @pytest.mark.parametrize("name", ["independent", "slicing"])
 def test_a_method_of_ours_is_not_contradicted(name):
-    found = audit(name, epsilon=5.0, draws=300, table_draws=40,
-                  confidence=SURE)  # fmt: skip
+    found = audit(name, epsilon=5.0, draws=300, table_draws=40, confidence=SURE)
     assert not found.violated
     assert found.tables is not None
     assert found.plain()["outputs"]["claim"]["epsilon"] == 5.0

@@ -124,9 +124,14 @@ def test_several_numbers_leak_the_sum_of_their_shares():
     assert whole["linear"] == whole["unrestricted"] == pytest.approx(2 * gaussian_kl(2.0))
 
 
-@pytest.mark.parametrize(("noise", "order"), [
-    ("laplace", 2.0), ("gaussian", 3.0), pytest.param("laplace", 3.0, marks=pytest.mark.slow),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("noise", "order"),
+    [
+        ("laplace", 2.0),
+        ("gaussian", 3.0),
+        pytest.param("laplace", 3.0, marks=pytest.mark.slow),
+    ],
+)
 def test_several_numbers_by_renyi(noise, order):
     """Against the solver on a grid of two numbers that both move; at other orders than 2 Laplace's is a bound."""
     law = (laplace if noise == "laplace" else norm)()

@@ -24,13 +24,15 @@ def tables(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(tables):
-    return examination.examine(tables[0], tables[1], SCHEMA, test=tables[2], limits=SMALL,
-                               forecast={"one_way": 0.02, "two_way": 0.05})  # fmt: skip
+    return examination.examine(
+        tables[0], tables[1], SCHEMA, test=tables[2], limits=SMALL, forecast={"one_way": 0.02, "two_way": 0.05}
+    )
 
 
 def test_the_same_question_has_the_same_answer(tables, found):
-    again = examination.examine(tables[0], tables[1], SCHEMA, test=tables[2], limits=SMALL,
-                                forecast={"one_way": 0.02, "two_way": 0.05})  # fmt: skip
+    again = examination.examine(
+        tables[0], tables[1], SCHEMA, test=tables[2], limits=SMALL, forecast={"one_way": 0.02, "two_way": 0.05}
+    )
     assert json.dumps(examination.plain(again)) == json.dumps(examination.plain(found))
 
 
@@ -88,8 +90,10 @@ def test_a_groups_distance_by_hand():
     apart = []
     for other in ("age", "income", "ill"):
         size = len(told.groups[other].labels)
-        shares = [np.bincount(c[other][c["city"] == list(told.groups["city"].labels).index("Oslo")], minlength=size)
-                  for c in told.codes]  # fmt: skip
+        shares = [
+            np.bincount(c[other][c["city"] == list(told.groups["city"].labels).index("Oslo")], minlength=size)
+            for c in told.codes
+        ]
         apart.append(0.5 * np.abs(shares[0] / shares[0].sum() - shares[1] / shares[1].sum()).sum())
     assert one.distance == pytest.approx(np.mean(apart))
 

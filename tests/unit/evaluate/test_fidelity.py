@@ -10,15 +10,17 @@ import synth
 from synth.errors import UsageError
 from synth.evaluate import fidelity
 
-SCHEMA = synth.parse({
-    "columns": {
-        "id": {"type": "identifier"},
-        "age": {"type": "integer", "min": 0, "max": 99},
-        "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "nullable": True},
-        "member": {"type": "boolean", "categories": ["no", "yes"]},
-        "seen": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"},
+SCHEMA = synth.parse(
+    {
+        "columns": {
+            "id": {"type": "identifier"},
+            "age": {"type": "integer", "min": 0, "max": 99},
+            "city": {"type": "categorical", "categories": ["Rome", "Oslo", "Bern"], "nullable": True},
+            "member": {"type": "boolean", "categories": ["no", "yes"]},
+            "seen": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"},
+        }
     }
-})  # fmt: skip
+)
 
 
 def frame(rows: int, *, seed: int = 1, linked: bool = False) -> pd.DataFrame:
@@ -26,10 +28,15 @@ def frame(rows: int, *, seed: int = 1, linked: bool = False) -> pd.DataFrame:
     city = rng.choice(["Rome", "Oslo", "Bern", ""], rows, p=[0.4, 0.3, 0.2, 0.1])
     member = np.where(city == "Rome", "yes", "no") if linked else rng.choice(["no", "yes"], rows, p=[0.6, 0.4])
     days = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, rows), unit="D")
-    return pd.DataFrame({
-        "id": np.arange(rows), "age": rng.integers(0, 100, rows), "city": city, "member": member,
-        "seen": days.strftime("%Y-%m-%d"),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "id": np.arange(rows),
+            "age": rng.integers(0, 100, rows),
+            "city": city,
+            "member": member,
+            "seen": days.strftime("%Y-%m-%d"),
+        }
+    )
 
 
 @pytest.fixture
@@ -54,10 +61,14 @@ def test_equal_tables_have_no_distance(files):
 def test_one_way_shares_are_counted_by_hand(files):
     real = pd.DataFrame({"c": ["a", "a", "b", ""], "x": [1, 2, 3, 3]})
     synthetic = pd.DataFrame({"c": ["a", "b", "b", "b"], "x": [1, 2, 3, 3]})
-    schema = synth.parse({"columns": {
-        "c": {"type": "categorical", "categories": ["a", "b"], "nullable": True},
-        "x": {"type": "integer", "min": 0, "max": 5},
-    }})  # fmt: skip
+    schema = synth.parse(
+        {
+            "columns": {
+                "c": {"type": "categorical", "categories": ["a", "b"], "nullable": True},
+                "x": {"type": "integer", "min": 0, "max": 5},
+            }
+        }
+    )
     found = synth.compare(*files(real, synthetic), schema, quality=False)
     one = found.one_way["c"]
     assert dict(zip(one.labels, one.real, strict=True)) == {"a": 0.5, "b": 0.25, "(empty)": 0.25}
@@ -70,8 +81,10 @@ def test_a_broken_relation_shows_in_its_pair_and_nowhere_else(files):
     real, synthetic = frame(4000, linked=True), frame(4000, seed=2)
     found = synth.compare(*files(real, synthetic), SCHEMA, quality=False)
     at = {n: i for i, n in enumerate(found.columns)}
-    joint = pd.crosstab(real.city, real.member, normalize="all"), pd.crosstab(synthetic.city, synthetic.member,
-                                                                              normalize="all")  # fmt: skip
+    joint = (
+        pd.crosstab(real.city, real.member, normalize="all"),
+        pd.crosstab(synthetic.city, synthetic.member, normalize="all"),
+    )
     by_hand = 0.5 * (joint[0] - joint[1]).abs().to_numpy().sum()
     assert found.pairs[at["city"], at["member"]] == pytest.approx(by_hand, abs=1e-12)
     assert by_hand > 0.3
@@ -149,10 +162,14 @@ def test_the_smallest_tables_and_constant_columns_go_through(files, rows):
 def test_columns_of_very_many_categories_are_left_out_of_the_scores_and_named(files):
     names = [f"v{i}" for i in range(600)]
     table = pd.DataFrame({"v": names * 2, "x": ["a", "b"] * 600})
-    schema = synth.parse({"columns": {
-        "v": {"type": "categorical", "categories": names},
-        "x": {"type": "boolean", "categories": ["a", "b"]},
-    }})  # fmt: skip
+    schema = synth.parse(
+        {
+            "columns": {
+                "v": {"type": "categorical", "categories": names},
+                "x": {"type": "boolean", "categories": ["a", "b"]},
+            }
+        }
+    )
     found = synth.compare(*files(table, table), schema)
     assert found.quality.left_out == ("v",)
     assert found.quality.pairs is None

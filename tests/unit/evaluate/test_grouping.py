@@ -37,8 +37,10 @@ def test_missing_codes_are_groups_of_their_own():
     column = COLUMNS["integer"]
     groups = grouping.fine(column, np.arange(column.size))
     assert groups.labels[-2:] == ("(empty)", "N (missing)")
-    assert groups.take(np.array([column.size, column.size + 1])).tolist() == [len(groups.labels) - 2,
-                                                                            len(groups.labels) - 1]  # fmt: skip
+    assert groups.take(np.array([column.size, column.size + 1])).tolist() == [
+        len(groups.labels) - 2,
+        len(groups.labels) - 1,
+    ]
 
 
 def test_bins_have_equal_width_and_the_outermost_say_that_they_take_in_the_tails():

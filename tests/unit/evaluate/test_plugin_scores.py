@@ -47,8 +47,14 @@ def installed(tmp_path, monkeypatch):
     sys.modules.pop("institute_scores", None)
 
 
-SCHEMA = schemas.parse({"columns": {"a": {"type": "categorical", "categories": ["x", "y"]},
-                                    "n": {"type": "integer", "min": 0, "max": 9, "nullable": True}}})  # fmt: skip
+SCHEMA = schemas.parse(
+    {
+        "columns": {
+            "a": {"type": "categorical", "categories": ["x", "y"]},
+            "n": {"type": "integer", "min": 0, "max": 9, "nullable": True},
+        }
+    }
+)
 
 
 def sample(*numbers):
@@ -81,8 +87,14 @@ def test_they_stand_in_the_stewards_report(tmp_path):
     for name in ("real.csv", "made.csv"):
         (tmp_path / name).write_text(rows)
     found = examination.examine(tmp_path / "real.csv", tmp_path / "made.csv", SCHEMA)
-    about = {"epsilon": 1.0, "delta": 1e-5, "method": "independent", "dataset": "d", "unit": "row",
-             "relation": "add_remove"}  # fmt: skip
+    about = {
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "method": "independent",
+        "dataset": "d",
+        "unit": "row",
+        "relation": "add_remove",
+    }
     told = page.render(found, about=about)
     assert "Scores of this installation" in told
     assert "share: same columns" in told

@@ -67,8 +67,10 @@ def test_statements_are_counted_as_by_hand():
     tables = [singling_out.matrix(s) for s in (FRESH, REAL)]
     assert len(said.columns) > 20
     for table, alone in zip(tables, (True, False), strict=True):
-        by_hand = [sum(all(lo <= row[c] <= hi for c, lo, hi in zip(cs, low, high, strict=True)) for row in table)
-                   for cs, low, high in zip(said.columns, said.low, said.high, strict=True)]  # fmt: skip
+        by_hand = [
+            sum(all(lo <= row[c] <= hi for c, lo, hi in zip(cs, low, high, strict=True)) for row in table)
+            for cs, low, high in zip(said.columns, said.low, said.high, strict=True)
+        ]
         assert said.counts(table).tolist() == by_hand
         assert not alone or set(by_hand) == {1}
     one = singling_out.of_one_column(FRESH, 60, np.random.default_rng(0))
@@ -80,8 +82,10 @@ def test_nearest_rows_and_hidden_columns_are_those_of_pandas():
     names = ["city", "ill"]
     few = [s.take(np.arange(120)) for s in (REAL, FRESH)]
     frames = [pd.DataFrame(s.positions)[[*names, "age"]] for s in few]
-    cut = [type(s)(columns={n: s.columns[n] for n in f}, positions={n: f[n].to_numpy() for n in f}, rows=120)
-           for s, f in zip(few, frames, strict=True)]  # fmt: skip
+    cut = [
+        type(s)(columns={n: s.columns[n] for n in f}, positions={n: f[n].to_numpy() for n in f}, rows=120)
+        for s, f in zip(few, frames, strict=True)
+    ]
     hits = neighbours.inferred(*cut)["age"]
     for i in range(120):
         near = (frames[1][names] != frames[0][names].iloc[i]).sum(axis=1).to_numpy().argmin()

@@ -24,17 +24,25 @@ def test_a_method_without_its_noise_is_called_a_fault():
     assert "fault" in told.reading
 
 
-@pytest.mark.parametrize(("claim", "most"), [
-    (Claim(epsilon=0.0, delta=0.0), 0.5),
-    (Claim(epsilon=np.log(3), delta=0.0), 0.75),
-    (Claim(epsilon=5.0, delta=0.0, mu=2 * 0.6744897501960817), 0.75),
-    (Claim(epsilon=50.0, delta=0.5), 1.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("claim", "most"),
+    [
+        (Claim(epsilon=0.0, delta=0.0), 0.5),
+        (Claim(epsilon=np.log(3), delta=0.0), 0.75),
+        (Claim(epsilon=5.0, delta=0.0, mu=2 * 0.6744897501960817), 0.75),
+        (Claim(epsilon=50.0, delta=0.5), 1.0),
+    ],
+)
 def test_the_guarantee_bounds_right_guesses(claim, most):
     """Randomised response and the Gaussian reach the bound: of log 3 three quarters are right."""
     one, other = np.zeros((80, 1)), np.ones((80, 1))
-    told = shadows.Shadow(made="", seen="", private=True, right=Rate(hits=1, attacks=2),
-                          finding=replace(examine(one, other, claim=claim, confidence=0.999)))  # fmt: skip
+    told = shadows.Shadow(
+        made="",
+        seen="",
+        private=True,
+        right=Rate(hits=1, attacks=2),
+        finding=replace(examine(one, other, claim=claim, confidence=0.999)),
+    )
     assert told.allowed == pytest.approx(most, abs=1e-3)
 
 
@@ -48,5 +56,6 @@ def test_persons_and_other_relations_have_neighbours_too():
 
 def test_too_few_runs_are_refused():
     with pytest.raises(UsageError, match="--shadow-runs 39: at least 40"):
-        shadows.measure("independent", epsilon=1.0, delta=1e-6, relation="add_remove", draws=39,
-                        rng=np.random.default_rng(0))  # fmt: skip
+        shadows.measure(
+            "independent", epsilon=1.0, delta=1e-6, relation="add_remove", draws=39, rng=np.random.default_rng(0)
+        )

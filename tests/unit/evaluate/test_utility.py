@@ -12,8 +12,14 @@ from synth.evaluate.utility import utility
 
 
 def scores(synthetic, *, target="ill", test=None):
-    found = utility(sample(1500, seed=1), synthetic, SCHEMA, target=target,
-                    test=sample(1500, seed=9) if test is None else test, rng=np.random.default_rng(0))  # fmt: skip
+    found = utility(
+        sample(1500, seed=1),
+        synthetic,
+        SCHEMA,
+        target=target,
+        test=sample(1500, seed=9) if test is None else test,
+        rng=np.random.default_rng(0),
+    )
     return found, {s.name: s for s in found.scores}
 
 
@@ -51,8 +57,9 @@ def test_a_number_is_a_regression_and_classes_are_classes():
 
 
 def test_without_held_out_rows_a_fifth_is_set_aside_and_said_so():
-    found = utility(sample(500, seed=1), sample(500, seed=2), SCHEMA, target="ill", test=None,
-                    rng=np.random.default_rng(0))  # fmt: skip
+    found = utility(
+        sample(500, seed=1), sample(500, seed=2), SCHEMA, target="ill", test=None, rng=np.random.default_rng(0)
+    )
     assert (found.held_out, found.test_rows) == (False, 100)
 
 

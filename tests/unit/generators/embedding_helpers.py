@@ -18,13 +18,18 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, Embedding, FunctionalQuery
 from synth.schema.table import Schema, parse
 
-CHAIN = parse({"target": "d", "columns": {
-    "a": {"type": "categorical", "categories": ["x", "y", "z"]},
-    "b": {"type": "integer", "min": 0, "max": 29},
-    "c": {"type": "categorical", "categories": ["p", "q", "r", "s"], "missing": ["?"]},
-    "d": {"type": "boolean", "categories": ["n", "y"]},
-    "e": {"type": "integer", "min": 0, "max": 9},
-}})  # fmt: skip
+CHAIN = parse(
+    {
+        "target": "d",
+        "columns": {
+            "a": {"type": "categorical", "categories": ["x", "y", "z"]},
+            "b": {"type": "integer", "min": 0, "max": 29},
+            "c": {"type": "categorical", "categories": ["p", "q", "r", "s"], "missing": ["?"]},
+            "d": {"type": "boolean", "categories": ["n", "y"]},
+            "e": {"type": "integer", "min": 0, "max": 9},
+        },
+    }
+)
 
 
 def chain(rows: int = 3000) -> dict[str, np.ndarray]:
@@ -43,19 +48,32 @@ def chain(rows: int = 3000) -> dict[str, np.ndarray]:
 def setting_of(schema: Schema, *, epsilon: float, relation: Relation = Relation.ADD_REMOVE, rows: int = 0) -> Setting:
     adjacency = Adjacency(relation=relation)
     signed = 2.0 if relation is Relation.REPLACE_ONE else 1.0
-    return Setting(schema=schema, mu=calibrate(epsilon, 1e-5), sensitivity=counts.sensitivity(adjacency), signed=signed,
-                   public_rows=rows if relation.rows_are_public else None)  # fmt: skip
+    return Setting(
+        schema=schema,
+        mu=calibrate(epsilon, 1e-5),
+        sensitivity=counts.sensitivity(adjacency),
+        signed=signed,
+        public_rows=rows if relation.rows_are_public else None,
+    )
 
 
-def measured(generator, places, schema=CHAIN, *, epsilon: float = 2.0, relation: Relation = Relation.ADD_REMOVE,
-             noise: SystemNoise | None = None):  # fmt: skip
+def measured(
+    generator,
+    places,
+    schema=CHAIN,
+    *,
+    epsilon: float = 2.0,
+    relation: Relation = Relation.ADD_REMOVE,
+    noise: SystemNoise | None = None,
+):
     """(releases, setting, curator), the curator closed after the last release."""
     rows = len(next(iter(places.values())))
     setting = setting_of(schema, epsilon=epsilon, relation=relation, rows=rows)
     grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=setting.mu)
     mechanisms = {Counts: counts, Embedding: embeddings, FunctionalQuery: functional.Functional()}
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms,
-                      noise=noise or SystemNoise())  # fmt: skip
+    curator = Curator(
+        grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms, noise=noise or SystemNoise()
+    )
     releases = generator.measure(curator.ask, setting, progress=lambda _: None)
     curator.close()
     return releases, setting, curator

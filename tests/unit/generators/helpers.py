@@ -55,5 +55,11 @@ def identity(size: int) -> Problem:
     """Two columns that always agree: a table of full rank, which few components cannot make."""
     at = np.arange(2 * size)
     table = Block(rows=at[:size], cols=at[size:], y=np.eye(size) / size, precision=np.full((size, size), 1e6))
-    return Problem(column=np.repeat([0, 1], size), mass=np.full(2 * size, 1 / size), precision=np.full(2 * size, 1e3),
-                   member=np.stack([at, at]), joint=np.zeros((2, 0), dtype=np.int64), blocks=[table])  # fmt: skip
+    return Problem(
+        column=np.repeat([0, 1], size),
+        mass=np.full(2 * size, 1 / size),
+        precision=np.full(2 * size, 1e3),
+        member=np.stack([at, at]),
+        joint=np.zeros((2, 0), dtype=np.int64),
+        blocks=[table],
+    )

@@ -17,8 +17,14 @@ def model():
     a = np.array([[0.7, 0.2, 0.1, 0.0], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]], dtype=np.float32)
     b = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], dtype=np.float32)
     one = Axis(column="a", cells=4, starts=np.arange(4), groups=np.arange(4), within=np.ones(4, np.float32), probs=a)
-    two = Axis(column="b", cells=10, starts=np.array([0, 1, 6]), groups=np.array([0, 1, 0]),
-               within=np.array([0.25, 1, 0.75], np.float32), probs=b)  # fmt: skip
+    two = Axis(
+        column="b",
+        cells=10,
+        starts=np.array([0, 1, 6]),
+        groups=np.array([0, 1, 0]),
+        within=np.array([0.25, 1, 0.75], np.float32),
+        probs=b,
+    )
     return Product(total=100.0, weights=np.array([0.5, 0.3, 0.2]), axes=(one, two))
 
 
@@ -92,8 +98,9 @@ def test_the_same_seed_gives_the_same_rows():
 def headed(heads):
     """``model`` with `b` in one leaf a group and ``heads``."""
     a, b = model().axes
-    plain = Axis(column="b", cells=2, starts=np.arange(2), groups=np.arange(2), within=np.ones(2, np.float32),
-                 probs=b.probs)  # fmt: skip
+    plain = Axis(
+        column="b", cells=2, starts=np.arange(2), groups=np.arange(2), within=np.ones(2, np.float32), probs=b.probs
+    )
     return Product(total=100.0, weights=model().weights, axes=(a, plain), heads=heads)
 
 

@@ -87,6 +87,12 @@ def test_without_pairs_nothing_is_moved():
 def test_what_tables_were_rid_of_is_no_misfit_that_a_fit_may_keep():
     empty = np.zeros((2, 0), dtype=np.int64)
     block = Block(rows=np.arange(2), cols=np.arange(2, 4), y=np.full((2, 2), 0.25), precision=np.ones((2, 2)))
-    laid = Problem(column=np.repeat([0, 1], 2), mass=np.full(4, 0.5), precision=np.ones(4), member=empty, joint=empty,
-                   blocks=[block])  # fmt: skip
+    laid = Problem(
+        column=np.repeat([0, 1], 2),
+        mass=np.full(4, 0.5),
+        precision=np.ones(4),
+        member=empty,
+        joint=empty,
+        blocks=[block],
+    )
     assert replace(laid, eased=1.5).goal(0.8, components=64) == pytest.approx(laid.goal(0.8, components=64) - 1.5)

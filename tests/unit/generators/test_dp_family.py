@@ -72,17 +72,27 @@ ODD = {
     "one column": {"a": {"type": "integer", "min": 0, "max": 9}},
     "constant": {"a": {"type": "categorical", "categories": ["x"]}, "b": {"type": "integer", "min": 5, "max": 5}},
     "two": {"a": {"type": "boolean", "categories": ["n", "y"]}, "b": {"type": "boolean", "categories": ["n", "y"]}},
-    "huge range": {"a": {"type": "integer", "min": -(10**12), "max": 10**12},
-                   "b": {"type": "boolean", "categories": ["n", "y"]}},
-    "many categories": {"a": {"type": "categorical", "categories": [f"c{i}" for i in range(3000)]},
-                        "b": {"type": "ordinal", "categories": ["l", "h"], "nullable": True}},
-}  # fmt: skip
+    "huge range": {
+        "a": {"type": "integer", "min": -(10**12), "max": 10**12},
+        "b": {"type": "boolean", "categories": ["n", "y"]},
+    },
+    "many categories": {
+        "a": {"type": "categorical", "categories": [f"c{i}" for i in range(3000)]},
+        "b": {"type": "ordinal", "categories": ["l", "h"], "nullable": True},
+    },
+}
 
 
 @pytest.mark.parametrize("kind", ODD)
-@pytest.mark.parametrize(("target", "epsilon", "rows"), [
-    ("a", 0.01, 1), (None, 8.0, 500), pytest.param(None, 0.01, 1, marks=pytest.mark.slow),
-    pytest.param("a", 8.0, 500, marks=pytest.mark.slow)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("target", "epsilon", "rows"),
+    [
+        ("a", 0.01, 1),
+        (None, 8.0, 500),
+        pytest.param(None, 0.01, 1, marks=pytest.mark.slow),
+        pytest.param("a", 8.0, 500, marks=pytest.mark.slow),
+    ],
+)
 def test_odd_tables_work_at_any_epsilon(kind, target, epsilon, rows):
     """Forms of a method beside its default, which tests/conformance has."""
     schema = parse({"target": target if target in ODD[kind] else None, "columns": ODD[kind]})
@@ -132,8 +142,9 @@ def test_the_closed_form_distance_is_that_of_the_enumerated_mean_embedding(name)
     counts, asked = embedding.split(releases)
     asked = asked or [r for r in releases if isinstance(r, FunctionalRelease)]
     made = embedding.regrouped(*estimate(counts, setting), setting, _bins(asked[0].question))
-    distance = (path.distance(made, asked, device="cpu") if LOSSES[name] is None
-                else LOSSES[name](made, asked[0], device="cpu"))  # fmt: skip
+    distance = (
+        path.distance(made, asked, device="cpu") if LOSSES[name] is None else LOSSES[name](made, asked[0], device="cpu")
+    )
     rng = np.random.default_rng(2)
     share = rng.dirichlet(np.ones(3))
     parts = [rng.dirichlet(np.ones(len(m)), 3) for m in made.mass]

@@ -37,8 +37,17 @@ def test_hermite_features_are_orthogonal_under_the_normal_law_and_of_norm_at_mos
     assert np.diff(np.log(np.diag(inner))) == pytest.approx(np.log(0.5), abs=1e-6)
 
 
-@pytest.mark.parametrize("generator", [DPMerf(frequencies=50), Pearl(frequencies=50), DPHP(), DPKernel(),
-                                       DPKernel(variant="conditional"), DPNTK(features=2000)])  # fmt: skip
+@pytest.mark.parametrize(
+    "generator",
+    [
+        DPMerf(frequencies=50),
+        Pearl(frequencies=50),
+        DPHP(),
+        DPKernel(),
+        DPKernel(variant="conditional"),
+        DPNTK(features=2000),
+    ],
+)
 def test_features_fill_the_unit_ball(generator):
     """No row's norm passes one, and the largest is near one: no noise is wasted on room that nobody uses."""
     release, _ = released(generator)
@@ -51,9 +60,14 @@ def test_every_row_has_a_gradient_of_the_same_norm_before_scaling():
     """Mirrored units: half of them are active whatever the row, which the closed form rests on."""
     release, _ = released(DPNTK(features=2000))
     features = release.question.features
-    x = np.hstack([b.table[b.bins.groups[ROWS[b.bins.column]]] if b.bins.cells == len(b.bins.groups)
-                   else b.table[b.bins.groups[np.searchsorted(b.bins.starts, ROWS[b.bins.column], side="right") - 1]]
-                   for b in features.blocks])  # fmt: skip
+    x = np.hstack(
+        [
+            b.table[b.bins.groups[ROWS[b.bins.column]]]
+            if b.bins.cells == len(b.bins.groups)
+            else b.table[b.bins.groups[np.searchsorted(b.bins.starts, ROWS[b.bins.column], side="right") - 1]]
+            for b in features.blocks
+        ]
+    )
     active = (x @ features.weights.T > 0).sum(1)
     assert set(active) == {len(features.signs) // 2}
 
@@ -140,8 +154,14 @@ def test_rows_of_the_gaussian_kernel_lie_in_the_unit_ball_and_classes_take_turns
 
 
 def test_what_a_gaussian_form_cannot_tell_is_refused_before_anything_is_asked(monkeypatch):
-    wide = parse({"columns": {"a": {"type": "categorical", "categories": [f"c{i}" for i in range(60)]},
-                              "b": {"type": "boolean", "categories": ["n", "y"]}}})  # fmt: skip
+    wide = parse(
+        {
+            "columns": {
+                "a": {"type": "categorical", "categories": [f"c{i}" for i in range(60)]},
+                "b": {"type": "boolean", "categories": ["n", "y"]},
+            }
+        }
+    )
     setting = setting_of(wide, epsilon=1.0)
 
     def refused(**options):
@@ -153,13 +173,26 @@ def test_what_a_gaussian_form_cannot_tell_is_refused_before_anything_is_asked(mo
     refused()
 
 
-@pytest.mark.parametrize("bad", [
-    DPKernel(form="tensor"), DPKernel(variant="both"), DPKernel(variant="parallel", form="path"),
-    DPKernel(variant="parallel", back_end="network"), DPKernel(form="path", anchors=10**6),
-    DPKernel(gradients="joint"), DPKernel(form="path", gradients="joint"), DPKernel(form="gaussian", lengthscale=0.0),
-    DPKernel(form="gaussian", widths=9), DPKernel(form="gaussian", gradients="both"),
-    DPHP(decay=1.0), DPHP(degree=0), Pearl(adversary=-1.0), DPNTK(order=2), DPMerf(frequencies=0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad",
+    [
+        DPKernel(form="tensor"),
+        DPKernel(variant="both"),
+        DPKernel(variant="parallel", form="path"),
+        DPKernel(variant="parallel", back_end="network"),
+        DPKernel(form="path", anchors=10**6),
+        DPKernel(gradients="joint"),
+        DPKernel(form="path", gradients="joint"),
+        DPKernel(form="gaussian", lengthscale=0.0),
+        DPKernel(form="gaussian", widths=9),
+        DPKernel(form="gaussian", gradients="both"),
+        DPHP(decay=1.0),
+        DPHP(degree=0),
+        Pearl(adversary=-1.0),
+        DPNTK(order=2),
+        DPMerf(frequencies=0),
+    ],
+)
 def test_options_that_do_not_fit_are_refused_before_anything_is_asked(bad):
     with pytest.raises(UsageError, match="option"):
         measured(bad, ROWS)

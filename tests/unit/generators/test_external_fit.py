@@ -14,12 +14,16 @@ from synth.questions import Counts, ExternalRelease
 from synth.release import store
 from tests.unit.generators.helpers import OpenSession, quiet
 
-SCHEMA = synth.parse({"columns": {
-    "sex": {"type": "categorical", "categories": ["f", "m"]},
-    "pay": {"type": "integer", "min": 0, "max": 99_999},
-    "age": {"type": "integer", "min": 0, "max": 19},
-    "one": {"type": "categorical", "categories": ["x"]},
-}})  # fmt: skip
+SCHEMA = synth.parse(
+    {
+        "columns": {
+            "sex": {"type": "categorical", "categories": ["f", "m"]},
+            "pay": {"type": "integer", "min": 0, "max": 99_999},
+            "age": {"type": "integer", "min": 0, "max": 19},
+            "one": {"type": "categorical", "categories": ["x"]},
+        }
+    }
+)
 SETTING = Setting(schema=SCHEMA, mu=1.0, sensitivity=1.0, signed=1.0, rho=0.4)
 
 

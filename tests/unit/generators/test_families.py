@@ -33,8 +33,17 @@ LEARNING = {
 
 
 def made(name, *, epsilon=2.0, rows=400, options=None, **more):
-    return synth.run(small_frame(rows), schema=SCHEMA, epsilon=epsilon, delta=1e-5, method=name, dataset="d",
-                     options={**QUICK[name], **(options or {})}, seed=1, **more)  # fmt: skip
+    return synth.run(
+        small_frame(rows),
+        schema=SCHEMA,
+        epsilon=epsilon,
+        delta=1e-5,
+        method=name,
+        dataset="d",
+        options={**QUICK[name], **(options or {})},
+        seed=1,
+        **more,
+    )
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -78,14 +87,20 @@ def test_a_share_too_small_to_count_by_is_refused(name):
 
 
 TAUGHT = {"rounds": 150, "asked": 20, "features": 32, "rows_each": 40, "generator_rate": 0.002}
-GIVEN = {"gs_wgan": TAUGHT, "datalens": {**TAUGHT, "kept": 2, "agreed": 0.3}, "g_pate": {**TAUGHT, "coordinates": 4},
-         "dp_sinkhorn": {"steps": 60, "rate": 0.3, "rows": 16, "generator_rate": 0.01}}  # fmt: skip
+GIVEN = {
+    "gs_wgan": TAUGHT,
+    "datalens": {**TAUGHT, "kept": 2, "agreed": 0.3},
+    "g_pate": {**TAUGHT, "coordinates": 4},
+    "dp_sinkhorn": {"steps": 60, "rate": 0.3, "rows": 16, "generator_rate": 0.01},
+}
 
 
 def test_a_plan_tells_that_training_takes_its_time():
     """Seconds grow with the steps; methods that are not trained take what they took."""
-    few, many = (plan(SCHEMA, rows=20_000, epsilon=1.0, delta=1e-5, method="dp_diffusion",
-                      options={"steps": steps}).seconds for steps in (50, 500))  # fmt: skip
+    few, many = (
+        plan(SCHEMA, rows=20_000, epsilon=1.0, delta=1e-5, method="dp_diffusion", options={"steps": steps}).seconds
+        for steps in (50, 500)
+    )
     assert many > 5 * few > 5
     assert plan(SCHEMA, rows=20_000, epsilon=1.0, delta=1e-5, method="private_evolution").seconds < few
 
@@ -97,8 +112,13 @@ def test_generators_follow_the_pulls_on_their_rows(name):
     schema = synth.parse({"columns": {n: {"type": "categorical", "categories": ["0", "1"]} for n in "ab"}})
     codes = np.arange(2000) % 2
     grant = Grant(epsilon=5.0, delta=1e-5, adjacency=Adjacency(relation=Relation.ADD_REMOVE), mu=calibrate(5.0, 1e-5))
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: {"a": codes, "b": codes},
-                      mechanisms=budget.mechanisms(), noise=Silent())  # fmt: skip
+    curator = Curator(
+        grant=grant,
+        commit=lambda: None,
+        read=lambda: {"a": codes, "b": codes},
+        mechanisms=budget.mechanisms(),
+        noise=Silent(),
+    )
     setting = budget.setting(schema, grant, public_rows=None)
     method = with_options(GENERATORS[name], GIVEN[name])
     releases = method.measure(curator.ask, setting, progress=lambda _: None)

@@ -25,8 +25,14 @@ def problem(rng):
     pair = Block(rows=spans[0], cols=spans[1], y=truth.sum(2), precision=np.full((4, 3), 50.0))
     triple = Block(rows=spans[0], cols=np.arange(9, 15), y=truth.reshape(4, 6), precision=np.full((4, 6), 90.0))
     mass = np.concatenate([truth.sum((1, 2)), truth.sum((0, 2)), truth.sum((0, 1))])
-    laid = Problem(column=np.repeat([0, 1, 2], SIZES), mass=mass, precision=np.full(9, 30.0), member=member,
-                   joint=joint, blocks=[pair, triple])  # fmt: skip
+    laid = Problem(
+        column=np.repeat([0, 1, 2], SIZES),
+        mass=mass,
+        precision=np.full(9, 30.0),
+        member=member,
+        joint=joint,
+        blocks=[pair, triple],
+    )
     return laid, truth
 
 
@@ -60,8 +66,9 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(pull, smooth)
 
 def test_mixtures_worked_on_one_by_one_on_all_cores_are_those_of_one_batch(monkeypatch):
     laid, _ = problem(np.random.default_rng(3))
-    logits, weights = (torch.tensor(np.random.default_rng(1).normal(size=s), dtype=torch.float32)
-                       for s in ((7, 9, 5), (7, 5)))  # fmt: skip
+    logits, weights = (
+        torch.tensor(np.random.default_rng(1).normal(size=s), dtype=torch.float32) for s in ((7, 9, 5), (7, 5))
+    )
     monkeypatch.setattr("synth.generators.marginals.surface.CORES", 3)
     together = Surface(laid, "cpu", pull=7.0).gradient(logits, weights)
     for held in (1, 2 * 24 * 5):  # one mixture at a time, and two
@@ -122,10 +129,15 @@ def test_the_fit_ends_where_it_would_follow_the_noise():
 def test_components_are_as_many_as_asked_for_unless_a_method_wants_more():
     """By default also where 9,801 cells tell of them; `mixture` itself wants twice as many above 8,000."""
     plain, rich = (
-        fit(identity(99), replace(options, components=3, ensembles=1, steps=1),
-            rng=np.random.default_rng(0), device="cpu", progress=quiet)[0]
+        fit(
+            identity(99),
+            replace(options, components=3, ensembles=1, steps=1),
+            rng=np.random.default_rng(0),
+            device="cpu",
+            progress=quiet,
+        )[0]
         for options in (Options(), Mixture().options)
-    )  # fmt: skip
+    )
     assert (len(plain), len(rich)) == (3, 6)
 
 
@@ -178,10 +190,21 @@ def noisy_pair(rng, *, dependent: bool) -> tuple[Problem, np.ndarray]:
     if dependent:
         truth = 0.9 * np.eye(12) / 12 + 0.1 * truth
     at, noise = np.arange(24), 60 / 20_000
-    table = Block(rows=at[:12], cols=at[12:], y=truth + rng.normal(0, noise, truth.shape),
-                  precision=np.full(truth.shape, noise**-2))  # fmt: skip
-    laid = Problem(column=np.repeat([0, 1], 12), mass=np.full(24, 1 / 12), precision=np.full(24, 1e6), blocks=[table],
-                   member=np.stack([at, at]), joint=np.zeros((2, 0), dtype=np.int64), total=20_000)  # fmt: skip
+    table = Block(
+        rows=at[:12],
+        cols=at[12:],
+        y=truth + rng.normal(0, noise, truth.shape),
+        precision=np.full(truth.shape, noise**-2),
+    )
+    laid = Problem(
+        column=np.repeat([0, 1], 12),
+        mass=np.full(24, 1 / 12),
+        precision=np.full(24, 1e6),
+        blocks=[table],
+        member=np.stack([at, at]),
+        joint=np.zeros((2, 0), dtype=np.int64),
+        total=20_000,
+    )
     return laid, truth
 
 
@@ -216,9 +239,15 @@ def counted_pairs(rng, *, rows: int, sigma: float) -> Problem:
         counts = np.bincount(4 * codes[:, i] + codes[:, j], minlength=16) + rng.normal(0, sigma, 16)
         table = counts.reshape(4, 4) / rows
         blocks.append(Block(rows=at[i], cols=at[j], y=table, precision=np.full((4, 4), precise)))
-    return Problem(column=np.repeat(np.arange(6), 4), mass=np.full(24, 0.25), precision=np.full(24, precise),
-                   member=np.stack([np.arange(24)] * 2), joint=np.zeros((2, 0), dtype=np.int64), blocks=blocks,
-                   total=rows)  # fmt: skip
+    return Problem(
+        column=np.repeat(np.arange(6), 4),
+        mass=np.full(24, 0.25),
+        precision=np.full(24, precise),
+        member=np.stack([np.arange(24)] * 2),
+        joint=np.zeros((2, 0), dtype=np.int64),
+        blocks=blocks,
+        total=rows,
+    )
 
 
 def test_where_noise_is_little_tables_that_nobody_counted_stay_near_what_the_counted_ones_tell():

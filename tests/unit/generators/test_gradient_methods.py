@@ -23,8 +23,17 @@ SCHEMA = synth.parse(SMALL)
 
 def made(name, *, epsilon=1.0, rows=500, options=None, **more):
     given = {**QUICK[name], **(options or {})}
-    return synth.run(small_frame(rows), schema=SCHEMA, epsilon=epsilon, delta=1e-5, method=name, dataset="d",
-                     options=given, seed=1, **more)  # fmt: skip
+    return synth.run(
+        small_frame(rows),
+        schema=SCHEMA,
+        epsilon=epsilon,
+        delta=1e-5,
+        method=name,
+        dataset="d",
+        options=given,
+        seed=1,
+        **more,
+    )
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -43,14 +52,34 @@ def test_persons_and_learnt_facts_are_paid_within_the_same_budget(name):
     """Two rows a person, and categories that the schema leaves out: still within, and not far below."""
     frame = small_frame(400)
     frame["id"] = [f"P{i // 3}" for i in range(len(frame))]
-    result = synth.run(frame, schema=SCHEMA, epsilon=1.0, delta=1e-5, method=name, dataset="d", options=QUICK[name],
-                       unit="id", max_rows=2, num_rows=30)  # fmt: skip
+    result = synth.run(
+        frame,
+        schema=SCHEMA,
+        epsilon=1.0,
+        delta=1e-5,
+        method=name,
+        dataset="d",
+        options=QUICK[name],
+        unit="id",
+        max_rows=2,
+        num_rows=30,
+    )
     assert 1.0 - 1e-6 < result.epsilon_derived <= 1.0
     plain = {k: dict(v) for k, v in SMALL["columns"].items()}
     del plain["region"]["categories"]
     short = synth.parse({**SMALL, "columns": plain}, complete=False)
-    result = synth.run(frame, schema=short, epsilon=1.0, delta=1e-5, method=name, dataset="e", options=QUICK[name],
-                       learn_share=0.1, num_rows=30, separate=True)  # fmt: skip
+    result = synth.run(
+        frame,
+        schema=short,
+        epsilon=1.0,
+        delta=1e-5,
+        method=name,
+        dataset="e",
+        options=QUICK[name],
+        learn_share=0.1,
+        num_rows=30,
+        separate=True,
+    )
     assert 0.95 < result.epsilon_derived <= 1.0
 
 
@@ -88,17 +117,34 @@ def test_the_autoencoder_learns_what_belongs_together():
     """At a generous epsilon ages differ between ill and well, which columns drawn alone would not show."""
     few = synth.parse({"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex", "ill")}})
     options = {"steps": 60, "rate": 0.1, "learning_rate": 0.02, "hidden": 32, "groups": 8}
-    table = synth.run(small_frame(4000), schema=few, epsilon=15.0, delta=1e-5, method="dp_vae", dataset="d",
-                      options=options, seed=1, num_rows=4000).frame  # fmt: skip
+    table = synth.run(
+        small_frame(4000),
+        schema=few,
+        epsilon=15.0,
+        delta=1e-5,
+        method="dp_vae",
+        dataset="d",
+        options=options,
+        seed=1,
+        num_rows=4000,
+    ).frame
     ages = table.assign(age=table["age"].astype(float)).groupby("ill")["age"].mean()
     assert ages["yes"] - ages["no"] > 8
 
 
 @pytest.mark.parametrize(
     ("name", "option", "value"),
-    [("dp_ctgan", "steps", 0), ("dp_ctgan", "rate", 0.0), ("dp_ctgan", "clip", -1.0), ("dp_vae", "latent", 0),
-     ("dp_vae", "oneway_share", 1.0), ("pate_gan", "rounds", 0), ("pate_gan", "asked", 0), ("pate_gan", "groups", 1)],
-)  # fmt: skip
+    [
+        ("dp_ctgan", "steps", 0),
+        ("dp_ctgan", "rate", 0.0),
+        ("dp_ctgan", "clip", -1.0),
+        ("dp_vae", "latent", 0),
+        ("dp_vae", "oneway_share", 1.0),
+        ("pate_gan", "rounds", 0),
+        ("pate_gan", "asked", 0),
+        ("pate_gan", "groups", 1),
+    ],
+)
 def test_an_option_out_of_range_is_named(name, option, value):
     with pytest.raises(UsageError, match=f"--option {option}={value}"):
         with_options(GENERATORS[name], {option: value})

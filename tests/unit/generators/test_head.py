@@ -17,15 +17,27 @@ ROWS = 20_000
 
 def axis(column, probs):
     cells = len(probs[0])
-    return Axis(column=column, cells=cells, starts=np.arange(cells), groups=np.arange(cells),
-                within=np.ones(cells, dtype=np.float32), probs=np.array(probs, dtype=np.float32))  # fmt: skip
+    return Axis(
+        column=column,
+        cells=cells,
+        starts=np.arange(cells),
+        groups=np.arange(cells),
+        within=np.ones(cells, dtype=np.float32),
+        probs=np.array(probs, dtype=np.float32),
+    )
 
 
 def body():
     """Two components; a and b of three values, y of two."""
-    return Product(total=5000.0, weights=np.array([0.5, 0.5]), axes=(
-        axis("a", [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]), axis("y", [[0.8, 0.2], [0.4, 0.6]]),
-        axis("b", [[0.6, 0.3, 0.1], [0.2, 0.4, 0.4]])))  # fmt: skip
+    return Product(
+        total=5000.0,
+        weights=np.array([0.5, 0.5]),
+        axes=(
+            axis("a", [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]),
+            axis("y", [[0.8, 0.2], [0.4, 0.6]]),
+            axis("b", [[0.6, 0.3, 0.1], [0.2, 0.4, 0.4]]),
+        ),
+    )
 
 
 PULLS = {0: np.array([[0, 0], [0, 1.5], [0, -1.0]]), 2: np.array([[0, 0], [0, -0.5], [0, 2.0]])}
@@ -135,8 +147,10 @@ def agreeing():
 
 def seen_tables(law, sigma):
     """Exact tables of y with a and with b under a logit that the mixture does not have."""
-    return [Seen(axis=0, bins=np.arange(3), mine=np.arange(2), values=law.sum(1), sigma=sigma),
-            Seen(axis=2, bins=np.arange(3), mine=np.arange(2), values=law.sum(0), sigma=sigma)]  # fmt: skip
+    return [
+        Seen(axis=0, bins=np.arange(3), mine=np.arange(2), values=law.sum(1), sigma=sigma),
+        Seen(axis=2, bins=np.arange(3), mine=np.arange(2), values=law.sum(0), sigma=sigma),
+    ]
 
 
 def test_a_table_of_merged_classes_is_met_and_the_rest_left():

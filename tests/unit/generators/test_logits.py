@@ -105,8 +105,14 @@ def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_
     head, own = Head(column="a", start=np.zeros(classes), pulls={1: pull}), np.full((1, classes), 1 / classes)
     assert isinstance(lay(head, own, least=LEAST_PROBABILITY), kind)
     codes = np.column_stack([np.zeros(4 * each, dtype=np.int64), np.arange(4 * each) % 4])
-    draw_many([head], {"a": (0, own)}, np.zeros(4 * each, dtype=np.int64), codes,
-              rng=np.random.default_rng(0), least=LEAST_PROBABILITY)  # fmt: skip
+    draw_many(
+        [head],
+        {"a": (0, own)},
+        np.zeros(4 * each, dtype=np.int64),
+        codes,
+        rng=np.random.default_rng(0),
+        least=LEAST_PROBABILITY,
+    )
     for group in (0, 1):
         assert (codes[codes[:, 1] == group, 0] == group).all()
     for group in (2, 3):

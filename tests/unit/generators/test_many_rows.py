@@ -26,8 +26,9 @@ def followers(rows: int) -> dict[str, np.ndarray]:
 def asked():
     """By the most cells of a round, all that was counted."""
     facts = {"type": "categorical", "categories": [str(i) for i in range(50)]}
-    setting = Setting(schema=Schema.model_validate({"columns": {f"c{j}": facts for j in range(6)}}), mu=5.0,
-                      sensitivity=1.0)  # fmt: skip
+    setting = Setting(
+        schema=Schema.model_validate({"columns": {f"c{j}": facts for j in range(6)}}), mu=5.0, sensitivity=1.0
+    )
     rows, out = followers(200_000), {}
     for cells in (Rounds().cells, 10**12):
         method = Mixture(beyond=Rounds(cells=cells), rounds=1)
@@ -37,8 +38,9 @@ def asked():
 
 
 def test_a_round_of_larger_tables_has_a_bounded_number_of_cells(asked):
-    told, free = ([sum(m.cells for m in t) for t in counts if any(len(m.columns) > 2 for m in t)]
-                  for counts in asked.values())  # fmt: skip
+    told, free = (
+        [sum(m.cells for m in t) for t in counts if any(len(m.columns) > 2 for m in t)] for counts in asked.values()
+    )
     assert told
     assert max(told) <= Rounds().cells
     assert max(free) > 3 * Rounds().cells  # without the bound

@@ -119,8 +119,10 @@ def parity(columns, rows=20_000):
     return {**{f"x{j}": x[:, j] for j in range(6)}, "y": np.where(flipped, 1 - y, y)}
 
 
-PARITY = {**{f"x{j}": {"type": "categorical", "categories": list("abcd")} for j in range(6)},
-          "y": {"type": "categorical", "categories": ["0", "1"]}}  # fmt: skip
+PARITY = {
+    **{f"x{j}": {"type": "categorical", "categories": list("abcd")} for j in range(6)},
+    "y": {"type": "categorical", "categories": ["0", "1"]},
+}
 
 
 def parity_kept(columns, generator, *, target):
@@ -166,8 +168,13 @@ def test_a_table_that_pairs_tell_all_of_loses_little_to_the_search():
     for rounds in (0, 2):
         session = OpenSession(positions, setting)
         releases = Mixture(rounds=rounds).measure(session, setting, progress=quiet)
-        told = [m for r in releases if isinstance(r, CountsRelease) for m in r.question.marginals
-                if m.columns == ("x0", "x1")]  # fmt: skip
+        told = [
+            m
+            for r in releases
+            if isinstance(r, CountsRelease)
+            for m in r.question.marginals
+            if m.columns == ("x0", "x1")
+        ]
         noise.append(sum(m.sigma**-2 for m in told) ** -0.5)
     assert sum(isinstance(q, Search) for q in session.asked) == 1
     assert noise[1] < 1.04 * noise[0]

@@ -50,8 +50,9 @@ def setting(order, *, placed=True):
         many = len(columns[t].slices)
         more = {"direct": drawn(PARENTS[t], columns[t].size), "lean": drawn(many), "shared": drawn(many)}
         more = more if t != "p" else {}
-        return Logits(columns=drawn(OWN[t], columns[t].size), state=drawn(PARENTS[t], OWN[t]), later=later,
-                      last=last, **more)  # fmt: skip
+        return Logits(
+            columns=drawn(OWN[t], columns[t].size), state=drawn(PARENTS[t], OWN[t]), later=later, last=last, **more
+        )
 
     return facts, columns, levels(facts, columns, {t: logit(t) for t in SIZES})
 
@@ -101,8 +102,10 @@ def test_tables_of_children_are_sums_over_all_trees(order, placed):
             for chance, states in walks(found["c"], z, many):
                 mass = weight * number[z, many] * chance
                 c = [row(found["c"], z, u) for u in range(OWN["c"])]
-                both = {(u, v): two_rows(found["c"], columns["c"].slices.values(), z, u, v)
-                        for u, v in product(range(OWN["c"]), repeat=2)}  # fmt: skip
+                both = {
+                    (u, v): two_rows(found["c"], columns["c"].slices.values(), z, u, v)
+                    for u, v in product(range(OWN["c"]), repeat=2)
+                }
                 first += mass * c[states[0]]
                 for s in states:
                     rows += mass / many * np.outer(c[s], c[s])

@@ -8,11 +8,15 @@ from synth.questions import Bins, Linked, LinkedRelease, Marginal
 from synth.schema import related
 
 ONE = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = related.parse({
-    "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": ONE}},
-               "c": {"columns": {"id": {"type": "identifier"}, "y": ONE, "w": ONE}}},
-    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],
-})  # fmt: skip
+SCHEMA = related.parse(
+    {
+        "tables": {
+            "p": {"columns": {"id": {"type": "identifier"}, "x": ONE}},
+            "c": {"columns": {"id": {"type": "identifier"}, "y": ONE, "w": ONE}},
+        },
+        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],
+    }
+)
 TIMES = {"rows": [0, 1, 2, 3], "steps": [0, 0, 1, 2]}
 
 

@@ -15,11 +15,15 @@ from synth.questions.linked import place
 from synth.schema import related
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = related.parse({
-    "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": FLAG, "w": FLAG}},
-               "c": {"columns": {"id": {"type": "identifier"}, "y": FLAG}}},
-    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],
-})  # fmt: skip
+SCHEMA = related.parse(
+    {
+        "tables": {
+            "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG, "w": FLAG}},
+            "c": {"columns": {"id": {"type": "identifier"}, "y": FLAG}},
+        },
+        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],
+    }
+)
 
 
 class Shares:
@@ -43,8 +47,11 @@ def test_the_roots_own_columns_have_their_part_however_many_others_are_asked(chi
     asked = [wanted("p", ("p", "x"), ("p", "w"), cells=2)]
     asked += [wanted("p", ("p", c), ("p", number), weight=plan.number) for c in ("x", "w")]
     asked += [wanted("c", ("c", "y"), ("p", "x"), weight=plan.across)] * children
-    found = {(q.table, i): m.sigma for q in measure.questions(SCHEMA, asked, Shares(), plan, share=1.0)
-             for i, m in enumerate(q.marginals)}  # fmt: skip
+    found = {
+        (q.table, i): m.sigma
+        for q in measure.questions(SCHEMA, asked, Shares(), plan, share=1.0)
+        for i, m in enumerate(q.marginals)
+    }
     root = sum(s for (t, _), s in found.items() if t == "p")
     assert sum(found.values()) == pytest.approx(1.0)
     assert root >= plan.root - 1e-9
@@ -56,8 +63,14 @@ def test_of_few_roots_what_pairs_would_cost_is_spent_on_columns(tmp_path):
     """Found on 400 patients at epsilon 1: no pair was worth asking, and two thirds of epsilon bought nothing."""
     homes = pd.DataFrame({"id": [str(i) for i in range(30)], "x": ["0", "1"] * 15, "w": ["0", "1"] * 15})
     people = pd.DataFrame({"id": ["1", "1", "2", "9"], "y": ["0", "1", "1", "0"]})
-    made = synth.run({"p": homes, "c": people}, schema=SCHEMA, epsilon=0.1, delta=1e-5, dataset="few",
-                     ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+    made = synth.run(
+        {"p": homes, "c": people},
+        schema=SCHEMA,
+        epsilon=0.1,
+        delta=1e-5,
+        dataset="few",
+        ledger=tmp_path / "ledger.sqlite",
+    )
     assert {m["name"].split(": ")[1] for m in made.card["mechanisms"]} == {"one-way", "one-way, again"}
     assert made.epsilon_derived == pytest.approx(0.1, rel=1e-3)
 
@@ -92,8 +105,10 @@ def test_the_roots_own_tables_are_met_at_last_whatever_the_rest_asked_for():
     assert off() < 4 < before, "within the noise of its four cells"
 
 
-@pytest.mark.parametrize(("noise", "components", "steps", "pull", "stop"), [
-    (0.9, 256, 600, 0.02, 0.6), (2.0, 125, 585, 0.04, 0.65), (20.0, 16, 300, 0.04, 0.695)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("noise", "components", "steps", "pull", "stop"),
+    [(0.9, 256, 600, 0.02, 0.6), (2.0, 125, 585, 0.04, 0.65), (20.0, 16, 300, 0.04, 0.695)],
+)
 def test_few_components_are_fitted_in_fewer_steps_pulled_harder_and_stopped_sooner(
     noise, components, steps, pull, stop
 ):

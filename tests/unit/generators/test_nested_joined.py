@@ -11,19 +11,29 @@ from synth.generators.product_mixture.model import Product
 from synth.schema import related
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = related.parse({
-    "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": FLAG}},
-               "c": {"columns": {"id": {"type": "identifier"}, "t": {"type": "identifier"}, "y": FLAG, "z": FLAG}}},
-    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3, "order": "t"}],
-})  # fmt: skip
+SCHEMA = related.parse(
+    {
+        "tables": {
+            "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG}},
+            "c": {"columns": {"id": {"type": "identifier"}, "t": {"type": "identifier"}, "y": FLAG, "z": FLAG}},
+        },
+        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3, "order": "t"}],
+    }
+)
 
 
 def product(total, weights, **columns):
     def axis(name, probs):
         probs = np.array(probs, dtype=np.float32)
         cells = np.arange(probs.shape[1])
-        return Axis(column=name, cells=len(cells), starts=cells, groups=cells, probs=probs,
-                    within=np.ones(len(cells), dtype=np.float32))  # fmt: skip
+        return Axis(
+            column=name,
+            cells=len(cells),
+            starts=cells,
+            groups=cells,
+            probs=probs,
+            within=np.ones(len(cells), dtype=np.float32),
+        )
 
     axes = tuple(axis(n.replace("_", " "), p) for n, p in columns.items())
     return Product(total=total, weights=np.array(weights), axes=axes)
@@ -37,9 +47,15 @@ def model(x, *, total):
     root = product(total, [1.0], x=[flag[x]], number_of_c=[[0, 0, 0, 1.0]])
     rows = product(3 * total, [2 / 3, 1 / 3], y=[flag[x], flag[1 - x]], z=[flag[0]] * 2)
     direct = product(3 * total, [1.0], y=[flag[0]], z=[flag[x]])
-    return NestedMixture(schema=SCHEMA, tables={"p": root, "c": rows}, states={"c": np.array([[1.0, 0]])},
-                         later={"c": np.array([[[0, 1.0]]])}, last={"c": np.array([[1.0, 0]])}, direct={"c": direct},
-                         lean={"c": np.array([0.0, float(x)])})  # fmt: skip
+    return NestedMixture(
+        schema=SCHEMA,
+        tables={"p": root, "c": rows},
+        states={"c": np.array([[1.0, 0]])},
+        later={"c": np.array([[[0, 1.0]]])},
+        last={"c": np.array([[1.0, 0]])},
+        direct={"c": direct},
+        lean={"c": np.array([0.0, float(x)])},
+    )
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -60,9 +76,14 @@ def agreeing(lean, shared):
     half = np.full(2, 0.5)
     root = product(4000.0, [1.0], x=[half], number_of_c=[[0, 0, 0, 1.0]])
     rows, direct = (product(12000.0, [1.0], y=[half], z=[half]) for _ in range(2))
-    return NestedMixture(schema=SCHEMA, tables={"p": root, "c": rows}, states={"c": np.ones((1, 1))},
-                         direct={"c": direct}, lean={"c": np.full(2, lean)},
-                         shared={"c": np.array(shared)})  # fmt: skip
+    return NestedMixture(
+        schema=SCHEMA,
+        tables={"p": root, "c": rows},
+        states={"c": np.ones((1, 1))},
+        direct={"c": direct},
+        lean={"c": np.full(2, lean)},
+        shared={"c": np.array(shared)},
+    )
 
 
 @pytest.mark.parametrize("stored", [False, True])

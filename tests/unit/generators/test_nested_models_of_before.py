@@ -10,25 +10,36 @@ from synth.generators.product_mixture.model import Product
 from synth.schema import related
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = related.parse({
-    "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": FLAG}},
-               "c": {"columns": {"id": {"type": "identifier"}, "t": {"type": "identifier"}, "y": FLAG}}},
-    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3, "order": "t"}],
-})  # fmt: skip
+SCHEMA = related.parse(
+    {
+        "tables": {
+            "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG}},
+            "c": {"columns": {"id": {"type": "identifier"}, "t": {"type": "identifier"}, "y": FLAG}},
+        },
+        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3, "order": "t"}],
+    }
+)
 
 
 def axis(column, probs):
     probs = np.array(probs, dtype=np.float32)
     cells = probs.shape[1]
-    return Axis(column=column, cells=cells, starts=np.arange(cells), groups=np.arange(cells),
-                within=np.ones(cells, dtype=np.float32), probs=probs)  # fmt: skip
+    return Axis(
+        column=column,
+        cells=cells,
+        starts=np.arange(cells),
+        groups=np.arange(cells),
+        within=np.ones(cells, dtype=np.float32),
+        probs=probs,
+    )
 
 
 def test_a_component_owns_its_childrens_and_events_walk_among_them():
     """Roots of x = 0 have three rows that go 0, 1, 1; those of x = 1 three that go 1, 0, 0."""
     three = [[0, 0, 0, 1.0]] * 2
-    root = Product(total=10.0, weights=np.array([0.5, 0.5]),
-                   axes=(axis("x", [[1.0, 0], [0, 1.0]]), axis("number of c", three)))  # fmt: skip
+    root = Product(
+        total=10.0, weights=np.array([0.5, 0.5]), axes=(axis("x", [[1.0, 0], [0, 1.0]]), axis("number of c", three))
+    )
     rows = Product(total=30.0, weights=np.full(4, 0.25), axes=(axis("y", [[1.0, 0], [0, 1.0]] * 2),))
     onwards = np.array([[[0.0, 1], [0, 1]], [[1, 0], [1, 0]]])
     old = NestedMixture(schema=SCHEMA, tables={"p": root, "c": rows}, states={"c": np.eye(2)}, turns={"c": onwards})
@@ -46,8 +57,12 @@ def test_the_last_event_of_a_model_without_chances_of_its_own_is_a_later_one():
     """Rows go 0, 1, 1, as the model of before has it; with chances of the last one's own they go 0, 1, 0."""
     root = Product(total=10.0, weights=np.ones(1), axes=(axis("x", [[1.0, 0]]), axis("number of c", [[0, 0, 0, 1.0]])))
     rows = Product(total=30.0, weights=np.array([1 / 3, 2 / 3]), axes=(axis("y", [[1.0, 0], [0, 1.0]]),))
-    facts = {"schema": SCHEMA, "tables": {"p": root, "c": rows}, "states": {"c": np.array([[1.0, 0]])},
-             "later": {"c": np.array([[[0, 1.0]]])}}  # fmt: skip
+    facts = {
+        "schema": SCHEMA,
+        "tables": {"p": root, "c": rows},
+        "states": {"c": np.array([[1.0, 0]])},
+        "later": {"c": np.array([[[0, 1.0]]])},
+    }
     for last, gone in (({}, [0, 1, 1]), ({"c": np.array([[1.0, 0]])}, [0, 1, 0])):
         about, arrays = NestedMixture(**facts, last=last).state()
         assert ("table1.last" in arrays) == bool(last)

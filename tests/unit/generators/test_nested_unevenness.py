@@ -13,11 +13,15 @@ from synth.generators.nested_mixture.unevenness import Unevenness
 from synth.schema import related
 from synth.schema.related import number_of
 
-SCHEMA = related.parse({
-    "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
-               "c": {"columns": {"id": {"type": "identifier"}, "y": {"type": "integer", "min": 0, "max": 15}}}},
-    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 7}],
-})  # fmt: skip
+SCHEMA = related.parse(
+    {
+        "tables": {
+            "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
+            "c": {"columns": {"id": {"type": "identifier"}, "y": {"type": "integer", "min": 0, "max": 15}}},
+        },
+        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 7}],
+    }
+)
 GROUPS = np.repeat(np.arange(8), 2)  # of the sixteen numbers
 
 
@@ -30,8 +34,10 @@ def known():
     """The root: a flag and the number of children; the child: a number in bins of two."""
     flag, number = told("x", np.ones(2), np.arange(2)), told(number_of("c"), np.ones(8), np.arange(8))
     own = told("y", 1.0 + np.arange(16) % 5, GROUPS)
-    return {"p": Known(total=16.0, histograms=flag[0] | number[0], groups=flag[1] | number[1]),
-            "c": Known(total=16.0, histograms=own[0], groups=own[1])}  # fmt: skip
+    return {
+        "p": Known(total=16.0, histograms=flag[0] | number[0], groups=flag[1] | number[1]),
+        "c": Known(total=16.0, histograms=own[0], groups=own[1]),
+    }
 
 
 def laid(ours, theirs):
@@ -41,9 +47,10 @@ def laid(ours, theirs):
     real = {t: torch.as_tensor(centre(k, columns[t]), dtype=torch.float32) for t, k in facts.items()}
     wide, narrow = (real["c"] + torch.as_tensor(x, dtype=torch.float32) for x in (ours, theirs))
     state = torch.tensor([[0.0, 1.0, -1.0], [0.5, 0.0, 0.0]])
-    logits = {"p": Logits(columns=real["p"].repeat(2, 1), state=torch.tensor([[0.3, 0.0]])),
-              "c": Logits(columns=wide, state=state, direct=narrow, lean=torch.zeros(1),
-                          shared=torch.zeros(1))}  # fmt: skip
+    logits = {
+        "p": Logits(columns=real["p"].repeat(2, 1), state=torch.tensor([[0.3, 0.0]])),
+        "c": Logits(columns=wide, state=state, direct=narrow, lean=torch.zeros(1), shared=torch.zeros(1)),
+    }
     found = levels(SCHEMA, columns, logits)
     uneven = Unevenness.of(SCHEMA, facts, columns, "cpu")
     return uneven, found, float(uneven(found, real))

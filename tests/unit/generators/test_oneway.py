@@ -46,8 +46,9 @@ def ks(positions, histogram):
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_share_is_never_exceeded(whole):
-    session, _, _ = asked({"m": MONEY, "s": {"type": "boolean", "categories": ["a", "b"]}},
-                       {"m": money(), "s": money() % 2}, whole=whole)  # fmt: skip
+    session, _, _ = asked(
+        {"m": MONEY, "s": {"type": "boolean", "categories": ["a", "b"]}}, {"m": money(), "s": money() % 2}, whole=whole
+    )
     spent = session.spent / 0.27**2
     assert spent <= 0.5
     assert spent > (0.499 if whole else 0.3)

@@ -47,14 +47,29 @@ def test_a_text_without_a_value_is_refused():
 def test_an_unknown_option_spends_nothing(tmp_path):
     book = synth.Ledger(tmp_path / "ledger.sqlite")
     with pytest.raises(synth.UsageError, match="nonsense"):
-        synth.run(small_frame(50), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, dataset="d",
-                  options={"nonsense": 1}, ledger=tmp_path / "ledger.sqlite")  # fmt: skip
+        synth.run(
+            small_frame(50),
+            schema=synth.parse(SMALL),
+            epsilon=1.0,
+            delta=1e-5,
+            dataset="d",
+            options={"nonsense": 1},
+            ledger=tmp_path / "ledger.sqlite",
+        )
     assert not [e for e in book.entries() if e.kind == "spend"]
 
 
 def test_a_refit_keeps_the_releases_options(tmp_path):
-    synth.run(small_frame(200), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, dataset="d", out=tmp_path / "one",
-              options={"oneway_share": 0.5}, num_rows=50)  # fmt: skip
+    synth.run(
+        small_frame(200),
+        schema=synth.parse(SMALL),
+        epsilon=1.0,
+        delta=1e-5,
+        dataset="d",
+        out=tmp_path / "one",
+        options={"oneway_share": 0.5},
+        num_rows=50,
+    )
     from synth.release import folder
 
     assert folder.load_release(tmp_path / "one").options["oneway_share"] == 0.5

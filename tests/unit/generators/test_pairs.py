@@ -156,9 +156,11 @@ def test_rare_values_of_a_code_and_its_number_are_seen_one_by_one_though_they_ar
     """A tenth of the rows has one of seven values that bins of the number join; what noise is left is small."""
     rng = np.random.default_rng(4)
     code = rng.choice(16, 20_000, p=[0.1] * 9 + [0.1 / 7] * 7)
-    facts = {"code": {"type": "categorical", "categories": [str(k) for k in range(16)]},
-             "number": {"type": "integer", "min": 1, "max": 16},
-             "other": {"type": "categorical", "categories": ["a", "b", "c"]}}  # fmt: skip
+    facts = {
+        "code": {"type": "categorical", "categories": [str(k) for k in range(16)]},
+        "number": {"type": "integer", "min": 1, "max": 16},
+        "other": {"type": "categorical", "categories": ["a", "b", "c"]},
+    }
     setting = Setting(schema=Schema.model_validate({"columns": facts}), mu=3.0, sensitivity=1.0)
     places = {"code": code, "number": rng.permutation(16)[code], "other": rng.integers(0, 3, 20_000)}
     releases = Mixture(rounds=0).measure(OpenSession(places, setting), setting, progress=quiet)

@@ -95,8 +95,14 @@ def tables():
     ]
     mass = np.concatenate([sums[0].sum(1), sums[0].sum(0), sums[1].sum(0)])
     joint = np.array([[0, 1], [12, 13]])
-    return mixture_fit.Problem(column=np.repeat([0, 1, 2], 12), mass=mass, precision=np.full(36, 1e4),
-                               member=np.stack([np.arange(36)] * 2), joint=joint, blocks=blocks)  # fmt: skip
+    return mixture_fit.Problem(
+        column=np.repeat([0, 1, 2], 12),
+        mass=mass,
+        precision=np.full(36, 1e4),
+        member=np.stack([np.arange(36)] * 2),
+        joint=joint,
+        blocks=blocks,
+    )
 
 
 def fitted_mixture(most):
@@ -200,8 +206,20 @@ def trained(most, *, kind, batch):
     release, masses, _ = simulated(records=kind is not None, rows=2000, groups=200)
     loss = None if kind is None else lambda x, y: divergence(x, y, kind=kind, ridge=0.5)
     with Small(most) as device:
-        probs = training.network(release, masses, total=2000, loss=loss, k=1, batch=batch, steps=5, num_slices=24,
-                                 rate=1e-3, rng=np.random.default_rng(0), device="cpu", progress=quiet)  # fmt: skip
+        probs = training.network(
+            release,
+            masses,
+            total=2000,
+            loss=loss,
+            k=1,
+            batch=batch,
+            steps=5,
+            num_slices=24,
+            rate=1e-3,
+            rng=np.random.default_rng(0),
+            device="cpu",
+            progress=quiet,
+        )
     return np.concatenate(probs, axis=1), device
 
 

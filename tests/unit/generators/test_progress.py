@@ -35,8 +35,17 @@ FITS = [("mixture", {}), ("dp_merf", {"steps": 20, "frequencies": 200}), ("slici
 def test_a_run_leaves_a_curve_of_finite_losses_in_its_status(table, tmp_path, method, options):
     job = jobs.create({"epsilon": 1.0}, folder=tmp_path / "job")
     with jobs.Reporter(job, stages=pipeline.STAGES, bar=False) as report:
-        pipeline.run(table[0], schema=table[1], epsilon=1.0, delta=1e-5, method=method, reporter=report,
-                     options=options, ledger=tmp_path / "ledger.sqlite", device="cpu")  # fmt: skip
+        pipeline.run(
+            table[0],
+            schema=table[1],
+            epsilon=1.0,
+            delta=1e-5,
+            method=method,
+            reporter=report,
+            options=options,
+            ledger=tmp_path / "ledger.sqlite",
+            device="cpu",
+        )
         report.finish("done", "done", 0)
     losses = job.status().losses
     assert losses, "at least one loss was told"

@@ -21,16 +21,30 @@ def alike(regions, ledger, *, order=None, questions):
     """Which part of the made homes with several rows has the same region in all of them."""
     names, rng = [f"r{i}" for i in range(REGIONS)], np.random.default_rng(0)
     homes = pd.DataFrame({"id": [str(i) for i in range(HOMES)], "x": rng.choice(["0", "1"], HOMES)})
-    rows = pd.DataFrame({"id": np.repeat(homes["id"], ROWS).to_numpy(), "n": [str(i) for i in range(HOMES * ROWS)],
-                         "region": np.array(names)[regions(rng)]})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "id": np.repeat(homes["id"], ROWS).to_numpy(),
+            "n": [str(i) for i in range(HOMES * ROWS)],
+            "region": np.array(names)[regions(rng)],
+        }
+    )
     key = {"parent": "p", "child": "c", "columns": ["id"], "most_children": ROWS}
-    schema = synth.parse_related({
-        "dataset": "homes",
-        "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
-                   "c": {"columns": {"id": {"type": "identifier"}, "n": {"type": "identifier"},
-                                     "region": {"type": "categorical", "categories": names}}}},
-        "keys": [key if order is None else {**key, "order": order}],
-    })  # fmt: skip
+    schema = synth.parse_related(
+        {
+            "dataset": "homes",
+            "tables": {
+                "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
+                "c": {
+                    "columns": {
+                        "id": {"type": "identifier"},
+                        "n": {"type": "identifier"},
+                        "region": {"type": "categorical", "categories": names},
+                    }
+                },
+            },
+            "keys": [key if order is None else {**key, "order": order}],
+        }
+    )
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=ledger, seed=0)
     made = carry_out(request, schema=schema, rows={"p": homes, "c": rows}, questions=questions)
     found = made.frames["c"].groupby("id")["region"]

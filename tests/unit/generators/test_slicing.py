@@ -20,14 +20,16 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, Slices, SlicesRelease
 
-SCHEMA = synth.parse({
-    "target": "t",
-    "columns": {
-        "t": {"type": "boolean", "categories": ["n", "y"]},
-        "a": {"type": "categorical", "categories": [f"c{i}" for i in range(12)]},
-        "x": {"type": "integer", "min": 0, "max": 199, "nullable": True},
-    },
-})  # fmt: skip
+SCHEMA = synth.parse(
+    {
+        "target": "t",
+        "columns": {
+            "t": {"type": "boolean", "categories": ["n", "y"]},
+            "a": {"type": "categorical", "categories": [f"c{i}" for i in range(12)]},
+            "x": {"type": "integer", "min": 0, "max": 199, "nullable": True},
+        },
+    }
+)
 ROWS = 6000
 
 
@@ -48,16 +50,26 @@ def measured(generator, *, relation=Relation.ZERO_OUT, epsilon=5.0, rows=ROWS, s
     places = positions(rows)
     adjacency = Adjacency(relation=relation)
     grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=adjacency, mu=calibrate(epsilon, 1e-5))
-    curator = Curator(grant=grant, commit=lambda: None, read=lambda: places, noise=SystemNoise(),
-                      mechanisms={Counts: counts, Slices: slices})  # fmt: skip
+    curator = Curator(
+        grant=grant,
+        commit=lambda: None,
+        read=lambda: places,
+        noise=SystemNoise(),
+        mechanisms={Counts: counts, Slices: slices},
+    )
 
     def sigma(*, dim, num_slices, **more):
         size = counts.sensitivity(adjacency)
         return slice_sigma(epsilon=epsilon, delta=1e-5, sensitivity=size, dim=dim, num_slices=num_slices, **more)
 
-    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(adjacency),
-                      signed=counts.signed_sensitivity(adjacency), slice_sigma=sigma,
-                      public_rows=rows if relation.rows_are_public else None)  # fmt: skip
+    setting = Setting(
+        schema=schema,
+        mu=grant.mu,
+        sensitivity=counts.sensitivity(adjacency),
+        signed=counts.signed_sensitivity(adjacency),
+        slice_sigma=sigma,
+        public_rows=rows if relation.rows_are_public else None,
+    )
     releases = generator.measure(curator.ask, setting, progress=quiet)
     curator.close()
     return releases, setting, curator
@@ -93,8 +105,10 @@ KINDS = {
 def test_the_whole_budget_is_spent_and_no_more(kind, relation):
     """More than 99 % of epsilon under every relation, or a refusal by name where the row count is private."""
     generator = KINDS[kind]
-    refused = {Relation.ADD_REMOVE: ("records", "paper", "sampled", "sampled, gaussian", "paid one-ways, gaussian"),
-               Relation.REPLACE_ONE: ("sampled", "sampled, gaussian")}  # fmt: skip
+    refused = {
+        Relation.ADD_REMOVE: ("records", "paper", "sampled", "sampled, gaussian", "paid one-ways, gaussian"),
+        Relation.REPLACE_ONE: ("sampled", "sampled, gaussian"),
+    }
     if kind in refused.get(relation, ()):
         with pytest.raises(UsageError, match=r"public row count|no proof under replace_one"):
             measured(generator, relation=relation)
@@ -113,15 +127,18 @@ def test_moments_find_the_relation_of_two_columns(kind, least):
     assert np.median(gaps) > least
 
 
-@pytest.mark.parametrize(("kind", "rows"), [("records", ROWS), ("groups", ROWS), ("gaussian", 10 * ROWS),
-                                            ("sampled", 3 * ROWS)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "rows"), [("records", ROWS), ("groups", ROWS), ("gaussian", 10 * ROWS), ("sampled", 3 * ROWS)]
+)
 def test_single_columns_are_read_off_the_slices(kind, rows):
     """Mean of x among its values and its missing share, median of three, from records and groups, whole and few
     directions (these stop at the noise, on the side of even shares, and want more rows)."""
-    kinds = {"records": Slicing(groups="records", encoding="scaled"),
-             "groups": Slicing(loss="kl", groups="2000", steps=0),
-             "gaussian": Slicing(loss="kl", directions="gaussian", num_slices=40, steps=0),
-             "sampled": Slicing(loss="kl", rate=0.5, steps=0)}  # fmt: skip
+    kinds = {
+        "records": Slicing(groups="records", encoding="scaled"),
+        "groups": Slicing(loss="kl", groups="2000", steps=0),
+        "gaussian": Slicing(loss="kl", directions="gaussian", num_slices=40, steps=0),
+        "sampled": Slicing(loss="kl", rate=0.5, steps=0),
+    }
     places = positions(rows)
     held = places["x"] < 200
     means, missing = [], []
@@ -189,8 +206,9 @@ def test_sampled_rows_need_less_noise_and_stand_as_zero_rows(kind):
 def test_paid_one_ways_lead_single_columns():
     """The share of missing cells is that of the counts, an error of .004; from slices alone it is .1 +- .05."""
     releases, setting, _ = measured(Slicing(loss="kl", oneway_share=0.3, steps=1))
-    model = Slicing(loss="kl", steps=1).fit(releases, setting, rng=np.random.default_rng(0), device="cpu",
-                                            progress=quiet)  # fmt: skip
+    model = Slicing(loss="kl", steps=1).fit(
+        releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet
+    )
     assert model.probability({"x": np.array([200])}) == pytest.approx((positions()["x"] == 200).mean(), abs=0.02)
 
 
@@ -231,11 +249,24 @@ def test_simplex_corners_are_equally_far_apart(corners):
 
 @pytest.mark.parametrize(
     "options",
-    [{"loss": "l2"}, {"groups": "many"}, {"groups": "0"}, {"k": 4}, {"directions": "up"}, {"encoding": "x"},
-     {"ridge": 0.0}, {"learning_rate": 0.0}, {"learning_rate": 2.0}, {"encoding": "merged", "groups": "records"},
-     {"oneway_share": 0.3}, {"oneway_share": 0.3, "loss": "kl", "rate": 0.5},
-     {"rate": 0.5}, {"rate": 0.0, "loss": "kl"}, {"epochs": -1}],
-)  # fmt: skip
+    [
+        {"loss": "l2"},
+        {"groups": "many"},
+        {"groups": "0"},
+        {"k": 4},
+        {"directions": "up"},
+        {"encoding": "x"},
+        {"ridge": 0.0},
+        {"learning_rate": 0.0},
+        {"learning_rate": 2.0},
+        {"encoding": "merged", "groups": "records"},
+        {"oneway_share": 0.3},
+        {"oneway_share": 0.3, "loss": "kl", "rate": 0.5},
+        {"rate": 0.5},
+        {"rate": 0.0, "loss": "kl"},
+        {"epochs": -1},
+    ],
+)
 def test_wrong_options_are_refused_before_anything_is_asked(options):
     with pytest.raises(UsageError, match="option"):
         Slicing(**options).measure(lambda _: pytest.fail("asked"), None, progress=quiet)  # type: ignore[arg-type]

@@ -20,8 +20,14 @@ def released(slices, *, sigma=0.3, rows=5000, seed=0):
     encoded[np.arange(rows), WIDE + rng.choice(2, rows, p=TRUE[1])] = WEIGHT
     directions = rng.normal(0, 1 / np.sqrt(dim), (dim, slices))
     blocks = (Block.one_hot(Bins.each("a", WIDE), weight=WEIGHT), Block.one_hot(Bins.each("b", 2), weight=WEIGHT))
-    question = Slices(purpose="s", encoding=Encoding(blocks=blocks), sigma=sigma, groups=None, directions="gaussian",
-                      num_slices=slices)  # fmt: skip
+    question = Slices(
+        purpose="s",
+        encoding=Encoding(blocks=blocks),
+        sigma=sigma,
+        groups=None,
+        directions="gaussian",
+        num_slices=slices,
+    )
     values = encoded @ directions + rng.normal(0, sigma, (rows, slices))
     return SlicesRelease(question=question, values=values, directions=directions)
 

@@ -124,8 +124,9 @@ def test_wasserstein_is_the_mean_square_of_sorted_gaps():
 def test_groups_of_made_rows_have_sizes_of_poisson(size):
     """Mean and variance of 4,000 groups' sizes, within six deviations (less than once in 10^6); all may be empty."""
     made = mlp.network([2, 3], rng=np.random.default_rng(0))
-    goal = training.Target(values=None, directions=None, table=torch.eye(5), sigma=1.0, size=size, kept=1.0,
-                           rng=np.random.default_rng(1))  # fmt: skip
+    goal = training.Target(
+        values=None, directions=None, table=torch.eye(5), sigma=1.0, size=size, kept=1.0, rng=np.random.default_rng(1)
+    )
     sums = training.summed_rows(made, goal, 4000).detach().numpy()
     assert np.allclose(sums, sums.round(), atol=1e-4)
     assert np.allclose(sums[:, :2].sum(1), sums[:, 2:].sum(1), atol=1e-4)

@@ -29,14 +29,22 @@ def problem(truth: np.ndarray, noise: float, rng: np.random.Generator) -> Proble
     three = np.stack([order[:-2], order[1:-1], order[2:]])
     y = truth + noise / ROWS * rng.standard_normal(truth.shape)
     block = Block(rows=order, cols=size + order, y=y, precision=np.full(truth.shape, (ROWS / noise) ** 2))
-    return Problem(column=np.repeat([0, 1], size), mass=np.full(2 * size, 1 / size), precision=np.full(2 * size, 1e8),
-                   member=np.tile(np.arange(2 * size), (2, 1)), joint=np.zeros((2, 0), dtype=np.int64), blocks=[block],
-                   total=ROWS, neighbours=np.concatenate([three, size + three], axis=1))  # fmt: skip
+    return Problem(
+        column=np.repeat([0, 1], size),
+        mass=np.full(2 * size, 1 / size),
+        precision=np.full(2 * size, 1e8),
+        member=np.tile(np.arange(2 * size), (2, 1)),
+        joint=np.zeros((2, 0), dtype=np.int64),
+        blocks=[block],
+        total=ROWS,
+        neighbours=np.concatenate([three, size + three], axis=1),
+    )
 
 
 def error(laid: Problem, truth: np.ndarray, **options: float) -> float:
-    weights, probs = fit(laid, Options(ensembles=8, components=32, **options), rng=np.random.default_rng(0),
-                         device="cpu", progress=quiet)  # fmt: skip
+    weights, probs = fit(
+        laid, Options(ensembles=8, components=32, **options), rng=np.random.default_rng(0), device="cpu", progress=quiet
+    )
     made = np.einsum("k,ka,kb->ab", weights, probs[:, :BINS], probs[:, BINS:])
     return float(np.abs(made - truth).sum() / 2)
 

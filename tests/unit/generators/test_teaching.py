@@ -16,11 +16,15 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Choice, Counts
 from tests.conftest import SMALL
 
-TOY = synth.parse({"columns": {
-    "a": {"type": "categorical", "categories": ["x", "y"]},
-    "b": {"type": "categorical", "categories": ["x", "y"]},
-    "c": {"type": "integer", "min": 0, "max": 99},
-}})  # fmt: skip
+TOY = synth.parse(
+    {
+        "columns": {
+            "a": {"type": "categorical", "categories": ["x", "y"]},
+            "b": {"type": "categorical", "categories": ["x", "y"]},
+            "c": {"type": "integer", "min": 0, "max": 99},
+        }
+    }
+)
 EPSILON = 2.0
 
 
@@ -36,12 +40,22 @@ def measured(generator, schema, relation):
     adjacency = Adjacency(relation=relation)
     grant = Grant(epsilon=EPSILON, delta=1e-5, adjacency=adjacency, mu=calibrate(EPSILON, 1e-5))
     rows = places(schema)
-    session = Curator(grant=grant, commit=lambda: None, read=lambda: rows, noise=SystemNoise(),
-                   mechanisms={Counts: counts, Choice: selection})  # fmt: skip
-    setting = Setting(schema=schema, mu=grant.mu, sensitivity=counts.sensitivity(adjacency),
-                      signed=counts.signed_sensitivity(adjacency), rho=calibrate_rho(EPSILON, 1e-5),
-                      epsilon=EPSILON * (1 - EPSILON_SLACK) * (1 - SAFETY),
-                      public_rows=2000 if relation.rows_are_public else None)  # fmt: skip
+    session = Curator(
+        grant=grant,
+        commit=lambda: None,
+        read=lambda: rows,
+        noise=SystemNoise(),
+        mechanisms={Counts: counts, Choice: selection},
+    )
+    setting = Setting(
+        schema=schema,
+        mu=grant.mu,
+        sensitivity=counts.sensitivity(adjacency),
+        signed=counts.signed_sensitivity(adjacency),
+        rho=calibrate_rho(EPSILON, 1e-5),
+        epsilon=EPSILON * (1 - EPSILON_SLACK) * (1 - SAFETY),
+        public_rows=2000 if relation.rows_are_public else None,
+    )
     return generator.measure(session.ask, setting, progress=lambda _: None), setting, session
 
 

@@ -19,13 +19,16 @@ def test_siblings_that_are_never_alike_are_not_made_alike(tmp_path):
     accounts = pd.DataFrame({"id": [str(i) for i in range(ACCOUNTS)], "x": rng.choice(["0", "1"], ACCOUNTS)})
     kinds = np.concatenate([rng.permutation(KINDS)[:2] for _ in range(ACCOUNTS)])
     orders = pd.DataFrame({"id": np.repeat(accounts["id"], 2).to_numpy(), "kind": kinds})
-    schema = synth.parse_related({
-        "dataset": "accounts",
-        "tables": {"p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
-                   "c": {"columns": {"id": {"type": "identifier"},
-                                     "kind": {"type": "categorical", "categories": KINDS}}}},
-        "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 2}],
-    })  # fmt: skip
+    schema = synth.parse_related(
+        {
+            "dataset": "accounts",
+            "tables": {
+                "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
+                "c": {"columns": {"id": {"type": "identifier"}, "kind": {"type": "categorical", "categories": KINDS}}},
+            },
+            "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 2}],
+        }
+    )
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=tmp_path / "ledger.sqlite", seed=0)
     made = carry_out(request, schema=schema, rows={"p": accounts, "c": orders}, questions=Nested(options=SMALL))
     found = made.frames["c"].groupby("id")["kind"]

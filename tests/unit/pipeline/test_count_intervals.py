@@ -41,8 +41,16 @@ def test_tables_on_the_same_bins_are_averaged_by_precision():
 
 
 def test_a_release_answers_and_refuses(tmp_path):
-    synth.run(small_frame(400), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, out=tmp_path / "out",
-              ledger=tmp_path / "l.sqlite", dataset="d", method="independent")  # fmt: skip
+    synth.run(
+        small_frame(400),
+        schema=synth.parse(SMALL),
+        epsilon=1.0,
+        delta=1e-5,
+        out=tmp_path / "out",
+        ledger=tmp_path / "l.sqlite",
+        dataset="d",
+        method="independent",
+    )
     cells = synth.count_intervals(tmp_path / "out", ["sex"])
     assert [c["values"] for c in cells] == [["f"], ["m"]]
     assert all(c["low"] <= c["share"] <= c["high"] for c in cells)

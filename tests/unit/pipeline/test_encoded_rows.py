@@ -81,8 +81,10 @@ def test_the_command_does_not_open_the_table(command, tmp_path):
     assert "gone.csv was not opened" in told
 
 
-@pytest.mark.parametrize(("given", "said"), [({"form": "raw"}, "one of scaled"), ({"rows": 0}, "1 to 1000"),
-                                             ({"relation": "any"}, "unknown")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"form": "raw"}, "one of scaled"), ({"rows": 0}, "1 to 1000"), ({"relation": "any"}, "unknown")],
+)
 def test_what_cannot_be_shown_is_refused(given, said):
     with pytest.raises(UsageError, match=said):
         synth.encode(SCHEMA, **given)

@@ -98,8 +98,17 @@ def test_a_group_that_noise_hides_has_the_whole_range_and_says_so():
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     place = tmp_path_factory.mktemp("estimates")
-    synth.run(small_frame(400), schema=synth.parse(SMALL), epsilon=5.0, delta=1e-5, out=place / "out",
-              ledger=place / "l.sqlite", dataset="d", method="independent", seed=1)  # fmt: skip
+    synth.run(
+        small_frame(400),
+        schema=synth.parse(SMALL),
+        epsilon=5.0,
+        delta=1e-5,
+        out=place / "out",
+        ledger=place / "l.sqlite",
+        dataset="d",
+        method="independent",
+        seed=1,
+    )
     return place / "out"
 
 
@@ -123,8 +132,21 @@ def test_the_command_prints_them_and_missing_cells_are_left_out(release, command
     assert abs(sum(t["estimate"] for t in told[1:]) - 1) < 0.01
 
 
-@pytest.mark.parametrize("ask", ["mean:nothing", "mean:sex", "share:age", "quantile:age:2", "difference:age*income",
-                                 "linear:age", "linear:age~age", "mean:seen", "mean:sex=x", "how:age"])  # fmt: skip
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "mean:nothing",
+        "mean:sex",
+        "share:age",
+        "quantile:age:2",
+        "difference:age*income",
+        "linear:age",
+        "linear:age~age",
+        "mean:seen",
+        "mean:sex=x",
+        "how:age",
+    ],
+)
 def test_what_cannot_be_asked_is_refused_in_one_line(release, ask):
     with pytest.raises(synth.UsageError) as told:
         synth.estimates(release, [ask])

@@ -14,15 +14,24 @@ from synth.pipeline.inference.quantiles import quantile
 from tests.conftest import SMALL, small_frame
 from tests.people import SCHEMA, counted, people, weighted
 
-ENDS = {"mean:age": (0, 9), "mean:ill=yes": (0, 1), "share:ill": (0, 1), "quantile:age:0.5": (0, 9),
-        "quantile:age:0.01": (0, 9), "difference:age*sex": (-9, 9), "difference:ill=yes*sex": (-1, 1)}  # fmt: skip
+ENDS = {
+    "mean:age": (0, 9),
+    "mean:ill=yes": (0, 1),
+    "share:ill": (0, 1),
+    "quantile:age:0.5": (0, 9),
+    "quantile:age:0.01": (0, 9),
+    "difference:age*sex": (-9, 9),
+    "difference:ill=yes*sex": (-1, 1),
+}
 FITS = ("linear:age~sex+ill", "logistic:ill=yes~age+sex", "poisson:age~ill")
 
 
 def told_by(found, schema=SCHEMA):
     """All answers of weighted rows, by question."""
-    return {w: [estimates._plain(i) for i in estimates._answered(Question.read(w), found, schema, z=1.96, related=0.1)]
-            for w in (*ENDS, *FITS)}  # fmt: skip
+    return {
+        w: [estimates._plain(i) for i in estimates._answered(Question.read(w), found, schema, z=1.96, related=0.1)]
+        for w in (*ENDS, *FITS)
+    }
 
 
 @pytest.mark.long
@@ -54,8 +63,9 @@ def test_small_tables_are_covered_as_often_as_is_said():
     for seed in range(tables):
         rng = np.random.default_rng(seed)
         found = weighted(counted(people(40, rng), 4.0, rng), 40.0, rng)
-        told = means(found, {"age": Term(column="age"), "yes": Term(column="ill", value="yes")}, SCHEMA, z=1.959964,
-                     related=0.1)  # fmt: skip
+        told = means(
+            found, {"age": Term(column="age"), "yes": Term(column="ill", value="yes")}, SCHEMA, z=1.959964, related=0.1
+        )
         told.append(quantile(found, "age", 0.5, SCHEMA, z=1.959964, related=0.1))
         hit.append([i.low <= truth <= i.high for i, truth in zip(told, (4.5, 0.3775, 4.5), strict=True)])
     assert np.mean(hit, axis=0).min() > 0.95 - 4.9 * np.sqrt(0.95 * 0.05 / tables)
@@ -67,8 +77,9 @@ def test_columns_that_determine_each_other_are_not_identified():
     rows["sex"] = np.minimum(rows["ill"], 1)
     found = weighted(counted(rows, 1.0, rng), 2000.0, rng)
     found.positions["sex"][:] = np.minimum(found.positions["ill"], 1)
-    told = {i.name: i for i in estimates._answered(Question.read("linear:age~sex+ill"), found, SCHEMA, z=1.96,
-                                                   related=0.1)}  # fmt: skip
+    told = {
+        i.name: i for i in estimates._answered(Question.read("linear:age~sex+ill"), found, SCHEMA, z=1.96, related=0.1)
+    }
     assert not told["sex=m"].identified
     alone = estimates._answered(Question.read("linear:age~sex"), found, SCHEMA, z=1.96, related=0.1)
     assert all(i.identified for i in alone)
@@ -77,8 +88,15 @@ def test_columns_that_determine_each_other_are_not_identified():
 @pytest.mark.long
 @pytest.mark.parametrize(("rows", "epsilon"), [(3, 0.1), (12, 1.0), (1, 20.0)])
 def test_real_runs_of_few_rows_answer_within_what_is_possible(tmp_path, command, rows, epsilon):
-    synth.run(small_frame(rows), schema=synth.parse(SMALL), epsilon=epsilon, delta=1e-5, out=tmp_path / "out",
-              ledger=tmp_path / "l.sqlite", dataset="d")  # fmt: skip
+    synth.run(
+        small_frame(rows),
+        schema=synth.parse(SMALL),
+        epsilon=epsilon,
+        delta=1e-5,
+        out=tmp_path / "out",
+        ledger=tmp_path / "l.sqlite",
+        dataset="d",
+    )
     asked = ["mean:age", "share:region", "quantile:income:0.5", "difference:age*sex", "logistic:sex=m~age+region"]
     code, out, _ = command("estimate", tmp_path / "out", "--json", *(w for a in asked for w in ("--ask", a)))
     assert code == 0

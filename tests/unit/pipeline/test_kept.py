@@ -26,10 +26,16 @@ def test_words_are_the_figures(method):
     assert all(("columns)" in words) == (not wide) for words in told.values())
     lines = wide or lines
     for epsilon, words in told.items():
-        tables = {t: [f for f in lines if f["table"] == t and f["epsilon"] <= float(epsilon)] or
-                  [f for f in lines if f["table"] == t] for t in data["tables"]}  # fmt: skip
-        cells = [max(held, key=lambda f: f["epsilon"]) if held[0]["epsilon"] <= float(epsilon) else held[0]
-                 for held in tables.values() if held]  # fmt: skip
+        tables = {
+            t: [f for f in lines if f["table"] == t and f["epsilon"] <= float(epsilon)]
+            or [f for f in lines if f["table"] == t]
+            for t in data["tables"]
+        }
+        cells = [
+            max(held, key=lambda f: f["epsilon"]) if held[0]["epsilon"] <= float(epsilon) else held[0]
+            for held in tables.values()
+            if held
+        ]
         floors = {(f["table"], f["epsilon"]): f["pair_tv_err"] for f in data["figures"] if f["method"] == "independent"}
         assert ("single columns" in words) == all(f["tv"] >= 0.95 and f["ks"] >= 0.95 for f in cells)
         assert ("pairs" in words) == all(f["pair_tv_err"] / floors[f["table"], f["epsilon"]] <= 0.9 for f in cells)
@@ -74,8 +80,18 @@ def test_a_run_says_so_before_it_spends(command, tmp_path):
     """The note comes although the run is then refused: the table is not there, and no ledger is made."""
     (tmp_path / "s.json").write_text(json.dumps({"columns": {"a": {"type": "boolean", "categories": ["n", "y"]}}}))
     for method, said in (("independent", True), ("mixture", False)):
-        code, _, error = command("run", tmp_path / "none.csv", "--schema", tmp_path / "s.json", "--epsilon", 1,
-                                 "--method", method, "--ledger", tmp_path / "l.sqlite")  # fmt: skip
+        code, _, error = command(
+            "run",
+            tmp_path / "none.csv",
+            "--schema",
+            tmp_path / "s.json",
+            "--epsilon",
+            1,
+            "--method",
+            method,
+            "--ledger",
+            tmp_path / "l.sqlite",
+        )
         assert code == 2
         assert ("keeps no relations between columns" in error) == said
     assert not (tmp_path / "l.sqlite").exists()

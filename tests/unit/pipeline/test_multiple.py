@@ -18,9 +18,14 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from tests.conftest import ROOT, small_frame
 
-SCHEMA = {"dataset": "d", "columns": {
-    "age": {"type": "integer", "min": 0, "max": 99}, "sex": {"type": "boolean", "categories": ["f", "m"]},
-    "ill": {"type": "boolean", "categories": ["no", "yes"]}}}  # fmt: skip
+SCHEMA = {
+    "dataset": "d",
+    "columns": {
+        "age": {"type": "integer", "min": 0, "max": 99},
+        "sex": {"type": "boolean", "categories": ["f", "m"]},
+        "ill": {"type": "boolean", "categories": ["no", "yes"]},
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +34,16 @@ def releases(tmp_path_factory):
     place = tmp_path_factory.mktemp("multiple")
     rows = small_frame(2000)[["age", "sex", "ill"]]
     for epsilon in (0.2, 20.0):
-        synth.run(rows, schema=synth.parse(SCHEMA), epsilon=epsilon, delta=1e-5, out=place / f"{epsilon:g}",
-                  ledger=place / "ledger.sqlite", seed=1, noise=SeededNoise(3))  # fmt: skip
+        synth.run(
+            rows,
+            schema=synth.parse(SCHEMA),
+            epsilon=epsilon,
+            delta=1e-5,
+            out=place / f"{epsilon:g}",
+            ledger=place / "ledger.sqlite",
+            seed=1,
+            noise=SeededNoise(3),
+        )
     return place
 
 
@@ -52,8 +65,13 @@ def test_tables_differ_as_the_noise_does_and_cost_nothing(releases):
 def test_noise_drawn_again_is_as_large_as_the_releases_own(releases):
     """The share's spread over tables against the noise of the best count of that column, by a factor of three."""
     stored = multiple.folder.load_release(releases / "0.2")
-    tables = [m for r in stored.releases if hasattr(r.question, "marginals") for m in r.question.marginals
-              if "ill" in m.columns]  # fmt: skip
+    tables = [
+        m
+        for r in stored.releases
+        if hasattr(r.question, "marginals")
+        for m in r.question.marginals
+        if "ill" in m.columns
+    ]
     precision = sum(1 / (m.sigma**2 * m.cells / 2) for m in tables)
     noise = np.sqrt(0.5 / precision) / 2000  # of a share, with the sum of both cells known well
     assert noise / 3 < spread(releases / "0.2") < 3 * noise
@@ -63,8 +81,19 @@ def test_the_same_seed_gives_the_same_tables_and_files(releases, tmp_path, comma
     first, again = ([*synth.multiple(releases / "20", count=2, num_rows=50, seed=5)] for _ in range(2))
     assert all(a.equals(b) for a, b in zip(first, again, strict=True))
     assert not first[0].equals(first[1])
-    code, out, _ = command("sample", releases / "20" / "model.json", "--multiple", 2, "--num-rows", 50, "--seed", 5,
-                           "--out", tmp_path / "t", "--json")  # fmt: skip
+    code, out, _ = command(
+        "sample",
+        releases / "20" / "model.json",
+        "--multiple",
+        2,
+        "--num-rows",
+        50,
+        "--seed",
+        5,
+        "--out",
+        tmp_path / "t",
+        "--json",
+    )
     assert code == 0
     paths = json.loads(out)["paths"]["tables"]
     assert [p.rpartition("/")[2] for p in paths] == ["1.csv", "2.csv"]
@@ -72,8 +101,15 @@ def test_the_same_seed_gives_the_same_tables_and_files(releases, tmp_path, comma
 
 
 def test_what_cannot_be_done_is_refused_in_one_line(releases, tmp_path, command):
-    synth.run(small_frame(100)[["age", "sex", "ill"]], schema=synth.parse(SCHEMA), epsilon=1.0, delta=1e-5,
-              out=tmp_path / "other", ledger=tmp_path / "l.sqlite", method="independent")  # fmt: skip
+    synth.run(
+        small_frame(100)[["age", "sex", "ill"]],
+        schema=synth.parse(SCHEMA),
+        epsilon=1.0,
+        delta=1e-5,
+        out=tmp_path / "other",
+        ledger=tmp_path / "l.sqlite",
+        method="independent",
+    )
     for place, *options in ((tmp_path / "other",), (releases / "20", "--where", "sex=f"), (tmp_path / "nowhere",)):
         code, _, told = command("sample", place, "--multiple", 3, *options, "--out", tmp_path / "t")
         assert code == 2, told
@@ -106,8 +142,9 @@ def test_intervals_of_the_rule_cover_where_its_argument_holds():
     assert narrow < 0.8
 
 
-@pytest.mark.parametrize("wrong", [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 1.0]),
-                                   ([1.0, 2.0], [1.0, -1.0])])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong", [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 1.0]), ([1.0, 2.0], [1.0, -1.0])]
+)
 def test_estimates_that_cannot_be_combined_are_refused(wrong):
     with pytest.raises(synth.UsageError, match="combine"):
         synth.combine(*wrong)
@@ -152,8 +189,15 @@ def test_the_lines_for_r_give_the_same_interval(tmp_path, page):
         tables[-1].loc[:i, "age"] = np.nan
         tables[-1].to_csv(tmp_path / "tables" / f"{i}.csv", index=False)
     code = html.unescape(re.search(PAGES[page], (ROOT / page).read_text(), re.S).group(1)).replace("COLUMN", "age")
-    ended = subprocess.run(["Rscript", "--vanilla", "-"], input=f"options(digits = 15)\n{code}", cwd=tmp_path,
-                           text=True, capture_output=True, check=True, timeout=120)  # fmt: skip
+    ended = subprocess.run(
+        ["Rscript", "--vanilla", "-"],
+        input=f"options(digits = 15)\n{code}",
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
     ages = [t["age"] for t in tables]
     found = synth.combine([a.mean() for a in ages], [a.var() / a.count() for a in ages])
     assert [float(x) for x in ended.stdout.split()[1:]] == pytest.approx([found.low, found.high], rel=1e-9)

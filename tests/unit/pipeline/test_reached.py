@@ -31,8 +31,11 @@ def test_the_packaged_constants_are_those_of_the_stored_runs():
 
 def test_the_documentation_says_the_same():
     told, page = reached.constants(), (ROOT / "docs" / "app.md").read_text()
-    said = (f"{told['runs']} runs on {len(told['tables'])} public tables", f"factor of {told['columns']['factor']:.1f}",
-            f"{told['pairs']['factor']:.1f} for pairs")  # fmt: skip
+    said = (
+        f"{told['runs']} runs on {len(told['tables'])} public tables",
+        f"factor of {told['columns']['factor']:.1f}",
+        f"{told['pairs']['factor']:.1f} for pairs",
+    )
     assert all(words in " ".join(page.split()) for words in said), said
 
 
@@ -48,8 +51,12 @@ def test_more_rows_and_more_epsilon_help_and_only_numbers_of_cells_enter():
         likely = np.array([[getattr(f, kind).likely for f in found] for found in (few, many)])
         assert (np.diff(likely, axis=0) < 0).all()
         assert (np.diff(likely, axis=1) < 0).all()
-    other = synth.parse({"columns": {f"x{j}": {**COLUMN, "categories": ["p", "q", "r"]} for j in range(6)}
-                         | {"m": {"type": "integer", "min": -5, "max": 94}}})  # fmt: skip
+    other = synth.parse(
+        {
+            "columns": {f"x{j}": {**COLUMN, "categories": ["p", "q", "r"]} for j in range(6)}
+            | {"m": {"type": "integer", "min": -5, "max": 94}}
+        }
+    )
     assert synth.expected(other, rows=2_000, **asked) == few
     assert few[1].beyond == f"7 columns, where 11 to {_most_columns()} were measured"
     with pytest.raises(UsageError):

@@ -18,19 +18,22 @@ from synth.sources.engines import scratch
 FACTS = {"epsilon": 1.0, "delta": 1e-5}
 
 
-@pytest.mark.parametrize(("wrong", "words"), [
-    ({"epsilon": 0}, "epsilon 0 is not a finite number above 0"),
-    ({"epsilon": "1"}, "epsilon 1 is not a finite number"),
-    ({"delta": 2}, "delta 2 must lie between 0 and 1"),
-    ({"epsilon": None}, "epsilon None"),
-    ({"num_rows": 0}, "--num-rows 0: at least 1 row"),
-    ({"num_rows": "many"}, "--num-rows: "),
-    ({"seed": -1}, "--seed -1: must be a whole number"),
-    ({"target": "\ud800"}, "--target: holds half a character"),
-    ({"epsilom": 1}, "--epsilom: no option of a run"),
-    ({"options": ["k=2"]}, "--options: "),
-    ({"assume_public": 3}, "--assume-public: "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"epsilon": 0}, "epsilon 0 is not a finite number above 0"),
+        ({"epsilon": "1"}, "epsilon 1 is not a finite number"),
+        ({"delta": 2}, "delta 2 must lie between 0 and 1"),
+        ({"epsilon": None}, "epsilon None"),
+        ({"num_rows": 0}, "--num-rows 0: at least 1 row"),
+        ({"num_rows": "many"}, "--num-rows: "),
+        ({"seed": -1}, "--seed -1: must be a whole number"),
+        ({"target": "\ud800"}, "--target: holds half a character"),
+        ({"epsilom": 1}, "--epsilom: no option of a run"),
+        ({"options": ["k=2"]}, "--options: "),
+        ({"assume_public": 3}, "--assume-public: "),
+    ],
+)
 def test_what_is_no_request_is_one_line_that_names_the_option(wrong, words):
     with pytest.raises(UsageError) as caught:
         RunRequest(**{**FACTS, **wrong})
@@ -50,9 +53,16 @@ def test_a_request_cannot_be_changed_but_copied():
 
 def test_a_request_survives_its_file():
     one = RunRequest(
-        **FACTS, table=Path("a.csv"), schema="s.json", num_rows=np.int64(5), options={"k": 2}, assume_public=["zip"],
-        reasons={"zip": "known"}, ask=("mean:age",), separate=True,
-    )  # fmt: skip
+        **FACTS,
+        table=Path("a.csv"),
+        schema="s.json",
+        num_rows=np.int64(5),
+        options={"k": 2},
+        assume_public=["zip"],
+        reasons={"zip": "known"},
+        ask=("mean:age",),
+        separate=True,
+    )
     assert RunRequest.read(json.loads(json.dumps(one.stored()))) == one
     assert (one.table, one.num_rows, one.assume_public) == ("a.csv", 5, ("zip",))
     assert one.stored()["version"] == 1
@@ -132,11 +142,25 @@ def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_
     with duckdb.connect(tmp_path / "d.duckdb") as con:
         con.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{table}', all_varchar=true)")
     source = {"table": "people", "source": f"duckdb:///{tmp_path / 'd.duckdb'}"}
-    code, _, told = command("run", "people", "--source", source["source"], "--schema", schema, "--epsilon", 1,
-                            "--method", "independent", "--out", tmp_path / "release", "--json")  # fmt: skip
+    code, _, told = command(
+        "run",
+        "people",
+        "--source",
+        source["source"],
+        "--schema",
+        schema,
+        "--epsilon",
+        1,
+        "--method",
+        "independent",
+        "--out",
+        tmp_path / "release",
+        "--json",
+    )
     assert code == 0, told
-    request = ReportRequest(**source, release=str(tmp_path / "release"), reports="a", out=str(tmp_path / "p.html"),
-                            shadow_runs=40)  # fmt: skip
+    request = ReportRequest(
+        **source, release=str(tmp_path / "release"), reports="a", out=str(tmp_path / "p.html"), shadow_runs=40
+    )
     job = jobs.create(request.stored(), folder=tmp_path / "job")
     assert read(job.request()) == request
     code, _, told = command(*jobs.AS_ASKED, "--job", job.path)
@@ -150,13 +174,16 @@ def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_
     assert [e.epsilon for e in synth.Ledger().entries() if e.kind == "spend"] == [1.0]
 
 
-@pytest.mark.parametrize(("plain", "words"), [
-    ({"task": "learn", **FACTS, "epsilon": -1}, "epsilon -1"),
-    ({"task": "statistics", **FACTS, "decides": 3}, "--decides: "),
-    ({"task": "refit"}, "--release: "),
-    ({"task": "refit", "release": "r", "free": False}, "--free: "),
-    ({"task": "fly"}, "another version"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("plain", "words"),
+    [
+        ({"task": "learn", **FACTS, "epsilon": -1}, "epsilon -1"),
+        ({"task": "statistics", **FACTS, "decides": 3}, "--decides: "),
+        ({"task": "refit"}, "--release: "),
+        ({"task": "refit", "release": "r", "free": False}, "--free: "),
+        ({"task": "fly"}, "another version"),
+    ],
+)
 def test_a_damaged_request_of_another_task_is_one_line(plain, words):
     with pytest.raises(InputError, match=words) as caught:
         read(plain)

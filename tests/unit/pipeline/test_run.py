@@ -61,15 +61,18 @@ def test_a_plan_reads_nothing_of_a_table(tmp_path):
         planned(RunRequest(**FACTS, table=tmp_path / "nowhere.csv"), SCHEMA, note=lambda _: None)
 
 
-@pytest.mark.parametrize(("options", "error"), [
-    ({"method": "magic"}, "method 'magic' is unknown"),
-    ({"relation": "friendship"}, "relation 'friendship' is unknown"),
-    ({"target": "nobody"}, "--target 'nobody'"),
-    ({"learn_share": 2.0}, "--learn-share 2.0"),
-    ({"ask": ("median:age",)}, "--ask median:age"),
-    ({"table": None}, "TABLE is missing"),
-    ({"no_such": 1}, "--no-such"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"method": "magic"}, "method 'magic' is unknown"),
+        ({"relation": "friendship"}, "relation 'friendship' is unknown"),
+        ({"target": "nobody"}, "--target 'nobody'"),
+        ({"learn_share": 2.0}, "--learn-share 2.0"),
+        ({"ask": ("median:age",)}, "--ask median:age"),
+        ({"table": None}, "TABLE is missing"),
+        ({"no_such": 1}, "--no-such"),
+    ],
+)
 def test_refusals_name_the_option_and_leave_no_trace(small, options, error):
     facts = {**FACTS, "table": small[0], **options}
     with pytest.raises(UsageError, match=error):
@@ -101,8 +104,24 @@ def test_every_option_of_the_command_is_a_field_of_the_request():
 
 def test_the_command_and_the_library_write_one_form_of_request(small, command, tmp_path):
     table, schema = small
-    code, _, _ = command("run", table, "--schema", schema, "--epsilon", 1, "--method", "independent", "--dataset", "d",
-                         "--num-rows", 5, "--out", tmp_path / "out", "--job", tmp_path / "job")  # fmt: skip
+    code, _, _ = command(
+        "run",
+        table,
+        "--schema",
+        schema,
+        "--epsilon",
+        1,
+        "--method",
+        "independent",
+        "--dataset",
+        "d",
+        "--num-rows",
+        5,
+        "--out",
+        tmp_path / "out",
+        "--job",
+        tmp_path / "job",
+    )
     assert code == 0
     stored = json.loads((tmp_path / "job" / "request.json").read_text())
     assert RunRequest.read(stored).stored() == stored
@@ -110,13 +129,27 @@ def test_the_command_and_the_library_write_one_form_of_request(small, command, t
 
 def test_after_a_run_the_terminal_says_how_near_the_table_is_to_what_was_released(small, command, tmp_path):
     table, schema = small
-    code, told, _ = command("run", table, "--schema", schema, "--epsilon", 1, "--method", "independent", "--dataset",
-                            "d", "--out", tmp_path / "out")  # fmt: skip
+    code, told, _ = command(
+        "run",
+        table,
+        "--schema",
+        schema,
+        "--epsilon",
+        1,
+        "--method",
+        "independent",
+        "--dataset",
+        "d",
+        "--out",
+        tmp_path / "out",
+    )
     assert code == 0
     said = next(line for line in told.splitlines() if line.startswith("columns: "))
     found = means(gather(tmp_path / "out"))["one_way"]
-    assert said == (f"columns: {100 * found['distance']:.2g} % of the rows differ from the noisy counts; "
-                    f"noise alone explains {100 * found['from_noise']:.2g} %")  # fmt: skip
+    assert said == (
+        f"columns: {100 * found['distance']:.2g} % of the rows differ from the noisy counts; "
+        f"noise alone explains {100 * found['from_noise']:.2g} %"
+    )
     assert "pairs: " not in told, "no pairs were asked for"
 
 

@@ -80,10 +80,22 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
     """
     rng = np.random.default_rng(0)
     rows = small_frame(2000)[["age", "sex"]].assign(visits=rng.poisson(0.5, 2000))
-    facts = {"dataset": "d", "columns": {n: SMALL["columns"][n] for n in ("age", "sex")}
-             | {"visits": {"type": "integer", "min": 0, "max": 40}}}  # fmt: skip
-    synth.run(rows, schema=synth.parse(facts), epsilon=0.1, delta=1e-5, out=tmp_path / "out", dataset="d",
-              ledger=tmp_path / "l.sqlite", noise=SeededNoise(1), seed=2)  # fmt: skip
+    facts = {
+        "dataset": "d",
+        "columns": {n: SMALL["columns"][n] for n in ("age", "sex")}
+        | {"visits": {"type": "integer", "min": 0, "max": 40}},
+    }
+    synth.run(
+        rows,
+        schema=synth.parse(facts),
+        epsilon=0.1,
+        delta=1e-5,
+        out=tmp_path / "out",
+        dataset="d",
+        ledger=tmp_path / "l.sqlite",
+        noise=SeededNoise(1),
+        seed=2,
+    )
     code, told, _ = command("sample", tmp_path / "out", "--multiple", 5, "--seed", 1, "--out", tmp_path / "t")
     assert code == 0
     assert "visits: its mean in these tables is above what the noisy counts say" in told
@@ -95,8 +107,15 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
 
 @pytest.mark.long
 def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, monkeypatch, command):
-    synth.run(small_frame(300), schema=synth.parse(SMALL), epsilon=2.0, delta=1e-5, out=tmp_path / "out",
-              ledger=tmp_path / "l.sqlite", dataset="d")  # fmt: skip
+    synth.run(
+        small_frame(300),
+        schema=synth.parse(SMALL),
+        epsilon=2.0,
+        delta=1e-5,
+        out=tmp_path / "out",
+        ledger=tmp_path / "l.sqlite",
+        dataset="d",
+    )
     named = list(synth.multiple(tmp_path / "out", count=2, seed=1, columns=["age", "sex"]))
     assert list(named[0]) == list(small_frame(2))  # the others are drawn beside them
     monkeypatch.setattr(tilted_rows, "MOST_MOMENTS", 3)
@@ -113,8 +132,15 @@ def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, 
 @pytest.mark.long
 def test_combined_intervals_are_centred_where_those_of_the_counts_are(tmp_path):
     """One release: 20 tables' mean against the estimate from the counts, within 4.9 deviations of a mean of 20."""
-    synth.run(small_frame(2000), schema=synth.parse(SMALL), epsilon=2.0, delta=1e-5, out=tmp_path / "out",
-              ledger=tmp_path / "l.sqlite", dataset="d")  # fmt: skip
+    synth.run(
+        small_frame(2000),
+        schema=synth.parse(SMALL),
+        epsilon=2.0,
+        delta=1e-5,
+        out=tmp_path / "out",
+        ledger=tmp_path / "l.sqlite",
+        dataset="d",
+    )
     (straight,) = estimates(tmp_path / "out", ["mean:age"])
     told = [t["age"].mean() for t in synth.multiple(tmp_path / "out", count=20, seed=3)]
     assert abs(np.mean(told) - straight["estimate"]) < 4.9 * np.std(told, ddof=1) / np.sqrt(20) + 0.05

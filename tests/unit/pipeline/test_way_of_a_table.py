@@ -79,10 +79,19 @@ def test_a_table_enters_few_folders_and_climbs_by_return_alone(kind, tmp_path):
     synth.methods()  # loads what is loaded once, so that it is not followed
     if kind == "csv":
         table.to_csv(tmp_path / "t.csv", index=False)
-    folders, climbs = followed(lambda: run(
-        table if kind == "frame" else tmp_path / "t.csv", schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5,
-        method="independent", dataset="d", ledger=tmp_path / "l.sqlite", out=tmp_path / "out", num_rows=DRAWN,
-    ))  # fmt: skip
+    folders, climbs = followed(
+        lambda: run(
+            table if kind == "frame" else tmp_path / "t.csv",
+            schema=synth.parse(SMALL),
+            epsilon=1.0,
+            delta=1e-5,
+            method="independent",
+            dataset="d",
+            ledger=tmp_path / "l.sqlite",
+            out=tmp_path / "out",
+            num_rows=DRAWN,
+        )
+    )
     assert {"sources/rows", "mechanisms", "release"} <= folders, "the rows were followed"
     assert len(folders) <= MOST_FOLDERS, sorted(folders)
     assert not climbs

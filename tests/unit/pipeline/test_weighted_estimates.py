@@ -48,8 +48,16 @@ def test_weighted_figures_are_covered_and_plain_ones_are_not():
 def test_the_schemas_weight_is_used_except_for_itself(tmp_path):
     rows = small_frame(400)
     schema = synth.parse(SMALL | {"weight": "income"})
-    synth.run(rows, schema=schema, epsilon=20.0, delta=1e-5, out=tmp_path / "out", ledger=tmp_path / "l.sqlite",
-              dataset="d", method="independent")  # fmt: skip
+    synth.run(
+        rows,
+        schema=schema,
+        epsilon=20.0,
+        delta=1e-5,
+        out=tmp_path / "out",
+        ledger=tmp_path / "l.sqlite",
+        dataset="d",
+        method="independent",
+    )
     stored = estimates.folder.load_release(tmp_path / "out")
     model = estimates.folder.load_model(tmp_path / "out").model
     drawn = model.sample(estimates.ROWS, rng=np.random.default_rng(0))

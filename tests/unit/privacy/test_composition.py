@@ -57,8 +57,15 @@ def ledger(tmp_path, **second):
     from synth.privacy.ledger.ledger import Ledger, Spend
 
     book = Ledger(tmp_path / "ledger.sqlite")
-    facts = {"dataset": "d", "delta": 1e-5, "relation": "add_remove", "unit": "row", "engine": "e",
-             "noise_source": "system", "question": {"mu": calibrate(1.0, 1e-5)}}  # fmt: skip
+    facts = {
+        "dataset": "d",
+        "delta": 1e-5,
+        "relation": "add_remove",
+        "unit": "row",
+        "engine": "e",
+        "noise_source": "system",
+        "question": {"mu": calibrate(1.0, 1e-5)},
+    }
     book.spend(Spend(epsilon=1.0, **facts))
     book.spend(Spend(epsilon=1.0, **{**facts, **second}))
     return book

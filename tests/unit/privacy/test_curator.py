@@ -22,9 +22,12 @@ class Session:
         self.mu = calibrate(epsilon, 1e-5)
         grant = Grant(epsilon=epsilon, delta=1e-5, adjacency=Adjacency(relation=relation), mu=self.mu)
         self.curator = Curator(
-            grant=grant, commit=lambda: self.diary.append("commit"), read=self._read,
-            mechanisms={Counts: counts}, noise=SystemNoise(),
-        )  # fmt: skip
+            grant=grant,
+            commit=lambda: self.diary.append("commit"),
+            read=self._read,
+            mechanisms={Counts: counts},
+            noise=SystemNoise(),
+        )
 
     def _read(self):
         self.diary.append("read")

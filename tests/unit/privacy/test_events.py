@@ -35,8 +35,15 @@ EVENTS = {
     "g2": GaussianDpEvent(name="g2", sensitivity=1.5, sigma=9.0, pitch=0.25),
     "s": SlicesDpEvent(name="s", sigma=5.0, num_slices=4, **SLICED),
     "s2": SlicesDpEvent(name="s2", sigma=5.0, num_slices=5, **SLICED),
-    "sp": SlicesDpEvent(name="sp", sensitivity=2.0, sigma=12.0, dim=9, num_slices=5, directions="gaussian",
-                        rows_split_across_groups=True),
+    "sp": SlicesDpEvent(
+        name="sp",
+        sensitivity=2.0,
+        sigma=12.0,
+        dim=9,
+        num_slices=5,
+        directions="gaussian",
+        rows_split_across_groups=True,
+    ),
     "r": SlicesDpEvent(name="r", sensitivity=1.0, sigma=5.0, dim=9, num_slices=4, directions="rotation", count=2),
     "sr": SlicesDpEvent(name="sr", sigma=3.0, num_slices=4, rate=0.3, **SLICED),
     "c": BoundedRangeDpEvent(name="c", sensitivity=1.3, sigma=40.0, count=8),
@@ -45,7 +52,7 @@ EVENTS = {
     "p": PoissonSampledDpEvent(name="p", sensitivity=1.0, sigma=2.0, rate=0.05, count=20, pitch=0.01),
     "q": PoissonSampledReplacedDpEvent(name="q", sensitivity=1.0, sigma=3.0, rate=0.05, count=20, pitch=0.01),
     "f": GaussianDpEvent(name="f", sensitivity=1.0, sigma=8.0, failure_delta=1e-7),
-}  # fmt: skip
+}
 GOLDEN = json.loads((Path(__file__).parents[2] / "stored" / "accounting" / "epsilons.json").read_text())
 
 
@@ -137,8 +144,13 @@ def _(one: PoissonSampledDpEvent):
     return dp_accounting.SelfComposedDpEvent(step, one.count)
 
 
-gaussians = st.builds(GaussianDpEvent, name=st.just("g"), sensitivity=st.sampled_from([1.0, 2**0.5, 3.0]),
-                      sigma=st.floats(3.0, 60.0), count=st.integers(1, 12))  # fmt: skip
+gaussians = st.builds(
+    GaussianDpEvent,
+    name=st.just("g"),
+    sensitivity=st.sampled_from([1.0, 2**0.5, 3.0]),
+    sigma=st.floats(3.0, 60.0),
+    count=st.integers(1, 12),
+)
 zcdps = st.builds(ZCDpEvent, name=st.just("z"), sensitivity=st.just(1.0), sigma=st.floats(3.0, 60.0))
 
 

@@ -159,10 +159,18 @@ def test_a_figure_beyond_any_float_or_no_figure_is_refused_in_one_line(ledger, f
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"epsilon": -1}, {"epsilon": math.inf}, {"epsilon": math.nan}, {"delta": -1e-9}, {"delta": 1},
-        {"dataset": ""}, {"dataset": " a"}, {"dataset": "a\nb"}, {"dataset": "\ud800"}, {"relation": ""},
+        {"epsilon": -1},
+        {"epsilon": math.inf},
+        {"epsilon": math.nan},
+        {"delta": -1e-9},
+        {"delta": 1},
+        {"dataset": ""},
+        {"dataset": " a"},
+        {"dataset": "a\nb"},
+        {"dataset": "\ud800"},
+        {"relation": ""},
     ],
-)  # fmt: skip
+)
 def test_a_spend_that_no_line_may_carry_cannot_be_made(wrong):
     with pytest.raises(UsageError) as refused:
         charge(**wrong)

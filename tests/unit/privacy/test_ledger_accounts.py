@@ -117,13 +117,24 @@ def test_a_check_reads_no_more_lines_the_longer_the_ledger_is(tmp_path):
         with sqlite.writing(book.path) as db:
             for i in range(number):
                 entries.append(
-                    db, kind="spend", question={}, run=f"r{i}", dataset="census", epsilon=0.1, relation="add_remove",
+                    db,
+                    kind="spend",
+                    question={},
+                    run=f"r{i}",
+                    dataset="census",
+                    epsilon=0.1,
+                    relation="add_remove",
                     unit="row",
-                )  # fmt: skip
+                )
         costs.append([])
-        for act in (lambda b: b.check(charge()), lambda b: b.spend(charge()), lambda b: b.page(size=20),
-                    lambda b, n=number: b.page(size=20, number=n // 20), lambda b: b.charge("r7"),
-                    lambda b: b.summary()):  # fmt: skip
+        for act in (
+            lambda b: b.check(charge()),
+            lambda b: b.spend(charge()),
+            lambda b: b.page(size=20),
+            lambda b, n=number: b.page(size=20, number=n // 20),
+            lambda b: b.charge("r7"),
+            lambda b: b.summary(),
+        ):
             costs[-1].append(steps(book, act))
     for few, many in zip(*costs, strict=True):
         assert many < few + 60, costs

@@ -42,16 +42,19 @@ def test_an_empty_ledger_verifies(tmp_path):
     assert (outcome.ok, outcome.lines, outcome.head) == (True, 0, "0" * 64)
 
 
-@pytest.mark.parametrize("statement", [
-    "UPDATE ledger SET epsilon = 0 WHERE number = 2",
-    "UPDATE OR REPLACE ledger SET number = 1 WHERE number = 2",
-    "DELETE FROM ledger WHERE number = 2",
-    "DELETE FROM ledger",
-    "INSERT OR REPLACE INTO ledger SELECT * FROM ledger WHERE number = 2",
-    "REPLACE INTO ledger SELECT * FROM ledger WHERE number = 5",
-    "INSERT INTO ledger SELECT number + 9, time, kind, run, dataset, actor, approved_by, relation, unit,"
-    " epsilon, delta, engine, noise_source, question, previous, hash FROM ledger WHERE number = 5",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE ledger SET epsilon = 0 WHERE number = 2",
+        "UPDATE OR REPLACE ledger SET number = 1 WHERE number = 2",
+        "DELETE FROM ledger WHERE number = 2",
+        "DELETE FROM ledger",
+        "INSERT OR REPLACE INTO ledger SELECT * FROM ledger WHERE number = 2",
+        "REPLACE INTO ledger SELECT * FROM ledger WHERE number = 5",
+        "INSERT INTO ledger SELECT number + 9, time, kind, run, dataset, actor, approved_by, relation, unit,"
+        " epsilon, delta, engine, noise_source, question, previous, hash FROM ledger WHERE number = 5",
+    ],
+)
 def test_the_guards_refuse_any_program_a_change(ledger, statement):
     with pytest.raises(sqlite3.IntegrityError, match="a ledger line"):
         tamper(ledger, statement, guarded=True)

@@ -108,9 +108,12 @@ class Session:
             epsilon=epsilon, delta=1e-5, adjacency=adjacency, mu=self.mu * share**0.5, mu_elsewhere=mu_elsewhere
         )
         self.curator = Curator(
-            grant=grant, commit=lambda: None, read=self._rows, mechanisms={Slices: slices, Counts: counts},
+            grant=grant,
+            commit=lambda: None,
+            read=self._rows,
+            mechanisms={Slices: slices, Counts: counts},
             noise=SystemNoise(),
-        )  # fmt: skip
+        )
 
     def _rows(self):
         self.read += 1
@@ -199,7 +202,11 @@ def test_a_row_longer_than_one_is_refused():
 
     blocks = tuple(Block.one_hot(Bins.each(n, 2), weight=nextafter(0.5, 1)) for n in "abcd")
     slices.events(Slices(purpose="t", encoding=Encoding(blocks=blocks), sigma=1.0, groups=2), NEAR)  # truncated
-    long = Encoding(blocks=(*(Block.one_hot(Bins.each(n, 2), weight=0.5) for n in "abcd"),
-                            Block.one_hot(Bins.each("e", 2), weight=2.0**-16)))  # fmt: skip
+    long = Encoding(
+        blocks=(
+            *(Block.one_hot(Bins.each(n, 2), weight=0.5) for n in "abcd"),
+            Block.one_hot(Bins.each("e", 2), weight=2.0**-16),
+        )
+    )
     with pytest.raises(UsageError, match="norm"):
         slices.events(Slices(purpose="t", encoding=long, sigma=1.0, groups=2), NEAR)

@@ -28,9 +28,14 @@ def test_gaussians_agree_with_the_library(sigma, steps):
 FEW = {(0.0, 0.8), (1e-3, 0.8), (0.05, 0.8), (0.05, 2.0), (0.5, 10.0), (1.0, 2.0), (1.0, 10.0)}
 
 
-@pytest.mark.parametrize(("rate", "sigma"), [
-    pytest.param(r, s, marks=pytest.mark.long if (r, s) in FEW else pytest.mark.slow)
-    for r in (0.0, 1e-3, 0.05, 0.5, 1.0) for s in (0.8, 2.0, 10.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rate", "sigma"),
+    [
+        pytest.param(r, s, marks=pytest.mark.long if (r, s) in FEW else pytest.mark.slow)
+        for r in (0.0, 1e-3, 0.05, 0.5, 1.0)
+        for s in (0.8, 2.0, 10.0)
+    ],
+)
 def test_subsampling_agrees_with_the_library(rate, sigma):
     curve = functional_renyi.subsampled(sensitivity=1, sigma=sigma, rate=rate, relation=ADD)
     account = theirs(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), 100)
@@ -40,8 +45,14 @@ def test_subsampling_agrees_with_the_library(rate, sigma):
 
 # (epsilon, rows, noise multiplier) at batches of 60, 200 epochs and delta 1e-5: the published code's README, for the
 # pairs of rate and sigma of the paper's Table 2; conditional training above, parallel (one class of ten) below
-PUBLISHED = [(10, 60_000, 0.6), (1, 60_000, 1.95), (0.2, 60_000, 8.0), (10, 6_000, 1.0), (1, 6_000, 5.75),
-             (0.2, 6_000, 25.0)]  # fmt: skip
+PUBLISHED = [
+    (10, 60_000, 0.6),
+    (1, 60_000, 1.95),
+    (0.2, 60_000, 8.0),
+    (10, 6_000, 1.0),
+    (1, 6_000, 5.75),
+    (0.2, 6_000, 25.0),
+]
 GRID = (*range(2, 24), 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 384, 512)
 
 

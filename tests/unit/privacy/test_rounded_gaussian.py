@@ -109,6 +109,7 @@ def test_wide_noise_is_as_exact_as_narrow(sigma):
 
 
 def test_seeded_noise_keeps_the_numbers_that_were_recorded():
-    assert SeededNoise(3).gaussian_counts((6,), sigma=9.0).tolist() == np.rint(
-        np.random.default_rng(3).standard_normal(6) * 9.0
-    ).astype(int).tolist()  # fmt: skip
+    assert (
+        SeededNoise(3).gaussian_counts((6,), sigma=9.0).tolist()
+        == np.rint(np.random.default_rng(3).standard_normal(6) * 9.0).astype(int).tolist()
+    )

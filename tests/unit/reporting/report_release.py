@@ -15,6 +15,14 @@ def report_release(tmp_path_factory):
     table = folder / "real.csv"
     small_frame(1500).to_csv(table, index=False)
     schema = synth.parse({**json.loads(json.dumps(SMALL)), "weight": "age"})
-    synth.run(table, schema=schema, epsilon=2.0, delta=1e-5, out=folder / "out",
-              ledger=folder / "ledger.sqlite", dataset="small", seed=1)  # fmt: skip
+    synth.run(
+        table,
+        schema=schema,
+        epsilon=2.0,
+        delta=1e-5,
+        out=folder / "out",
+        ledger=folder / "ledger.sqlite",
+        dataset="small",
+        seed=1,
+    )
     return folder / "out", table

@@ -19,15 +19,31 @@ from synth.report.documents.facts import Facts
 from tests.conftest import SMALL, small_frame
 from tests.unit.reporting.validators import judged
 
-STATED = {"curators": ["Institute <b>A</b>"], "intended_use": "teaching & trials", "contact": "office@example.org",
-          "region": "Town", "sector": "Health", "name": "Town: \"small\"", "published": "2026-02-03"}  # fmt: skip
+STATED = {
+    "curators": ["Institute <b>A</b>"],
+    "intended_use": "teaching & trials",
+    "contact": "office@example.org",
+    "region": "Town",
+    "sector": "Health",
+    "name": 'Town: "small"',
+    "published": "2026-02-03",
+}
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     place = tmp_path_factory.mktemp("documents")
-    synth.run(small_frame(300), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, out=place / "out",
-              ledger=place / "ledger.sqlite", dataset="small", seed=1, method="independent")  # fmt: skip
+    synth.run(
+        small_frame(300),
+        schema=synth.parse(SMALL),
+        epsilon=1.0,
+        delta=1e-5,
+        out=place / "out",
+        ledger=place / "ledger.sqlite",
+        dataset="small",
+        seed=1,
+        method="independent",
+    )
     return place / "out"
 
 
@@ -120,8 +136,9 @@ def test_export_writes_one_and_refuses_what_it_does_not_know(command, release, t
 
 def test_nothing_is_claimed_for_the_steward(release):
     stored = pack.folders.load_release(release)
-    facts = Facts(card=stored.card, schema=stored.setting.schema, releases=stored.releases,
-                  files={"synthetic.csv": (1, "0")})  # fmt: skip
+    facts = Facts(
+        card=stored.card, schema=stored.setting.schema, releases=stored.releases, files={"synthetic.csv": (1, "0")}
+    )
     record = catalogue.croissant(facts)
     assert "license" not in record
     assert "creator" not in record

@@ -105,8 +105,11 @@ def test_texts_are_escaped_wherever_they_stand(release):
     stored, found = folder.load_release(release[0]), publish.gather(release[0])
     plain = json.loads(json.dumps(json.loads(stored.setting.schema.to_json())).replace("sex", evil))
     plain["columns"][evil]["categories"] = [evil, "'\"&"][: len(plain["columns"][evil]["categories"])]
-    shown = dataclasses.replace(found, one_way={n.replace("sex", evil): s for n, s in found.one_way.items()},
-                                two_way={(evil, b): s for (_, b), s in found.two_way.items()})  # fmt: skip
+    shown = dataclasses.replace(
+        found,
+        one_way={n.replace("sex", evil): s for n, s in found.one_way.items()},
+        two_way={(evil, b): s for (_, b), s in found.two_way.items()},
+    )
     counted = {"kind": "count", "columns": [evil], "half": 1.0, "cells": [{"values": [evil], "count": 1}] * 40}
     mean = {"kind": "mean", "columns": [evil], "value": 1, "low": 0, "high": 2}
     card = {**stored.card, "dataset": evil, "meaning": evil, "unit": evil, "ledger_entry": {"number": evil}}

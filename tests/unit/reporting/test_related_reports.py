@@ -27,11 +27,16 @@ PLAIN = {
     "dataset": "homes",
     "tables": {
         "homes": {"columns": {"home": KEY, "region": {"type": "categorical", "categories": ["n", "s"]}}},
-        "people": {"columns": {"home": KEY, "sex": {"type": "boolean", "categories": ["f", "m"]},
-                               "work": {"type": "categorical", "categories": ["no", "part", "full"]}}},
+        "people": {
+            "columns": {
+                "home": KEY,
+                "sex": {"type": "boolean", "categories": ["f", "m"]},
+                "work": {"type": "categorical", "categories": ["no", "part", "full"]},
+            }
+        },
     },
     "keys": [{"parent": "homes", "child": "people", "columns": ["home"], "most_children": 3}],
-}  # fmt: skip
+}
 SCHEMA = synth.parse_related(PLAIN)
 
 
@@ -41,11 +46,18 @@ def homes(size=600):
     north = rng.random(size) < 0.5
     owner = np.repeat(np.arange(size), rng.integers(0, 5, size))
     work = np.where(north[owner], (owner * 7) % 3, rng.integers(0, 3, len(owner)))
-    people = pd.DataFrame({"home": owner.astype(str), "sex": rng.choice(["f", "m"], len(owner)),
-                           "work": np.array(["no", "part", "full"])[work]})  # fmt: skip
+    people = pd.DataFrame(
+        {
+            "home": owner.astype(str),
+            "sex": rng.choice(["f", "m"], len(owner)),
+            "work": np.array(["no", "part", "full"])[work],
+        }
+    )
     people.loc[::50, "home"] = "nowhere"
-    return {"homes": pd.DataFrame({"home": np.arange(size).astype(str), "region": np.where(north, "n", "s")}),
-            "people": people}  # fmt: skip
+    return {
+        "homes": pd.DataFrame({"home": np.arange(size).astype(str), "region": np.where(north, "n", "s")}),
+        "people": people,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +99,11 @@ def test_a_comparison_with_itself_finds_no_distance_and_one_with_independence_th
     same = twins["people.work", "people.work (of the other)"]
     assert same.independent > 0.2, "within a home people work alike"
     assert twins["people.sex", "people.sex (of the other)"].independent < 0.1
-    assert set(alike.pairs) == {"number of people by column of homes and above", "people with tables above",
-                                "people: two of one parent"}  # fmt: skip
+    assert set(alike.pairs) == {
+        "number of people by column of homes and above",
+        "people with tables above",
+        "people: two of one parent",
+    }
 
 
 def test_a_second_real_sample_is_as_far_off_as_the_comparison_says():
@@ -98,8 +113,11 @@ def test_a_second_real_sample_is_as_far_off_as_the_comparison_says():
     def sample():
         works = np.repeat(rng.integers(0, 3, 600), 3)
         works = np.where(rng.random(1800) < 0.1, rng.integers(0, 3, 1800), works)
-        people = {"home": np.repeat(np.arange(600), 3).astype(str), "sex": "f",
-                  "work": np.array(["no", "part", "full"])[works]}  # fmt: skip
+        people = {
+            "home": np.repeat(np.arange(600), 3).astype(str),
+            "sex": "f",
+            "work": np.array(["no", "part", "full"])[works],
+        }
         places = {"home": np.arange(600).astype(str), "region": rng.choice(["n", "s"], 600)}
         return forest({"homes": pd.DataFrame(places), "people": pd.DataFrame(people)}, SCHEMA)
 
@@ -146,8 +164,13 @@ def test_the_publishable_report_reads_the_release_alone(command, made, tmp_path)
     assert "one row of homes with everything below it" in (tmp_path / "p.html").read_text()
 
 
-STATED = {"curators": ["Town <b>office</b>"], "intended_use": "teaching", "contact": "office@example.org",
-          "region": "Town", "sector": "Health"}  # fmt: skip
+STATED = {
+    "curators": ["Town <b>office</b>"],
+    "intended_use": "teaching",
+    "contact": "office@example.org",
+    "region": "Town",
+    "sector": "Health",
+}
 
 
 @pytest.fixture(scope="module")
@@ -242,8 +265,18 @@ def test_a_bundle_holds_every_table_and_states_its_unit(command, made, tmp_path)
     assert code == 0, told
     with zipfile.ZipFile(out) as file:
         names = set(file.namelist())
-        assert {"homes.csv", "people.csv", "homes.parquet", "people.parquet", "card.html", "report.html",
-                "README.md", "model.json", "release.json", "MANIFEST.sha256"} <= names  # fmt: skip
+        assert {
+            "homes.csv",
+            "people.csv",
+            "homes.parquet",
+            "people.parquet",
+            "card.html",
+            "report.html",
+            "README.md",
+            "model.json",
+            "release.json",
+            "MANIFEST.sha256",
+        } <= names
         assert not [n for n in names if "steward" in n]
         told = file.read("card.md").decode()
         file.extractall(tmp_path / "again")
@@ -292,7 +325,13 @@ def test_a_card_of_related_tables_is_held_to_its_keys(made):
     for change, words in (
         ({"keys": [{**card["keys"][0], "most_children": 0}]}, "has no bound"),
         ({"keys": [{**card["keys"][0], "parent": "towns"}]}, "is not the root"),
-        ({"mechanisms": [{**m, "sensitivity": 0.5, "mechanism": "rounded Gaussian sums"} for m in card["mechanisms"]]},
-         "one root under add_remove moves"),
-    ):  # fmt: skip
+        (
+            {
+                "mechanisms": [
+                    {**m, "sensitivity": 0.5, "mechanism": "rounded Gaussian sums"} for m in card["mechanisms"]
+                ]
+            },
+            "one root under add_remove moves",
+        ),
+    ):
         assert any(words in p for p in verify.problems({**verify.complete(card), **change})), words

@@ -66,9 +66,23 @@ def test_a_link_laid_where_the_page_begins_is_not_followed(tmp_path):
 def test_every_line_that_was_promised_is_there(made):
     with open(made[1]["report"], encoding="utf-8") as file:
         text = file.read()
-    for words in ("KS: numbers", "TV: categories", "ContSim", "CorrSim", "F1, logistic regression", "area under ROC",
-                  "Groups of people", "Correlations", "Copies", "nearest record", "Diagnostic", "SDMetrics", "forecast",
-                  "bootstrap", "seed of all draws"):  # fmt: skip
+    for words in (
+        "KS: numbers",
+        "TV: categories",
+        "ContSim",
+        "CorrSim",
+        "F1, logistic regression",
+        "area under ROC",
+        "Groups of people",
+        "Correlations",
+        "Copies",
+        "nearest record",
+        "Diagnostic",
+        "SDMetrics",
+        "forecast",
+        "bootstrap",
+        "seed of all draws",
+    ):
         assert words in text, words
 
 
@@ -152,8 +166,14 @@ def test_texts_of_the_table_are_escaped(tmp_path):
     from synth.schema import table as schemas
 
     names = ["<script>alert(1)</script>", 'a"&b']
-    schema = schemas.parse({"columns": {'<b>"x"</b>': {"type": "categorical", "categories": names},
-                                        "y": {"type": "integer", "min": 0, "max": 9}}})  # fmt: skip
+    schema = schemas.parse(
+        {
+            "columns": {
+                '<b>"x"</b>': {"type": "categorical", "categories": names},
+                "y": {"type": "integer", "min": 0, "max": 9},
+            }
+        }
+    )
     rng = np.random.default_rng(0)
     for table in ("real", "synthetic"):
         rows = [

@@ -24,10 +24,18 @@ SLY = {  # what a view may try, by what it is
     "a table of another file": "SELECT a FROM read_csv('{file}', header = false, names = ['a'], all_varchar = true)",
 }
 TRIED = [
-    "INSTALL httpfs", "LOAD httpfs", "SET enable_external_access = true", "SET autoinstall_known_extensions = true",
-    "ATTACH '{folder}/other.duckdb'", "COPY people TO '{folder}/out.csv'", "CREATE TABLE more (a INTEGER)",
-    "DELETE FROM people", "SELECT * FROM '{file}'", "EXPORT DATABASE '{folder}/all'", "RESET lock_configuration",
-]  # fmt: skip
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET autoinstall_known_extensions = true",
+    "ATTACH '{folder}/other.duckdb'",
+    "COPY people TO '{folder}/out.csv'",
+    "CREATE TABLE more (a INTEGER)",
+    "DELETE FROM people",
+    "SELECT * FROM '{file}'",
+    "EXPORT DATABASE '{folder}/all'",
+    "RESET lock_configuration",
+]
 
 
 @pytest.fixture

@@ -22,10 +22,16 @@ def test_one_column_keeps_its_empty_cells(tmp_path):
 def test_numbers_dates_and_text_have_their_types_and_nothing_is_a_formula(tmp_path):
     path = tmp_path / "t.xlsx"
     moments = ["2020-02-29T13:14:15", "1899-05-01T00:00:00", None]
-    files.write(path, {
-        "n": [1, None, 1234567890123456], "f": [0.1, 2.0, None], "t": ["=1+1", "12", "-x"],
-        "d": pa.array([dt.date(2020, 2, 29), dt.date(1850, 1, 1), None]), "m": pd.to_datetime(pd.Series(moments)).array,
-    })  # fmt: skip
+    files.write(
+        path,
+        {
+            "n": [1, None, 1234567890123456],
+            "f": [0.1, 2.0, None],
+            "t": ["=1+1", "12", "-x"],
+            "d": pa.array([dt.date(2020, 2, 29), dt.date(1850, 1, 1), None]),
+            "m": pd.to_datetime(pd.Series(moments)).array,
+        },
+    )
     sheet = openpyxl.load_workbook(path).active  # not data_only: a formula would show
     values = list(sheet.iter_rows(values_only=True))
     assert values[0] == ("n", "f", "t", "d", "m")

@@ -18,18 +18,27 @@ from synth.sources import table_source
 from synth.sources.table_source import place_of
 
 ROWS = 2000
-FACTS = {"columns": {
-    "n": {"type": "integer", "min": 0, "max": 9}, "x": {"type": "float", "decimals": 2, "min": 0, "max": 9},
-    "b": {"type": "categorical", "categories": ["u", "v"]},
-    "d": {"type": "datetime", "min": "2000-01-01", "max": "2001-01-01"},
-}}  # fmt: skip
+FACTS = {
+    "columns": {
+        "n": {"type": "integer", "min": 0, "max": 9},
+        "x": {"type": "float", "decimals": 2, "min": 0, "max": 9},
+        "b": {"type": "categorical", "categories": ["u", "v"]},
+        "d": {"type": "datetime", "min": "2000-01-01", "max": "2001-01-01"},
+    }
+}
 
 
 def table() -> pa.Table:
     rng = np.random.default_rng(0)
     days = np.datetime64("2000-01-01", "D") + rng.integers(0, 300, ROWS)
-    return pa.table({"n": rng.integers(0, 10, ROWS).astype(np.int8), "x": rng.random(ROWS).round(2) * 9,
-                     "b": rng.choice(["u", "v"], ROWS), "d": days})  # fmt: skip
+    return pa.table(
+        {
+            "n": rng.integers(0, 10, ROWS).astype(np.int8),
+            "x": rng.random(ROWS).round(2) * 9,
+            "b": rng.choice(["u", "v"], ROWS),
+            "d": days,
+        }
+    )
 
 
 @pytest.fixture(params=[True, False], ids=["long", "short"])

@@ -76,10 +76,16 @@ def test_a_run_whose_persons_are_beyond_memory(few, tmp_path):  # noqa: ARG001
     cells = drawn(6000, 400)
     table = pa.table({"id": cells.tolist(), "a": np.arange(6000) % 10})
     pq.write_table(table, tmp_path / "t.parquet")
-    schema = parse({"unit": "id", "max_rows": 2, "columns": {
-        "id": {"type": "identifier"}, "a": {"type": "integer", "min": 0, "max": 9}}})  # fmt: skip
-    result = pipeline.run(tmp_path / "t.parquet", schema=schema, epsilon=8, delta=1e-5, method="independent",
-                          out=tmp_path / "out")  # fmt: skip
+    schema = parse(
+        {
+            "unit": "id",
+            "max_rows": 2,
+            "columns": {"id": {"type": "identifier"}, "a": {"type": "integer", "min": 0, "max": 9}},
+        }
+    )
+    result = pipeline.run(
+        tmp_path / "t.parquet", schema=schema, epsilon=8, delta=1e-5, method="independent", out=tmp_path / "out"
+    )
     assert abs(result.num_rows - (800 + int((cells == "").sum()))) <= 80
 
 

@@ -77,9 +77,22 @@ def test_a_run_on_a_database_names_the_engine_and_never_the_password(cluster, co
     fill(cluster, "people", rows(800), {"a": "bigint", "b": "text"})
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     code, said, told = command(
-        "run", "--source", cluster.address, "--table", "people", "--schema", tmp_path / "schema.json", "--epsilon", "8",
-        "--method", "independent", "--out", tmp_path / "out", "--job", tmp_path / "job",
-    )  # fmt: skip
+        "run",
+        "--source",
+        cluster.address,
+        "--table",
+        "people",
+        "--schema",
+        tmp_path / "schema.json",
+        "--epsilon",
+        "8",
+        "--method",
+        "independent",
+        "--out",
+        tmp_path / "out",
+        "--job",
+        tmp_path / "job",
+    )
     assert code == 0, told
     line = next(e for e in Ledger().entries() if e.kind == "spend")
     assert (line.engine, line.dataset) == ("postgres", f"{cluster.shown}/people")
@@ -178,8 +191,12 @@ def test_a_load_that_is_broken_off_leaves_no_table(request, tmp_path, kind):
 
 def test_texts_that_look_like_the_copys_own_signs_arrive_as_they_are(cluster):
     texts = ["", None, '"', ",", "a,b", "\\.", "\\N", "two\nlines", "NULL", " é ", "\t", '""']
-    parts = {"t": pa.array(texts), "n": pa.array([None, 3, *range(10)]), "f": pa.array([0.1, None, *([2.5] * 10)]),
-             "d": pa.array([None, 0, *([86_400_000] * 10)]).cast(pa.timestamp("ms"))}  # fmt: skip
+    parts = {
+        "t": pa.array(texts),
+        "n": pa.array([None, 3, *range(10)]),
+        "f": pa.array([0.1, None, *([2.5] * 10)]),
+        "d": pa.array([None, 0, *([86_400_000] * 10)]).cast(pa.timestamp("ms")),
+    }
     cluster.store("awkward", [parts, parts])
     found = [row for batch in cluster.rows('SELECT t, n, f, d FROM "awkward"') for row in batch]
     wanted = list(zip(*(c.to_pylist() for c in parts.values()), strict=True))

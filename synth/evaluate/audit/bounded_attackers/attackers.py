@@ -101,12 +101,14 @@ def leakage(
         values = [judge(s) for s in trained]
         ends = _ends(np.concatenate(values))
         seen, held = [np.clip(v, *ends) for v in values], [np.clip(judge(s), *ends) for s in judged]
-        found.append(Learnt(
-            name=name,
-            parameters=parameters,
-            bound=certain(held[0], held[1], ends, order=order, failure=1 - confidence),
-            in_sample=_value(float(seen[0].mean()), float(_moment(seen[1], order).mean()), order),
-        ))  # fmt: skip
+        found.append(
+            Learnt(
+                name=name,
+                parameters=parameters,
+                bound=certain(held[0], held[1], ends, order=order, failure=1 - confidence),
+                in_sample=_value(float(seen[0].mean()), float(_moment(seen[1], order).mean()), order),
+            )
+        )
     return found
 
 

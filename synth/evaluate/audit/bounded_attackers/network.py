@@ -21,8 +21,13 @@ def train(
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     wide = one.shape[1]
-    starts = (rng.normal(size=(wide, hidden)) / wide**0.5, rng.normal(size=hidden), np.zeros(hidden), np.zeros(wide),
-              np.array(0.0 if order is None else 1.0))  # fmt: skip
+    starts = (
+        rng.normal(size=(wide, hidden)) / wide**0.5,
+        rng.normal(size=hidden),
+        np.zeros(hidden),
+        np.zeros(wide),
+        np.array(0.0 if order is None else 1.0),
+    )
     weights = [torch.tensor(s, dtype=torch.float32) for s in starts]
     for w in weights:
         w.requires_grad_()

@@ -57,8 +57,10 @@ def matrix_kl(strategy: np.ndarray, noise: str, scale: float) -> dict[str, float
     """
     columns = _moves(strategy, scale)
     if noise == LAPLACE:
-        return {"linear": max(float(sum(laplace_linear_kl(s) for s in c)) for c in columns),
-                "unrestricted": max(float(sum(laplace_kl(s) for s in c)) for c in columns)}  # fmt: skip
+        return {
+            "linear": max(float(sum(laplace_linear_kl(s) for s in c)) for c in columns),
+            "unrestricted": max(float(sum(laplace_kl(s) for s in c)) for c in columns),
+        }
     whole = max(float(sum(gaussian_kl(1 / s) for s in c)) for c in columns)
     return {"linear": whole, "unrestricted": whole}
 
@@ -86,8 +88,9 @@ def matrix_renyi(strategy: np.ndarray, noise: str, scale: float, order: float) -
         linear = [sum(seen[float(s)] for s in c) for c in columns]
     else:
         linear = [gaussian_linear_renyi(1 / m, order) if m else 0.0 for m in lengths]
-    whole = [float(sum(laplace_renyi(s, order) if laplace else gaussian_renyi(1 / s, order) for s in c))
-             for c in columns]  # fmt: skip
+    whole = [
+        float(sum(laplace_renyi(s, order) if laplace else gaussian_renyi(1 / s, order) for s in c)) for c in columns
+    ]
     return {"linear": max(linear), "unrestricted": max(whole)}
 
 
