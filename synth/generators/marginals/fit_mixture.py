@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import cos, gcd, inf, pi
+from math import cos, inf, pi
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -155,7 +155,7 @@ def fit(
     )
     components = options.components * (2 if problem.cells > options.cells else 1)
     affordable = int(MOST / max(problem.work * components * FEWEST, 1))
-    shape = (max(1, min(options.ensembles, affordable)), len(problem.column), components)
+    shape = (mixtures(options.ensembles, affordable), len(problem.column), components)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
     logits = torch.as_tensor(start, dtype=torch.float32, device=device)
     weights = torch.zeros((shape[0], shape[2]), dtype=torch.float32, device=device)
@@ -165,7 +165,7 @@ def fit(
         goal = problem.goal(options.stop, components=shape[2])
         first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=problem.chance)
         loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
-        many = gcd(shape[0], JOINED)
+        many = min(shape[0], JOINED)
         poor = problem.goal(JOIN, components=shape[2]) + problem.eased - problem.moved
         if loss > poor and many > 1:
             logits, weights = _joined(logits, weights, many=many)
@@ -177,6 +177,16 @@ def fit(
     share, probs = surface.probabilities(logits, weights)
     flat = probs.transpose(1, 2).reshape(-1, shape[1])
     return (share / len(share)).reshape(-1).double().cpu().numpy(), flat.double().cpu().numpy()
+
+
+def mixtures(wanted: int, affordable: int) -> int:
+    """How many mixtures are fitted: as many as are affordable, and whole groups of those that may be joined.
+
+    >>> [mixtures(16, n) for n in (0, 1, 3, 4, 7, 11, 40)], mixtures(2, 40)
+    ([1, 1, 3, 4, 4, 8, 16], 2)
+    """
+    most = max(1, min(wanted, affordable))
+    return most - most % JOINED if most > JOINED else most
 
 
 @dataclass(frozen=True, kw_only=True)

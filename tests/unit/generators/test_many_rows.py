@@ -64,3 +64,13 @@ def test_mixtures_are_fewer_where_even_the_fewest_steps_cost_too_much(monkeypatc
     options = Options(components=3, ensembles=4, steps=1, stop=1e9)
     weights, _ = fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     assert len(weights) == 3 * mixtures
+
+
+def test_whatever_is_affordable_can_be_joined_whole():
+    """Eleven mixtures were once afforded, which four do not divide: none was joined, and the table was much worse."""
+    for wanted in range(1, 33):
+        for affordable in range(65):
+            many = fit_mixture.mixtures(wanted, affordable)
+            assert many % min(many, fit_mixture.JOINED) == 0
+            assert 1 <= many <= max(1, min(wanted, affordable))
+            assert many > min(wanted, affordable) - fit_mixture.JOINED
