@@ -25,11 +25,11 @@ sys.path.insert(0, str(ROOT))
 from synth.evaluate.audit import audit_whole, chosen, standard  # noqa: E402
 from synth.evaluate.audit.whole_canaries import in_engine  # noqa: E402
 from tests.engines import postgres  # noqa: E402
-from tests.planted.whole_faults import CANARIES, FAULTS  # noqa: E402
+from tests.planted.whole_faults import CANARIES, FAULTS, WAYS  # noqa: E402
 
 RELATIONS = ("add_remove", "replace_one")
 SHARE = 1 - 1e-3 / len(standard())
-ROWS = 28  # of the table of sound runs, at most
+ROWS = 30  # of the table of sound runs, at most
 IN_POSTGRES = in_engine("postgres://localhost/").name
 Row = dict[str, Any]
 
@@ -38,7 +38,7 @@ def faulty(name: str) -> Row:
     """One fault and its canary, with the default number of draws."""
     started, canary = time.perf_counter(), CANARIES[name]
     with FAULTS[name]():
-        found = audit_whole(canaries=chosen([canary]), confidence=SHARE).plain()
+        found = audit_whole(canaries=chosen([canary]), confidence=SHARE, **WAYS.get(name, {})).plain()
     seen = found["canaries"][0]
     return {
         "fault": name,

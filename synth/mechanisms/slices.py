@@ -103,7 +103,8 @@ def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise)
     """The question's slices over ``rows`` (by column the positions, (n,)), noised.
 
     **Guarantee**: the profile of ``events`` (slices.md). Memory: the sums of groups, twice, and ``CHUNK`` rows at a
-    time; a slice for each record is told some records at a time, and a long release lies on disk (disk_array.py).
+    time; slices of records are computed some at a time, 8 bytes a record keep their places, and a long release lies on
+    disk (disk_array.py).
 
     Privacy: reads rows, under noise.
     """
@@ -123,13 +124,13 @@ def _by_group(
 def _by_record(
     question: Slices, rows: Mapping[str, np.ndarray], directions: np.ndarray | None, noise: SystemNoise
 ) -> np.ndarray:
-    """The noisy slices of single records: exact ones of some records at a time, which noise is added to at once."""
+    """The noisy slices of single records, some at a time, in a secret order: that of the table is an input."""
     wide = question.encoding.dim if directions is None else directions.shape[1]
-    array_on_disk, tables = DiskArray((length(rows), wide)), _whole(question)
+    array_on_disk, tables, places = DiskArray((length(rows), wide)), _whole(question), noise.permutation(length(rows))
     for part, held in _parts(question, rows, max(min(CHUNK, HELD // question.encoding.dim), 1)):
         exact = np.zeros((part.stop - part.start, question.encoding.dim), dtype=np.int64)
         _add_rows(question, tables, held, _groups(question, part, noise)[0], exact)
-        array_on_disk.add(_noisy(question, exact, directions, noise))
+        array_on_disk.put(places[part], _noisy(question, exact, directions, noise))
     return array_on_disk.array()
 
 
@@ -144,7 +145,8 @@ def _noisy(question: Slices, exact: np.ndarray, directions: np.ndarray | None, n
 def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> np.ndarray:
     """The exact sums of the groups' rows on the lattice, int64 (K, dim), in units of the pitch.
 
-    Each row's group is drawn anew, uniformly, whatever the row and wherever it stands; it is never told.
+    Each row's group is drawn anew, uniformly, whatever the row and wherever it stands; it is never told. Of single
+    records the sums are the table's own, in its order.
 
     Privacy: reads rows, exact: they stay with the curator.
     """

@@ -125,6 +125,10 @@ class SystemNoise:
         """Independent draws from range(high), int64 (size,)."""
         return self._generator().integers(0, high, size=size)
 
+    def permutation(self, size: int) -> np.ndarray:
+        """A uniform order of range(size), int64 (size,): records whose answers are numbered are told in it."""
+        return self._generator().permutation(size)
+
 
 class SeededNoise(SystemNoise):
     """Repeatable noise for tests. It protects nothing: the ledger marks it and export refuses it.

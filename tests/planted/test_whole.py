@@ -10,7 +10,7 @@ from synth.evaluate.audit.whole_canaries import in_engine
 from synth.privacy.relation import Relation
 from tests.engines import spark
 from tests.planted.walks import once, told_alike, uncovered
-from tests.planted.whole_faults import CANARIES, FAULTS
+from tests.planted.whole_faults import CANARIES, FAULTS, WAYS
 
 ROOT = Path(__file__).resolve().parents[2]
 SURE = 1 - 1e-7  # of sound runs: a false alarm once in 1e7
@@ -69,7 +69,7 @@ def test_the_kept_figures_flag_every_fault_and_no_sound_run():
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_is_flagged_with_the_default_number_of_draws(name):
     with FAULTS[name]():
-        assert audit_whole(first=True).violated
+        assert audit_whole(first=True, canaries=chosen([CANARIES[name]]), **WAYS.get(name, {})).violated
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 The product has no switch for them. Those of reading, of placing and of keeping rows were found in it in November 2026.
 """
 
+import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from decimal import Decimal
@@ -19,6 +20,7 @@ from synth.release import folder
 from synth.schema import codec
 from synth.sources import contribution_bound
 from synth.sources import table_source as places
+from synth.sources.rows import persons
 from tests.planted.suspects import swapped
 
 FEW_TEXTS = 2_000
@@ -127,6 +129,23 @@ def inferred_type() -> Planted:
     return swapped(places, "from_frame", _inferred)
 
 
+def in_the_files_order() -> Planted:
+    """Records are answered in the order of the file."""
+    return swapped(SystemNoise, "permutation", lambda self, size: np.arange(size))  # noqa: ARG005
+
+
+def _raw_first(values: np.ndarray, key: bytes) -> np.ndarray:  # noqa: ARG001
+    short = values.copy()
+    for i in [i for i, v in enumerate(values) if len(v) > persons.LONG]:
+        short[i] = f"\0{hashlib.blake2b(values[i].strip().encode()).hexdigest()}"
+    return short
+
+
+def shortened_raw() -> Planted:
+    """Long identifiers are shortened as they are written, short ones are not: one person becomes two."""
+    return swapped(persons, "_short", _raw_first)
+
+
 FAULTS: dict[str, Callable[[], Planted]] = {
     "numbers parsed as a batch": batch_parsed,
     "a path by the number of texts": path_by_texts,
@@ -136,6 +155,18 @@ FAULTS: dict[str, Callable[[], Planted]] = {
     "an error that quotes a cell": quoting_error,
     "a printed count of unreadable cells": counting_note,
     "a column's type inferred from all cells": inferred_type,
+    "records told in the order of the file": in_the_files_order,
+    "identifiers shortened before they are canonical": shortened_raw,
+}
+# what is run where a fault does not show in the audit's usual runs
+WAYS: dict[str, dict[str, Any]] = {
+    "records told in the order of the file": {
+        "method": "slice_wasserstein",
+        "relation": "replace_one",
+        "options": {"steps": 1, "batch": 8},
+        "epsilon": 5.0,
+    },
+    "identifiers shortened before they are canonical": {"epsilon": 5.0},
 }
 # the canary that each is made visible by; only the quick tests know it
 CANARIES = {
@@ -147,4 +178,6 @@ CANARIES = {
     "an error that quotes a cell": "cells that cannot be read",
     "a printed count of unreadable cells": "cells that cannot be read",
     "a column's type inferred from all cells": "a longer decimal, in a frame",
+    "records told in the order of the file": "a row moved in a sorted file",
+    "identifiers shortened before they are canonical": "a person in two spellings",
 }

@@ -25,7 +25,7 @@ from synth.generators.nested_mixture.options import Options
 from synth.pipeline import related_run
 from synth.pipeline import run as pipeline
 from synth.pipeline.request import RunRequest
-from synth.questions import CountsRelease
+from synth.questions import CountsRelease, SlicesRelease
 from synth.release import folder, related_folder, safetensors_stream
 from synth.schema.related import Related
 from synth.schema.table import Schema
@@ -53,8 +53,9 @@ LEAST_SIGMA = 1.0  # of counts, below which rounding changes their spread
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """``numbers`` and ``texts`` by where they stood; ``answers``: the first counts that were asked for, in units of
-    their claimed noise, None without any. Their questions are fixed before anything is read."""
+    """``numbers`` and ``texts`` by where they stood; ``answers``: the first counts that were asked for, or slices along
+    whole rotations, in units of their claimed noise, None without any. Their questions are fixed before anything is
+    read."""
 
     numbers: Mapping[str, float]
     texts: Mapping[str, str]
@@ -245,3 +246,5 @@ def _counts(releases: Any) -> Iterator[np.ndarray]:
         for marginal, values in zip(releases[0].question.marginals, releases[0].values, strict=True):
             if marginal.sigma >= LEAST_SIGMA:
                 yield values.ravel() / marginal.sigma
+    elif releases and isinstance(releases[0], SlicesRelease) and releases[0].directions is None:
+        yield releases[0].values.ravel() / releases[0].question.sigma

@@ -30,7 +30,8 @@ DAY = {"type": "datetime", "min": "2020-01-01", "max": "2020-01-08"}
 
 @dataclass(frozen=True, kw_only=True)
 class Canary:
-    """Two neighbouring tables: ``company``, in front of which stands ``odd``; or, under replace_one, ``instead``.
+    """Two neighbouring tables: ``company``, in front of which stands ``odd``; or, under replace_one, ``instead``, which
+    stands behind it where ``last``.
 
     ``shows``: the kind of fault that it is made for. ``kind``: csv, parquet, frame (of Python objects), duckdb,
     xlsx, or an engine's name. ``source``: the engine's address. ``max_rows``: rows of a person that are kept, where the
@@ -46,6 +47,7 @@ class Canary:
     kind: str = "csv"
     source: str | None = field(default=None, repr=False)
     max_rows: int = 1
+    last: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -61,7 +63,9 @@ class Canary:
     def tables(self, relation: Relation) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Both tables; every cell is kept as the object that it is."""
         gone = self.instead if relation is Relation.REPLACE_ONE else {n: [] for n in self.odd}
-        joined = ({n: [*front[n], *self.company[n]] for n in self.company} for front in (self.odd, gone))
+        with_odd = {n: [*self.odd[n], *c] for n, c in self.company.items()}
+        without = {n: [*c, *gone[n]] if self.last else [*gone[n], *c] for n, c in self.company.items()}
+        joined = (with_odd, without)
         one, other = (pd.DataFrame({n: pd.Series(c, dtype=object) for n, c in cells.items()}) for cells in joined)
         return one, other
 
@@ -71,10 +75,12 @@ def standard(max_rows: int = 1) -> list[Canary]:
     most = max_rows if max_rows > 1 else PERSON_ROWS
     return [
         _row(),
+        _moved(),
         _blank(),
         *_texts(),
         _pushing(most),
         _equal(most),
+        _spelled(most),
         _unreadable(),
         _long(),
         _decimals(),
@@ -125,6 +131,33 @@ def _row() -> Canary:
         company=company,
         odd={"kind": ["d"], "amount": ["7"], "flag": ["yes"]},
         instead={"kind": ["c"], "amount": ["4"], "flag": ["no"]},
+    )
+
+
+def _moved() -> Canary:
+    """Every row between the old place and the new one is unlike the next."""
+    return Canary(
+        name="a row moved in a sorted file",
+        shows="answers that follow the order of the rows",
+        columns={"kind": KIND, "flag": FLAG},
+        company={"kind": ["a", "b"] * 30, "flag": ["no", "yes"] * 30},
+        odd={"kind": ["b"], "flag": ["yes"]},
+        instead={"kind": ["a"], "flag": ["no"]},
+        last=True,
+    )
+
+
+def _spelled(most: int) -> Canary:
+    size = 4 * most
+    spellings = ["odd" + " " * (300 * (i % 2)) for i in range(size)]
+    return Canary(
+        name="a person in two spellings",
+        shows="identifiers compared before they are canonical",
+        columns={"kind": KIND, "flag": FLAG},
+        max_rows=most,
+        company={"person": _people([3] * 4), **_common(12)},
+        odd={"person": spellings, "kind": ["d"] * size, "flag": ["yes"] * size},
+        instead={"person": ["new"] * size, "kind": ["c"] * size, "flag": ["no"] * size},
     )
 
 

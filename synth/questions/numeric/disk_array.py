@@ -4,6 +4,7 @@ The file lies in the folder for temporary files, is removed from it as soon as i
 """
 
 import mmap
+import os
 import tempfile
 from collections.abc import Iterator
 from math import prod
@@ -18,52 +19,42 @@ FULL = "the folder for temporary files is full: a long release is kept there; se
 
 
 class DiskArray:
-    """Rows of numbers, float64, put down one part after the other.
+    """Rows of numbers, float64, put down part by part, each row at a place of its own.
 
     >>> array_on_disk = DiskArray((3, 2))
-    >>> array_on_disk.add(np.zeros((1, 2)))
-    >>> array_on_disk.add(np.ones((2, 2)))
+    >>> array_on_disk.put(np.array([1]), np.zeros((1, 2)))
+    >>> array_on_disk.put(np.array([2, 0]), np.ones((2, 2)))
     >>> array_on_disk.array().tolist()
-    [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
+    [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
     """
 
     def __init__(self, shape: tuple[int, int]) -> None:
         """``shape``: of the whole. Errors: InputError when the folder for temporary files cannot be written to."""
         self._shape, self._rows = shape, 0
-        self._long = 8 * prod(shape) > HELD
-        self._memory = None if self._long else np.empty(shape)
+        size = 8 * prod(shape)
+        if size <= HELD:
+            self._whole, self._file = np.empty(shape), None
+            return
         try:
-            self._file = tempfile.TemporaryFile(prefix="synth-") if self._long else None  # noqa: SIM115
+            self._file = tempfile.TemporaryFile(prefix="synth-")  # noqa: SIM115
+            os.posix_fallocate(self._file.fileno(), 0, size)  # a disk that fills up later would end the process
         except OSError:
             raise InputError(FULL) from None
+        self._whole = np.frombuffer(mmap.mmap(self._file.fileno(), size), dtype="<f8").reshape(shape)
 
-    def add(self, part: np.ndarray) -> None:
-        """The next rows, (n, columns). Errors: InputError when the disk is full."""
-        if self._memory is not None:
-            self._memory[self._rows : self._rows + len(part)] = part
-        else:
-            assert self._file is not None
-            try:
-                self._file.write(np.ascontiguousarray(part, dtype=np.float64).data)
-            except OSError:
-                raise InputError(FULL) from None
+    def put(self, places: np.ndarray, part: np.ndarray) -> None:
+        """More rows, (n, columns), at ``places`` (n,), where none was put before."""
+        self._whole[places] = part
         self._rows += len(part)
 
     def array(self) -> np.ndarray:
         """All rows; a long array is read-only, and its pages come from the file as they are looked at.
 
-        Errors: ValueError before the last row, InputError when the disk is full.
+        Errors: ValueError before the last row.
         """
         if self._rows != self._shape[0]:
             raise ValueError("rows are lacking")
-        if self._memory is not None:
-            return self._memory
-        assert self._file is not None
-        try:
-            self._file.flush()
-        except OSError:
-            raise InputError(FULL) from None
-        return mapped(self._file.fileno(), 0, "<f8", self._shape)
+        return self._whole if self._file is None else mapped(self._file.fileno(), 0, "<f8", self._shape)
 
 
 def mapped(descriptor: int, start: int, kind: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -52,8 +52,8 @@ def complete(card: Mapping[str, Any]) -> dict[str, Any]:
             "after_release": "initialisation and sampling use a seeded generator; they touch released values only",
         },
         "trust": "Central: one curator holds the rows and runs the mechanisms; readers of the release need no trust.",
-        "side_channels": "The answer is released once, as files; nobody can query or time the mechanisms. Bounds, row "
-        "order and messages do not depend on values outside the public facts.",
+        "side_channels": "The answer is released once, as files; nobody can query or time the mechanisms. Bounds "
+        "and messages do not depend on values outside the public facts, and no answer follows the order of the rows.",
         "hazards": list(HAZARDS),
     }
     return {**dict(card), **{k: v for k, v in told.items() if k not in card}, "invariants": _invariants(card)}

@@ -5,6 +5,7 @@ a time. It is as private as the rows, lies in the folder for temporary files and
 """
 
 import hashlib
+import secrets
 import tempfile
 from collections.abc import Iterator
 from typing import IO
@@ -15,14 +16,13 @@ import pyarrow as pa
 
 from synth.errors import InputError
 from synth.schema import codec
-from synth.schema.table import canonical
 from synth.sources.formats.arrow_text import encode
 from synth.sources.formats.text_table import Text
 from synth.sources.rows.spill import FULL
 
 FEW = 1 << 22  # rows whose persons are held in memory
 PARTS = 64
-LONG = 256  # characters of a person's name that are kept
+LONG = 256  # characters of a person's canonical name that are kept
 
 
 class Persons:
@@ -36,6 +36,7 @@ class Persons:
 
     def __init__(self, name: str) -> None:
         self._name, self.num_rows = name, 0
+        self._key = secrets.token_bytes(32)  # of digests, so that nobody can write a cell that spells one
         self._held: list[tuple[Text, int]] = []
         self._file: IO[bytes] | None = None
         self._places: list[list[tuple[int, int]]] = [[] for _ in range(PARTS)]
@@ -43,7 +44,7 @@ class Persons:
 
     def append(self, text: Text) -> None:
         """The persons of more rows. Errors: InputError when the disk is full."""
-        text = Text(_short(text.values), text.codes)
+        text = Text(_short(text.values, self._key), text.codes)
         self._held.append((text, self.num_rows))
         self.num_rows += len(text.codes)
         if self.num_rows > FEW:
@@ -100,19 +101,21 @@ def _texts(text: Text, codes: np.ndarray) -> pa.Array:
     return pa.array(text.values, pa.large_string()).take(pa.array(codes))
 
 
-def _short(values: np.ndarray) -> np.ndarray:
-    """The texts, a digest in place of each long one: a few rows of one person could else fill the memory."""
-    short = values.copy()
-    for i in np.flatnonzero(np.fromiter(map(len, values), np.int64, len(values)) > LONG).tolist():
-        plain = canonical(values[i]).encode("utf-8", "replace")
-        short[i] = f"\0{hashlib.blake2b(plain, digest_size=32).hexdigest()}"
+def _short(values: np.ndarray, key: bytes) -> np.ndarray:
+    """The canonical texts, a digest in place of each long one: a few rows of one person could else fill the memory.
+
+    **Guarantee**: two texts become one if and only if their canonical forms are one, up to a collision of 32 bytes
+    under a secret key. What is shortened is the canonical form: a name stays one person however it is written.
+    """
+    short = np.asarray(codec.canonical_texts(values), dtype=object)
+    for i in np.flatnonzero(np.fromiter(map(len, short), np.int64, len(short)) > LONG).tolist():
+        short[i] = f"\0{hashlib.blake2b(short[i].encode(), key=key, digest_size=32).hexdigest()}"
     return short
 
 
 def _part(text: Text, first: int) -> np.ndarray:
-    """The part of each row; texts that mean one person have one. The nameless, units of their own, are dealt out."""
-    plain = np.asarray(codec.canonical_texts(text.values), dtype=object)
-    part = (pd.util.hash_array(plain, categorize=False) % PARTS).astype(np.uint8)[text.codes]
-    nameless = np.flatnonzero((plain == "")[text.codes])
+    """The part of each row; one person's rows have one. The nameless, units of their own, are dealt out."""
+    part = (pd.util.hash_array(text.values, categorize=False) % PARTS).astype(np.uint8)[text.codes]
+    nameless = np.flatnonzero((text.values == "")[text.codes])
     part[nameless] = (nameless + first) % PARTS
     return part

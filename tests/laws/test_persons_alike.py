@@ -1,0 +1,122 @@
+"""One person however written, and never two persons in one, through every reader: canonical first, then shortened."""
+
+import contextlib
+import hashlib
+import secrets
+import sqlite3
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synth.pipeline import private_rows
+from synth.privacy.noise import SystemNoise
+from synth.questions import Bins
+from synth.schema.table import canonical, parse
+from synth.sources.contribution_bound import keep, keep_parts
+from synth.sources.formats.text_table import Text
+from synth.sources.rows import persons as persons_module
+from synth.sources.rows.persons import LONG, Persons
+
+WIDE = " " * (LONG + 50)
+LONGER = "x" * (LONG + 50)
+NAMES = ["ann", "7", "-12", "x" * LONG, LONGER, LONGER + "y", "\u00e9" * LONG, "9" * (LONG + 1), "1" * LONG + ".5"]
+SPELLED = [hashlib.blake2b(LONGER.encode(), digest_size=32).hexdigest()]
+MOST = 2
+SCHEMA = parse(
+    {
+        "unit": "id",
+        "max_rows": MOST,
+        "columns": {"id": {"type": "identifier"}, "i": {"type": "integer", "min": 0, "max": 999}},
+    }
+)
+
+
+def spellings(name):
+    """The ways in which one identifier may be written."""
+    zero = [f"{name}.0", f"{name}.00{WIDE}", f" {name}.{'0' * LONG}"] if name.lstrip("-").isdigit() else []
+    return [name, f" {name}", name + WIDE, WIDE + name, f"\t{name}\u00a0", *zero]
+
+
+def rows():
+    """(spelling, person) of every row: each person in all spellings, twice; and texts that look like digests."""
+    cells = [(s, name) for name in NAMES for s in spellings(name) * 2]
+    cells += [(t, t) for d in SPELLED for t in (d, "\0" + d) for _ in range(3)]
+    return [cells[i] for i in np.random.default_rng(0).permutation(len(cells))]
+
+
+def place_of(kind, cells, folder):
+    """A table of these identifiers, and each row's number, at a place of this kind."""
+    frame = pd.DataFrame({"id": cells, "i": range(len(cells))})
+    if kind == "frame":
+        return private_rows.place_at(frame)
+    if kind == "csv":
+        frame.to_csv(folder / "t.csv", index=False)
+        return private_rows.place_at(folder / "t.csv")
+    if kind == "xlsx":
+        frame.to_excel(folder / "t.xlsx", index=False)
+        return private_rows.place_at(folder / "t.xlsx")
+    if kind == "sqlite":
+        with contextlib.closing(sqlite3.connect(folder / "t.db")) as con, con:
+            con.execute("CREATE TABLE t (id TEXT, i INTEGER)")
+            con.executemany("INSERT INTO t VALUES (?, ?)", frame.to_numpy().tolist())
+        return private_rows.place_at("t", f"sqlite:///{folder / 't.db'}")
+    pq.write_table(pa.table({"id": pa.array(cells), "i": pa.array(range(len(cells)))}), folder / "t.parquet")
+    if kind == "parquet":
+        return private_rows.place_at(folder / "t.parquet")
+    file = folder / f"{secrets.token_hex(4)}.duckdb"  # an engine may hold an earlier test's open
+    with duckdb.connect(file) as con:
+        con.execute(f"CREATE TABLE t AS SELECT * FROM '{folder / 't.parquet'}'")
+    return private_rows.place_at("t", f"duckdb:///{file}")
+
+
+def in_run(place, size):
+    """Which rows a run keeps."""
+    opened = place.under(SCHEMA).encoded(SCHEMA, SystemNoise(), person="id", key=b"k" * 32, most=MOST)
+    if opened.bounded:
+        (counted,) = opened.encoded.positions.counts([[Bins.each("i", 1000)]])
+        assert counted.max() == 1
+        return np.flatnonzero(counted)
+    kept = keep_parts(opened.persons.parts(), MOST, SystemNoise(), num_rows=size)
+    return opened.encoded.positions["i"][kept]
+
+
+def in_learning(place, size):  # noqa: ARG001
+    """Which rows learning keeps."""
+    table = place.under(SCHEMA).read(["i", "id"])
+    kept = keep(table.column("id"), MOST, SystemNoise())
+    return np.array([int(v) for v in table.column("i").values], dtype=int)[table.column("i").codes][kept]
+
+
+@pytest.mark.parametrize("reads", [in_run, in_learning])
+@pytest.mark.parametrize("kind", ["frame", "csv", "xlsx", "parquet", "duckdb", "sqlite"])
+@pytest.mark.parametrize("few", [True, False], ids=["in memory", "in a file"])
+def test_each_person_keeps_as_many_rows_however_written(kind, reads, few, tmp_path, monkeypatch):
+    if not few:
+        monkeypatch.setattr(persons_module, "FEW", 10)
+    listed = rows()
+    if kind == "xlsx":  # a workbook cannot hold NUL
+        listed = [r for r in listed if "\0" not in r[0]]
+    kept = in_run if reads is in_run else in_learning
+    numbers = kept(place_of(kind, [s for s, _ in listed], tmp_path), len(listed))
+    found = {}
+    for i in numbers.tolist():
+        found[listed[i][1]] = found.get(listed[i][1], 0) + 1
+    assert found == {name: MOST for _, name in listed}
+
+
+def test_names_become_one_exactly_where_their_canonical_forms_are():
+    cells = [s for s, _ in rows()]
+    persons = Persons("id")
+    values, codes = np.unique(np.array(cells, dtype=object), return_inverse=True)
+    persons.append(Text(values, codes))
+    ((text, _),) = persons.parts()
+    assert max(map(len, text.values)) <= LONG + 1
+    seen = {}
+    for given, kept in zip(cells, text.values[text.codes], strict=True):
+        seen.setdefault(canonical(given), set()).add(kept)
+    assert all(len(v) == 1 for v in seen.values())
+    assert len({next(iter(v)) for v in seen.values()}) == len(seen)
