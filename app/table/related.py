@@ -149,7 +149,7 @@ def draft_again() -> None:
             index=None,
             key="hint_root",
             placeholder="as drafted",
-            help="One row of it, with everything below it, is what privacy protects: the patient, "
+            help="One key of it, with everything below it, is what privacy protects: the patient, "
             "the household, the account.",
         )
         public = right.multiselect(

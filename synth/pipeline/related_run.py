@@ -100,7 +100,7 @@ class RelatedRun(ChargedRun):
         return {
             **about,
             "relation_in_words": self.plan.grant.adjacency.words(
-                self.schema.unit_in_words, f"rows of {self.schema.root}"
+                self.schema.unit_in_words, f"keys of {self.schema.root}"
             ),
             "meaning": meaning(
                 self.plan.grant.epsilon,
@@ -165,7 +165,7 @@ def carry_out(
     ``num_rows`` is of the root, ``assume_public`` and ``reasons`` name TABLE.COLUMN. ``questions``: the method, unless
     it is to be the usual one.
 
-    **Guarantee**: the result is (epsilon, delta)-DP for the relation on one row of the root with everything below it.
+    **Guarantee**: the result is (epsilon, delta)-DP for the relation on one key of the root with everything below it.
     Errors: UsageError, InputError, BudgetError before anything is spent; SpentError afterwards.
     """
     if not isinstance(schema, Related):

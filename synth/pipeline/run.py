@@ -52,7 +52,7 @@ def run(
     ``epsilon``: 1e-4 to 1e6; ``delta``: 1e-20 to below 1. ``reporter``: is told of progress.
     ``steward_log``: a private file for the counts of cells outside the schema.
     Several tables that belong together are a folder with a file for each, or frames and paths by table; their schema
-    is of ``parse_related``, the unit one row of the root with everything below it (related_run.py).
+    is of ``parse_related``, the unit one key of the root with everything below it (related_run.py).
     Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
     before the spend unless ``separate`` says that no person is in both.
 

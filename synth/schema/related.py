@@ -174,7 +174,18 @@ def below(root: str, keys: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 def unit_in_words(downwards: Sequence[str]) -> str:
     """What the guarantee of related tables is about; their names, the root's first.
 
+    A root row alone is not it: of several with one key one is kept, so that one more may take another's place.
+
     >>> unit_in_words(["patients", "stays"])
+    'one key of patients with all its rows there and everything below them in stays'
+    """
+    return f"one key of {downwards[0]} with all its rows there and everything below them in {', '.join(downwards[1:])}"
+
+
+def unit_as_it_was(downwards: Sequence[str]) -> str:
+    """The words of cards before 0.2.0, which are read but no longer written.
+
+    >>> unit_as_it_was(["patients", "stays"])
     'one row of patients with everything below it in stays'
     """
     return f"one row of {downwards[0]} with everything below it in {', '.join(downwards[1:])}"

@@ -44,7 +44,7 @@ def _table_problems(schema: "Related") -> Iterator[str]:
         if not FILE_NAME.fullmatch(name):
             yield f"table {name!r}: a name is of letters, digits, - and _, since it becomes a file's"
         if table.person is not None:
-            yield f"table {name}: leave out unit and max_rows; the unit is a row of the root with everything below it"
+            yield f"table {name}: leave out unit and max_rows; the unit is a key of the root with everything below it"
         if not table.measured():
             yield f"table {name}: every column is an identifier; there is nothing to learn"
         if taken := [n for n in table.columns if n.startswith(NUMBER) and n.removeprefix(NUMBER) in schema.tables]:

@@ -95,7 +95,7 @@ class _Read:
         self._orders: dict[str, str | None] = {}
 
     def drafted(self, name: str) -> Schema:
-        """A table's schema, its unit left out: that is a row of the root with everything below it."""
+        """A table's schema, its unit left out: that is a key of the root with everything below it."""
         table, notes = self._rows(name)
         above = [k for k in self._tree.keys if k.child == name]
         keyed = [c for k in above for c in k.columns]

@@ -69,7 +69,7 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     at = loaded(start(), clinic)
     assert at.title[0].value == "Describe"
     assert "stays belongs to patients by patient_id" in said(at)
-    assert "one row of patients with everything below it in stays" in said(at)
+    assert "one key of patients with all its rows there and everything below them in stays" in said(at)
     all_helped(at)
     assert "onward" not in keys(at), "nobody vouches yet"
     next(n for n in at.number_input if n.key.startswith("most_")).set_value(MOST).run()
@@ -112,7 +112,7 @@ def _released(at, job: jobs.Job) -> None:
     at.button(key="onward").click().run()
     assert at.title[0].value == "Release"
     all_helped(at)
-    assert "the unit is one row of patients with everything below it" in said(at)
+    assert "the unit is one key of patients with all its rows there and everything below them" in said(at)
     assert {"Everything (.zip)", "Card", "Report"} <= downloads(at)
     archive = zipfile.ZipFile(job.path / "bundle-only.zip")
     made = {n: pd.read_csv(io.BytesIO(archive.read(f"{n}.csv"))) for n in ("patients", "stays")}

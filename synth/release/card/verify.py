@@ -22,7 +22,7 @@ from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema import regular_files
 from synth.schema.lazy import Lazy
-from synth.schema.related import below, unit_in_words
+from synth.schema.related import below, unit_as_it_was, unit_in_words
 
 optimize = Lazy("scipy.optimize")
 special = Lazy("scipy.special")
@@ -111,8 +111,10 @@ def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
         yield "a key of its tables has no bound on the children of one parent"
     elif about["unit"] in {k["child"] for k in keys} or about["unit"] not in {k["parent"] for k in keys}:
         yield f"its unit {about['unit']} is not the root of its tables"
-    elif about.get("unit_in_words") != unit_in_words(below(about["unit"], [(k["parent"], k["child"]) for k in keys])):
-        yield "its unit in words is not that of its keys"
+    else:
+        tables = below(about["unit"], [(k["parent"], k["child"]) for k in keys])
+        if about.get("unit_in_words") not in (unit_in_words(tables), unit_as_it_was(tables)):
+            yield "its unit in words is not that of its keys"
     for m in about["mechanisms"]:
         if m["sensitivity"] < least * (1 - TOLERANCE):
             yield (
