@@ -194,7 +194,7 @@ def test_every_page_for_those_who_answer_names_the_unit_and_all_tables(made, bun
     assert (
         "eine Zeile von homes mit allem, was in people dazu gehört" in (bundled / "documents/dpia.de.html").read_text()
     )
-    assert "your row of homes with everything below it" in (bundled / "documents/for-the-people.html").read_text()
+    assert "your key of homes with all its rows there" in (bundled / "documents/for-the-people.html").read_text()
     assert (
         "at most 3 of people are kept of one row of homes" in (bundled / "documents/nist-sp-800-226.html").read_text()
     )
