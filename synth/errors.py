@@ -103,10 +103,22 @@ def meant(name: str, known: Iterable[str]) -> str:
 
     Privacy: public only.
     """
+    listed = list(known)
+    return likely(name, listed) or f"choose one of {', '.join(listed)}"
+
+
+def likely(name: str, known: Iterable[str]) -> str:
+    """The remedy for a name that resembles one of the public names ``known``; empty where it resembles none.
+
+    >>> likely("ordre", ["order", "rounds"]), likely("x", ["order"])
+    ('did you mean order?', '')
+
+    Privacy: public only.
+    """
     names, low = {other.lower(): other for other in known}, name.lower()
     begun = [other for other in names if low and other.startswith(low)]
     alike = begun if len(begun) == 1 else get_close_matches(low, names, n=1)
-    return f"did you mean {names[alike[0]]}?" if alike else f"choose one of {', '.join(names.values())}"
+    return f"did you mean {names[alike[0]]}?" if alike else ""
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from synth.errors import UsageError
+from synth.errors import UsageError, likely
 from synth.generators.base import Ask, Enough, Setting
-from synth.generators.ranges import Range
+from synth.generators.ranges import OneOf, Range
 from synth.schema.table import Schema
 
 
@@ -47,4 +47,5 @@ class Method:
 def check_range(name: str, value: Any, allowed: Range, *, method: str) -> None:
     """Errors: UsageError naming the option, its value and what it may be."""
     if not allowed.admits(value):
-        raise UsageError(f"--option {name}={value}: must be {allowed} (method {method})")
+        near = likely(str(value), allowed.words) if isinstance(allowed, OneOf) else ""
+        raise UsageError(f"--option {name}={value}: {near or f'must be {allowed}'} (method {method})")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from synth.errors import UsageError
+from synth.errors import UsageError, likely
 from synth.generators.base import Generator
 
 PLAIN = (bool, int, float, str)
@@ -27,7 +27,8 @@ def with_options(generator: Generator, given: Mapping[str, Any]) -> Generator:
     for name in given:
         if name not in known:
             listed = ", ".join(f"{n} [{v}]" for n, v in known.items()) or "none"
-            raise UsageError(f"--option {name}: method {generator.name} has no such option; its options are {listed}")
+            remedy = likely(name, known) or f"its options are {listed}"
+            raise UsageError(f"--option {name}: method {generator.name} has no such option; {remedy}")
     read = {name: _read(name, value, known[name]) for name, value in given.items()}
     made = replace(generator, **read) if read else generator  # type: ignore[type-var]
     made.check_options()

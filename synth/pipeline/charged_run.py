@@ -1,15 +1,17 @@
 """The part of a run that touches rows: one ledger line, a curator session for each stage, and how it all ended."""
 
 import datetime as dt
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from synth.errors import COMMITTED, SpentError, SynthError
+from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UsageError
 from synth.generators.base import Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal
@@ -37,10 +39,10 @@ class ChargedRun:
 
     def __init__(self, plan: RunPlan, noise: SystemNoise, reporter: Reporter, log: str | Path | None) -> None:
         self.plan, self.noise, self.reporter, self.log = plan, noise, reporter, log
-        self.spend = plan.spend(noise_source=noise.name)
+        spend = plan.spend(noise_source=noise.name)
+        self.spend = replace(spend, run=spend.run or str(uuid.uuid4()))  # drawn before: the charge is known by it
         self.schema = plan.schema
         self.line: Entry | None = None
-        self._asked: str | None = None  # when the ledger was asked to record the spend
         self._sessions: list[Curator] = []
 
     @property
@@ -84,7 +86,7 @@ class ChargedRun:
         except BaseException as error:
             for session in self._sessions:
                 session.close()
-            if self.line is None and not self._recorded_after_all():
+            if self.line is None and not self._recorded_after_all(error):
                 raise
             cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
             unrecorded = self._outcome("cancelled" if cancelled else "failed", {})
@@ -138,7 +140,6 @@ class ChargedRun:
     def _commit(self) -> None:
         """Charges the ledger once for all stages."""
         if self.line is None:
-            self._asked = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
             with uninterrupted():  # or a spend that was committed could be reported as none
                 self.line = self.plan.book.spend(self.spend)
                 self._tell()
@@ -159,16 +160,17 @@ class ChargedRun:
         """Whatever follows, the command's exit code will not deny the spend."""
         COMMITTED.append(f"epsilon {self.plan.grant.epsilon:g} is spent on {self.plan.dataset!r} all the same")
 
-    def _recorded_after_all(self) -> bool:
-        """Whether a spend whose recording ended with an error stands in the ledger nevertheless."""
-        if self._asked is None:
+    def _recorded_after_all(self, error: BaseException) -> bool:
+        """Whether a spend whose recording ended with an error stands in the ledger nevertheless.
+
+        Not where the ledger refused it: a line with this run's id is then another's, which had it before.
+        """
+        if isinstance(error, BudgetError | UsageError):
             return False
         try:
-            lines = self.plan.book.entries(self.plan.dataset)
+            self.line = self.plan.book.charge(str(self.spend.run))
         except SynthError:
             return False
-        mine = [e for e in lines if e.kind == "spend" and e.time >= self._asked and e.actor == self.spend.actor]
-        self.line = next((e for e in reversed(mine) if e.epsilon == self.spend.epsilon), None)
         if self.line is not None:
             self._tell()
         return self.line is not None

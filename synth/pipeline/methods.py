@@ -98,4 +98,4 @@ def resolve_device(device: str, *, by_torch: bool = True) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device.split(":")[0] == "cuda" and torch.cuda.is_available():
         return device
-    raise UsageError(f"device {device!r} is not available here; use auto, cpu or cuda")
+    raise UsageError(f"device {device!r} is not available here; {meant(device, ('auto', 'cpu', 'cuda'))}")

@@ -53,6 +53,7 @@ def refit(
         check_seed(seed)
         folder.check_out(Path(out) if out is not None else None)
         stored = folder.load_release(release)
+        dialect_copy.check_choice(dialect)
         dialect_copy.check(stored.setting.schema, dialect if out is not None else "plain")
         generator = _generator(stored, method, options)
         read = _read(generator, stored.releases)

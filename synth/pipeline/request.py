@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, likely
 from synth.privacy.accounting.guarantee import check
+from synth.release import dialect_copy
 from synth.schema.table import MAX_CATEGORIES, is_text
 from synth.sources import named_databases
 
@@ -108,6 +109,7 @@ class RunRequest(BaseModel):
     def _in_range(self) -> Self:
         check_num_rows(self.num_rows)
         check_seed(self.seed)
+        dialect_copy.check_choice(self.dialect)
         for name in TEXTS:
             text = getattr(self, name)
             if text is not None and not is_text(text):
@@ -157,5 +159,6 @@ def fault(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_input=False)[0]
     option = "--" + str(fault["loc"][0] if fault["loc"] else "request").replace("_", "-")
     if fault["type"] == "extra_forbidden":
-        return f"{option}: no option of a run; see `synth run --help`"
+        near = likely(str(fault["loc"][0]), RunRequest.model_fields)
+        return f"{option}: no option of a run; {near or 'see `synth run --help`'}"
     return f"{option}: {fault['msg'].removeprefix('Input should be ')}; see `synth run --help`"

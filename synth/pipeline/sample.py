@@ -43,6 +43,7 @@ def sample(
     """
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
+        dialect_copy.check_choice(dialect)
         dialect_copy.check(plan.schema, dialect if out is not None else "plain")
         texts = plan.drawn.whole()
     if out is not None:
@@ -83,6 +84,7 @@ def sample_to(
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
         text = out is not None and bool(Path(out).suffix)
+        dialect_copy.check_choice(dialect)
         dialect_copy.check(plan.schema, dialect if text else "plain")
     if out is not None and not Path(out).suffix:
         sample_parts.write(

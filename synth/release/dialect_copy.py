@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, likely
 from synth.schema import csv_injection
 from synth.schema.table import Schema
 from synth.sources.formats import csv_reader, dialect_writer, files
@@ -27,11 +27,17 @@ def check(schema: Schema, choice: str) -> None:
 
     Errors: UsageError for a choice that is none, InputError with the column and the remedy; never a value.
     """
-    if choice not in get_args(Choice):
-        raise UsageError(f"--dialect {choice}: choose same (as the schema says) or plain (UTF-8, commas, points)")
+    check_choice(choice)
     fault = dialect_writer.problem(schema) if choice == "same" else None
     if fault is not None:
         raise InputError(f"schema: {fault}")
+
+
+def check_choice(choice: str) -> None:
+    """Errors: UsageError for a choice that is none, whether a table will be written or not."""
+    if choice not in get_args(Choice):
+        remedy = likely(choice, get_args(Choice)) or "choose same (as the schema says) or plain (UTF-8, commas, points)"
+        raise UsageError(f"--dialect {choice}: {remedy}")
 
 
 def write(

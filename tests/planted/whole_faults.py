@@ -165,6 +165,7 @@ WAYS: dict[str, dict[str, Any]] = {
         "relation": "replace_one",
         "options": {"steps": 1, "batch": 8},
         "epsilon": 4.0,
+        "draws": 80,
     },
     "identifiers shortened before they are canonical": {"epsilon": 5.0, "draws": 80},
 }

@@ -276,7 +276,12 @@ def _rows(f: Facts) -> list[Line]:
 
 def _limit(what: str, sure: str, accident: float) -> str:
     """A guess and how far it can rise, for those whom it may be about."""
-    whose = what.replace("one row", "your row").replace("one key", "your key").replace("one person", "you").replace("you was", "you were")
+    whose = (
+        what.replace("one row", "your row")
+        .replace("one key", "your key")
+        .replace("one person", "you")
+        .replace("you was", "you were")
+    )
     return (
         f"Suppose somebody thinks the chances even {whose}. Seeing what is published here can make them "
         f"at most {sure} sure, but for an accident of a probability "

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from pydantic import ValidationError
 
@@ -29,7 +30,8 @@ FACTS = {"epsilon": 1.0, "delta": 1e-5}
         ({"num_rows": "many"}, "--num-rows: "),
         ({"seed": -1}, "--seed -1: must be a whole number"),
         ({"target": "\ud800"}, "--target: holds half a character"),
-        ({"epsilom": 1}, "--epsilom: no option of a run"),
+        ({"epsilom": 1}, "--epsilom: no option of a run; did you mean epsilon?"),
+        ({"out_of_place": 1}, "--out-of-place: no option of a run; see"),
         ({"options": ["k=2"]}, "--options: "),
         ({"assume_public": 3}, "--assume-public: "),
     ],
@@ -39,6 +41,38 @@ def test_what_is_no_request_is_one_line_that_names_the_option(wrong, words):
         RunRequest(**{**FACTS, **wrong})
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+NEAR = {  # each option of a closed set of values, a typo of one, and what was meant
+    "dialect": ("plian", "plain"),
+    "relation": ("add_remov", "add_remove"),
+    "method": ("independant", "independent"),
+    "device": ("cpuu", "cpu"),
+    "options": ({"encodng": "binned"}, "encoding"),
+}
+CHOSEN = {"options": {"method": "slicing"}}  # what an option's typo needs beside it
+
+
+@pytest.mark.parametrize("name", NEAR)
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("related", [False, True])
+def test_an_unknown_value_is_refused_before_the_spend_whether_it_would_be_used_or_not(name, written, related, tmp_path):
+    """A dialect was once looked at only where a table was to be written: nonsense was charged."""
+    one = {"a": {"type": "categorical", "categories": ["x", "y"]}}
+    child = {"k": {"type": "identifier"}, "b": {"type": "boolean", "categories": ["n", "y"]}}
+    key = {"parent": "p", "child": "c", "columns": ["k"], "most_children": 2}
+    frame = pd.DataFrame({"a": ["x", "y"] * 5, "k": [str(i) for i in range(10)]})
+    tree = {"tables": {"p": {"columns": {"k": {"type": "identifier"}, **one}}, "c": {"columns": child}}, "keys": [key]}
+    schema = synth.parse_related(tree) if related else synth.parse({"columns": one})
+    table = {"p": frame, "c": frame.rename(columns={"a": "b"})} if related else frame[["a"]]
+    options = {**CHOSEN.get(name, {}), "out": tmp_path / "out" if written else None, "ledger": tmp_path / "l.sqlite"}
+    wrong, meant = NEAR[name]
+    for value, words in ((wrong, f"did you mean {meant}?"), ({"zzz": 1} if name == "options" else "zzz", "")):
+        with pytest.raises(UsageError) as caught:
+            synth.run(table, schema=schema, dataset="d", epsilon=1, delta=1e-5, **{**options, name: value})
+        assert words in str(caught.value) or related  # related tables have one method, which they name
+    assert not (tmp_path / "out").exists()
+    assert not synth.Ledger(tmp_path / "l.sqlite").entries("d")
 
 
 def test_a_request_cannot_be_changed_but_copied():
