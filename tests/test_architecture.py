@@ -217,6 +217,56 @@ def test_nothing_is_pickled():
         assert "torch.load" not in path.read_text(), path
 
 
+# Who writes files otherwise than by schema/whole_files.py, and why.
+WRITERS = {
+    "synth/schema/whole_files.py": "the one place",
+    "synth/schema/census_files.py": "public files fetched into a cache of the user's own",
+    "synth/jobs/job.py": "a process's output, as it comes",
+    "synth/jobs/worker.py": "a lock",
+    "synth/sources/engines/scratch.py": "a lock",
+    "synth/evaluate/audit/whole_tables.py": "made-up tables in a folder of the audit's own",
+    "synth/release/comparison_notes.py": "lines that are only ever added",
+    "synth/release/store.py": "into a draft that whole_files.py made",
+    "synth/sources/formats/csv_writer.py": "into a draft that whole_files.py made",
+    "synth/release/folder.py": "whether a steward's log could be written",
+    "synth/pipeline/synthesizer.py": "a copy of a stored model into a folder that is not there yet",
+    "synth/privacy/ledger/backup.py": "new files, refused where they are there already",
+    "synth/privacy/ledger/restore.py": "a damaged ledger put aside under another name",
+    "app/session/aside.py": "answers into a pipe of its own",
+    "app/session/copies.py": "a process's own output",
+    "app/table/work.py": "an upload, into a new file of a folder of its own",
+    "app/table/stowing.py": "a folder put aside before it is removed",
+}
+WRITE = {"write_text", "write_bytes", "touch", "rename", "to_csv"}
+
+
+def _writes(node):
+    """Whether a call writes to a file by itself."""
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    of = node.func.value.id if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) else ""
+    modes = [a.value for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)]
+    texts = [m for m in modes if isinstance(m, str) and len(m) < 4]
+    return (
+        (called in WRITE and (bool(of) or isinstance(node.func, ast.Attribute)))
+        or (called in ("open", "fdopen") and any(set(m) & set("wxa+") for m in texts))
+        or ((of, called) == ("os", "open") and "O_CREAT" in ast.unparse(node))
+        or (of == "shutil" and (called.startswith("copy") or called == "move"))
+        or (of, called) == ("os", "replace")
+    )
+
+
+def test_files_are_written_in_one_place():
+    """Whole or not at all, and never through a link that a stranger laid: whoever writes otherwise has a reason."""
+    found = set()
+    for path in [*(ROOT / "synth").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
+        frames = {"index", "to_csv"}  # a frame's text, where no path is named
+        for node in nodes(path):
+            if isinstance(node, ast.Call) and _writes(node):
+                bare = {k.arg for k in node.keywords} | {getattr(node.func, "attr", "")} >= frames and not node.args
+                found |= set() if bare else {str(path.relative_to(ROOT))}
+    assert found == set(WRITERS)
+
+
 # All Python here, in pieces of a size to read.
 SMALL = ["app", "benchmarks", "container", "docs", "synth", "tests"]
 

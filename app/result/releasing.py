@@ -69,7 +69,7 @@ def asked(job: jobs.Job) -> str | None:
 def ask(job: jobs.Job) -> None:
     """Asks a reviewer to release a result of one's own. Errors: UsageError."""
     who = access.allow("ask_release", job.request().get("owner"))
-    (job.path / ASKED).write_text(json.dumps({"by": who.name}), encoding="utf-8")
+    jobs.write_file(job.path / ASKED, json.dumps({"by": who.name}))
 
 
 def together(job: jobs.Job) -> list[jobs.Job]:

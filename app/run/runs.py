@@ -31,7 +31,7 @@ def start(w: Wizard) -> jobs.Job:
     job = jobs.create(_request(w).stored())
     facts = job.path / jobs.DESCRIPTION  # where the worker looks for the schema of a request that names none
     told = {k: v for k, v in effective(w).items() if k != "open"}  # what a draft asked was decided
-    facts.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+    jobs.write_file(facts, json.dumps(told, ensure_ascii=False))
     if rules.needs_approval(dataset(w), w.epsilon):
         job.write(jobs.Status(state="held"))
     else:
@@ -117,7 +117,7 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
         learns=tuple(columns),
     )
     job = jobs.create(request.stored())
-    (job.path / jobs.DESCRIPTION).write_text(json.dumps(_asked(effective(w), columns)), encoding="utf-8")
+    jobs.write_file(job.path / jobs.DESCRIPTION, json.dumps(_asked(effective(w), columns)))
     return queued(job)
 
 

@@ -112,7 +112,7 @@ def description(
         return work.draft(path, place, hints={}, books=files, source=source)
     if is_sdv(found):
         metadata = place / "metadata.json"
-        metadata.write_text(json.dumps(found), encoding="utf-8")
+        synth.jobs.write_file(metadata, json.dumps(found))
         return work.imported(metadata, path, place, books=files, source=source)
     plain: Plain = json.loads(synth.parse(found, name=given.name).to_json())
     notes: list[str] = []

@@ -70,7 +70,7 @@ def _described(folder: Path, place: Path, found: Plain | None) -> tuple[Plain, l
         return work.draft_related(folder, place)
     if "keys" not in found and intake.is_sdv(found):
         metadata = place / "metadata.json"
-        metadata.write_text(json.dumps(found), encoding="utf-8")
+        synth.jobs.write_file(metadata, json.dumps(found))
         return work.imported(metadata, folder, place, books={})
     plain: Plain = json.loads(synth.parse_related(found, name="description", complete=False).to_json())
     work.check(folder, plain, place)

@@ -10,6 +10,7 @@ from app.session import access, frame
 from app.session.state import STEPS, Wizard, ready, take_table, view, wizard
 from app.table import owning, work
 from app.table.stowing import NOTE
+from synth import jobs
 from synth.jobs.roles import Visitor
 
 CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at")  # of all pages
@@ -31,9 +32,7 @@ def remember(w: Wizard) -> None:
     }
     note, text = w.place / NOTE, json.dumps(told, ensure_ascii=False)
     if not note.exists() or note.read_text(encoding="utf-8") != text:
-        draft = note.with_suffix(".new")  # a torn note would make its table one that nobody stored
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(note)
+        jobs.write_file(note, text)  # a torn note would make its table one that nobody stored
 
 
 def resume(w: Wizard, place: Path, table: Path, told: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ def new_place(owner: str = "") -> Path:
     try:
         place.mkdir(mode=0o700)
         maker = {"owner": owner, "pid": os.getpid(), "pid_started": jobs.identity()}
-        (place / MAKER).write_text(json.dumps(maker), encoding="utf-8")
+        jobs.write_file(place / MAKER, json.dumps(maker))
     except OSError as error:
         shutil.rmtree(place, ignore_errors=True)
         raise synth.InputError(f"the table's folder cannot be made ({error.strerror}); free some space") from None

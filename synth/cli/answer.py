@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from synth.errors import MACHINE, UsageError, ended
+from synth.schema import whole_files
 
 
 def say(plain: Any) -> None:
@@ -82,6 +83,6 @@ def check_writable(path: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     """Writes a file. Errors: UsageError when it cannot be written."""
     try:
-        path.write_text(text, encoding="utf-8")
+        whole_files.write(path, text)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; choose another --out") from None

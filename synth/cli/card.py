@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from synth.cli.answer import say
+from synth.cli.answer import say, write_text
 from synth.cli.guide import helped
 from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt
-from synth.errors import UsageError
 
 card_app = typer.Typer(
     callback=helped, invoke_without_command=True, help="Check a release card, or write it for people."
@@ -98,10 +97,7 @@ def card_export(
     text = pack.export(release, kind)
     waiting = pack.open_questions(release, kind)
     if out is not None:
-        try:
-            out.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"--out {out}: {error.strerror}; choose another place") from None
+        write_text(out, text)
     if as_json:
         say({"format": kind, "paths": {} if out is None else {kind: str(out)}, "for_the_steward": waiting})
     elif out is None:

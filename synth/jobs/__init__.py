@@ -8,6 +8,7 @@ from synth.jobs.queue import QUEUED, ahead
 from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
 from synth.jobs.stages import stage_in_words
+from synth.schema.whole_files import write as write_file
 
 __all__ = [
     "AS_ASKED",
@@ -31,4 +32,5 @@ __all__ = [
     "looks",
     "stage_in_words",
     "uninterrupted",
+    "write_file",
 ]

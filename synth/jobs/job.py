@@ -25,7 +25,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from synth.errors import InputError, UsageError
 from synth.jobs.process_identity import alive, identity
-from synth.schema import regular_files
+from synth.schema import regular_files, whole_files
 
 FINAL = ("done", "failed", "cancelled")
 Number = Annotated[float, Field(gt=-1e300, lt=1e300)]  # somebody else may have written the file
@@ -125,7 +125,7 @@ class Job:
         status = self.status()
         if status.final:
             return
-        (self.path / "cancel").touch()
+        whole_files.write(self.path / "cancel", "", durable=False)
         if status.pid is None:
             self.write(replace(status, state="cancelled", message="cancelled before it began; nothing was spent"))
 
@@ -210,7 +210,7 @@ def create(request: dict[str, Any], *, folder: str | Path | None = None) -> Job:
     try:
         job.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         job.write(Status())
-        (job.path / "run").write_text(str(uuid.uuid4()), encoding="ascii")
+        whole_files.write(job.path / "run", str(uuid.uuid4()), durable=False)
         _write(job.path / "request.json", request)
     except OSError as error:
         reason = error.strerror or "refused"
@@ -240,6 +240,4 @@ def _write(path: Path, plain: dict[str, Any]) -> None:
         text = json.dumps(plain, indent=1)
     except (TypeError, ValueError):
         raise UsageError(f"job {path.parent}: {path.name} must be JSON data") from None
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
+    whole_files.write(path, text, durable=False)

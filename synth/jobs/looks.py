@@ -12,7 +12,7 @@ from typing import Any
 
 from synth.errors import SynthError, UsageError
 from synth.jobs.job import Job, listing
-from synth.schema import names
+from synth.schema import names, whole_files
 
 LOOKED, CHOICE, RELEASED = "looked.json", "choice.json", "released.json"
 CHOICES = {
@@ -152,7 +152,7 @@ def _done(job: Job) -> bool:
 
 def _note(job: Job, name: str, plain: dict[str, Any]) -> None:
     text = json.dumps({**plain, "time": datetime.now(UTC).isoformat(timespec="seconds")}, ensure_ascii=False)
-    (job.path / name).write_text(text, encoding="utf-8")
+    whole_files.write(job.path / name, text)
 
 
 def _read(job: Job, name: str) -> dict[str, Any] | None:

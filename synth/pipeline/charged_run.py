@@ -23,7 +23,7 @@ from synth.pipeline.run_plan import RunPlan
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Curator
-from synth.privacy.ledger.ledger import Entry
+from synth.privacy.ledger.ledger import ANSWERED, Entry
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.release.card.card import card, together
@@ -89,7 +89,7 @@ class ChargedRun:
             if self.line is None and not self._recorded_after_all(error):
                 raise
             cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
-            unrecorded = self._outcome("cancelled" if cancelled else "failed", {})
+            unrecorded = self._outcome("cancelled" if cancelled else "failed", {ANSWERED: bool(self.events)})
             raise SpentError(self._reason(error, cancelled=cancelled) + unrecorded) from error
         unrecorded = self._outcome("done", {"epsilon_derived": self.epsilon_derived})
         if unrecorded:

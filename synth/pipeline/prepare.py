@@ -7,7 +7,7 @@ from synth.generators.base import Questions
 from synth.jobs import give_back
 from synth.pipeline import same_rows
 from synth.pipeline.methods import check_schema, generator_named, granted, resolve_device
-from synth.pipeline.private_rows import Rows, Source, dataset_name, place_at
+from synth.pipeline.private_rows import Rows, Source, check_named, dataset_name, place_at
 from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.same_rows import MaySpend, anybody
@@ -76,6 +76,9 @@ def planned(request: RunRequest, schema: Schema, *, rows: Source | None = None, 
     _check_method(questions, schema, adjacency, share)
     _check_writing(request, schema)
     book = Ledger(request.ledger)
+    declared, separate = request.dataset or schema.dataset, request.separate
+    dataset = dataset_name(place, declared, book=book)
+    check_named(place, declared, dataset, book=book, separate=separate)
     return RunPlan(
         request=request,
         rows=Rows.of(place, schema),
@@ -83,7 +86,7 @@ def planned(request: RunRequest, schema: Schema, *, rows: Source | None = None, 
         questions=questions,
         grant=granted(request.epsilon, request.delta, adjacency, learning=share > 0),
         learn_share=share,
-        dataset=dataset_name(place, request.dataset or schema.dataset, book=book),
+        dataset=dataset,
         device=resolve_device(request.device, by_torch=questions.by_torch),
         book=book,
     )

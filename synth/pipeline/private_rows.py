@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 import pandas as pd
 
@@ -44,11 +45,48 @@ def place_at(table: Source, source: str | None = None) -> Place:
     return named_databases.placed(named_databases.address(source), str(table))
 
 
+def check_named(place: Place, declared: str | None, name: str, *, book: Ledger, separate: bool) -> None:
+    """Asks for the dataset of a database's table that was never charged where others were.
+
+    An address says little about whose rows there are: a view, a copy or another server may hold persons that were
+    charged before, and long tables are not compared. It is asked of tables of any length, for how long they are is
+    private. Errors: UsageError with both ways out.
+    """
+    if declared or separate or isinstance(place, FilePlace) or place.name is None or book.known(name):
+        return
+    if any(t.epsilon > 0 for t in book.summary()):
+        raise UsageError(
+            f"nothing was charged to {name} before, and other datasets were: if its persons are in one of them, name "
+            "that one with --dataset (`synth ledger show` lists them); if not, give it a name of its own with --dataset"
+        )
+
+
+def _spelled(book: Ledger | None) -> list[str]:
+    """Names of databases' tables that the ledger knows, in whatever spelling."""
+    return [] if book is None else [t.dataset for t in book.summary() if "://" in t.dataset]
+
+
+def _same_place(known: str, name: str) -> bool:
+    """Whether a name that was charged once is another spelling of ``name``, which is canonical."""
+    if known == name:
+        return True
+    source, _, table = known.rpartition("/")
+    aim, _, wanted = name.rpartition("/")
+    try:
+        place = named_databases.placed(source, table)
+        if place.name == name:
+            return True
+        files = [Path(urlsplit(s).path) for s in (str(place.name).rpartition("/")[0], aim)]
+        return table == wanted and all(f.is_file() for f in files) and files[0].samefile(files[1])  # a hard link
+    except (UsageError, OSError, ValueError):
+        return False
+
+
 def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = None) -> str:
     """The name a table is charged under: declared, else that of its file up to the first point; a database's own.
 
-    ``book``: where the ledger knows the file under its whole path, as all files once were, that name stays.
-    Errors: UsageError for a frame.
+    ``book``: where the ledger knows the file under its whole path, as all files once were, or a database's table under
+    another spelling of its address, that name stays. Errors: UsageError for a frame.
 
     >>> dataset_name("data/town_survey.csv.gz", None)
     'town_survey'
@@ -58,5 +96,5 @@ def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = N
     if isinstance(table, pd.DataFrame) or (isinstance(table, Place) and table.name is None):
         raise UsageError("a data frame has no name; give dataset=..., or name the dataset in the schema")
     if isinstance(table, Place) and not isinstance(table, FilePlace):
-        return str(table.name)
+        return next((n for n in _spelled(book) if _same_place(n, str(table.name))), str(table.name))
     return dataset_of(table.path if isinstance(table, FilePlace) else Path(table), book=book)

@@ -32,7 +32,7 @@ from synth.schema.related import parse as parse_related
 from synth.schema.table import UNCONFIRMED, Schema
 from synth.sources import public_tables
 from synth.sources.formats.text_table import Table
-from synth.sources.named_databases import shown
+from synth.sources.named_databases import identity
 from synth.sources.related_tables import allowed_empty, places, text_columns
 from synth.sources.rows.forest import Branch, Forest
 from synth.sources.table_source import Place
@@ -203,7 +203,7 @@ def _dataset(tables: str | Path | Mapping[str, object] | None, declared: str | N
     if declared:
         return declared
     if source is not None:
-        return shown(source) + (f"/{tables}" if tables else "")
+        return identity(source) + (f"/{tables}" if tables else "")
     assert tables is not None
     if isinstance(tables, Mapping):
         raise UsageError(

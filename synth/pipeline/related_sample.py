@@ -1,6 +1,5 @@
 """Related rows from a stored model: free, since the model was paid for."""
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from synth.pipeline.related_draw import DrawnTables
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.sample import MOST_ROWS
 from synth.release import related_folder
-from synth.schema import codec
+from synth.schema import codec, whole_files
 from synth.schema.table import Schema
 
 
@@ -62,7 +61,7 @@ def sample_to(
     for name, file in public.items():
         paths[name] = str(Path(out) / file.name)
         if Path(paths[name]).resolve() != file.resolve():
-            shutil.copyfile(file, paths[name])
+            whole_files.write(paths[name], file.read_bytes())
     return drawn.num_rows, share, paths
 
 

@@ -64,8 +64,9 @@ def charged_before(
     Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
     """
     place = place_at(table, source)
-    name = dataset_name(place, dataset or schema.dataset)
-    return others(Rows.of(place, schema), Ledger(ledger), dataset=name, may_spend=may_spend)
+    book = Ledger(ledger)
+    name = dataset_name(place, dataset or schema.dataset, book=book)
+    return others(Rows.of(place, schema), book, dataset=name, may_spend=may_spend)
 
 
 def mark(rows: Rows, key: bytes) -> bytes | None:

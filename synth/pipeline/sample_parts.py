@@ -20,7 +20,8 @@ import numpy as np
 
 from synth.errors import InputError, UsageError
 from synth.pipeline.draw_rows import Drawn, rows_at_a_time
-from synth.release import folder, store
+from synth.release import folder
+from synth.schema import whole_files
 
 ABOUT = "_parts.json"  # by their names, readers of folders of Parquet pass such files over
 FORMAT = "facsimile-parts/1"
@@ -96,7 +97,7 @@ def write(
         out.mkdir(parents=True, exist_ok=True)
         if before is None and any(out.iterdir()):
             raise UsageError(f"--out {out}: the folder holds other files; name one that is empty or not there")
-        store.replace(out / ABOUT, (json.dumps({"format": FORMAT, **asdict(parts)}) + "\n").encode())
+        whole_files.write(out / ABOUT, json.dumps({"format": FORMAT, **asdict(parts)}) + "\n")
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror or 'input/output error'})") from None
     left = [p for p in range(parts.count) if not (out / parts.name(p)).exists()]

@@ -18,7 +18,7 @@ from synth.errors import InputError
 from synth.pipeline.draw_rows import Drawn, rows_at_a_time
 from synth.pipeline.sample import allowed_by
 from synth.release import folder
-from synth.schema import codec
+from synth.schema import codec, whole_files
 from synth.sources.engines.engine import Engine
 
 FILES = ("model.json", "model.safetensors")
@@ -86,7 +86,7 @@ def drawer(
     def work(batches: Iterable[Any]) -> Iterator[Any]:
         with tempfile.TemporaryDirectory() as name:
             for file, held in packed.items():
-                (Path(name) / file).write_bytes(held)
+                whole_files.write(Path(name) / file, held, durable=False)
             stored = folder.load_model(name)
         for batch in batches:
             for number in batch.column(0).to_pylist():

@@ -42,7 +42,7 @@ def add(ledger: Path, note: Note) -> None:
     line = (json.dumps(stamped, ensure_ascii=False) + "\n").encode()
     try:
         place(ledger).parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(place(ledger), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = os.open(place(ledger), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with os.fdopen(handle, "wb", buffering=0) as file:
             file.write(line)
             os.fsync(file.fileno())

@@ -19,7 +19,7 @@ from synth.generators.base import Model, Setting
 from synth.generators.product_mixture import check_state
 from synth.questions import Release
 from synth.release import dialect_copy, store
-from synth.schema import codec, csv_injection
+from synth.schema import codec, csv_injection, whole_files
 from synth.schema import table as schemas
 from synth.schema.column import Column
 from synth.schema.dialect import Dialect
@@ -53,35 +53,37 @@ def write(
     note: Callable[[str], None] = print,
 ) -> dict[str, str]:
     """Writes the files of a release into ``out``: synthetic.csv, its twin in the schema's dialect (dialect_copy.py),
-    schema.json, card.json, release.* and model.*; returns their paths.
+    schema.json, card.json, release.* and model.*; returns their paths. They appear there once all of them are whole.
 
     The card gains the table's SHA-256, so that another table beside it is noticed, and what became of text that a
     spreadsheet would take for a formula: ``raw_text`` writes it as it is (csv_injection.py).
     """
-    out.mkdir(parents=True, exist_ok=True)
-    write_blocks(out / "synthetic.csv", blocks, setting.schema, raw_text=raw_text)
-    card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
-    with open(out / "synthetic.csv", "rb") as file:
-        card["synthetic_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
-    card.pop(dialect_copy.DIGEST, None)  # of the release that is refitted
-    found = dialect_copy.write(out, setting.schema, dialect, note, raw_text=raw_text)
-    card |= {dialect_copy.DIGEST: found} if found else {}
-    schema = json.loads(setting.schema.to_json())
-    packed, arrays = store.pack(releases)
-    about = {
-        "format": "facsimile-release/1",
-        "method": method,
-        "options": dict(options or {}),
-        "card": dict(card),
-        "schema": schema,
-    }
-    given = {n: getattr(setting, n) for n in ("mu", "sensitivity", "signed", "public_rows")}
-    state, weights = model.state()
-    learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}
-    store.replace(out / "schema.json", setting.schema.to_json().encode())
-    store.replace(out / "card.json", (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
-    store.save(out / "release.json", {**about, "setting": given, **packed}, arrays)
-    store.save(out / "model.json", {**learnt, "model": state}, weights)
+    with whole_files.folder(out) as draft:
+        write_blocks(draft / "synthetic.csv", blocks, setting.schema, raw_text=raw_text)
+        card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
+        with open(draft / "synthetic.csv", "rb") as file:
+            card["synthetic_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+        card.pop(dialect_copy.DIGEST, None)  # of the release that is refitted
+        found = dialect_copy.write(draft, setting.schema, dialect, note, raw_text=raw_text)
+        card |= {dialect_copy.DIGEST: found} if found else {}
+        schema = json.loads(setting.schema.to_json())
+        packed, arrays = store.pack(releases)
+        about = {
+            "format": "facsimile-release/1",
+            "method": method,
+            "options": dict(options or {}),
+            "card": dict(card),
+            "schema": schema,
+        }
+        given = {n: getattr(setting, n) for n in ("mu", "sensitivity", "signed", "public_rows")}
+        state, weights = model.state()
+        learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}
+        whole_files.write(draft / "schema.json", setting.schema.to_json())
+        whole_files.write(draft / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+        store.save(draft / "release.json", {**about, "setting": given, **packed}, arrays)
+        store.save(draft / "model.json", {**learnt, "model": state}, weights)
+    if not found:
+        (out / dialect_copy.NAME).unlink(missing_ok=True)  # of an earlier release there
     names = (*NAMES, dialect_copy.NAME) if found else NAMES
     return {n.removesuffix(".json").removesuffix(".csv").replace(".", "_"): str(out / n) for n in names}
 
@@ -158,9 +160,8 @@ def check_steward_log(path: Path | None) -> None:
 def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
     """Counts of cells outside the schema. Private: for the steward, never beside the output."""
     found = {"clamped": dict(encoded.clamped), "unreadable": dict(encoded.unreadable)}
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        json.dump({"private": "for the steward only; never release", **found}, file, indent=1)
+    told = {"private": "for the steward only; never release", **found}
+    whole_files.write(path, json.dumps(told, indent=1), private=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from synth.generators.product_mixture import check_state
 from synth.questions import LinkedRelease, Release
 from synth.questions.linked import placed
 from synth.release import folder, store
-from synth.schema import csv_injection, related
+from synth.schema import csv_injection, related, whole_files
 from synth.schema.related import Related
 from synth.sources.formats import files
 from synth.sources.formats.text_table import Table
@@ -68,21 +68,22 @@ def write(
 
     ``public``: tables that are copied as they are, for synthetic rows refer to them.
     """
-    paths = write_tables(out, tables, model.schema, raw_text=raw_text)
-    paths |= {n: _copied(out, n, table, raw_text=raw_text) for n, table in public.items()}
-    card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
-    card["tables_sha256"] = {name: _digest(Path(path)) for name, path in paths.items()}
-    schema = json.loads(model.schema.to_json())
-    packed, arrays = store.pack(releases)
-    state, weights = model.state()
-    store.replace(out / "schema.json", model.schema.to_json().encode())
-    store.replace(out / "card.json", (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
-    about = {"method": card["method"], "card": dict(card), "schema": schema}
-    told = {"format": "facsimile-related-release/1", **about, "setting": {"mu": mu}, **packed}
-    store.save(out / "release.json", told, arrays)
-    store.save(out / "model.json", {"format": f"facsimile-{KIND}/1", **about, "model": state}, weights)
+    with whole_files.folder(out) as draft:
+        paths = write_tables(draft, tables, model.schema, raw_text=raw_text)
+        paths |= {n: _copied(draft, n, table, raw_text=raw_text) for n, table in public.items()}
+        card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
+        card["tables_sha256"] = {name: _digest(Path(path)) for name, path in paths.items()}
+        schema = json.loads(model.schema.to_json())
+        packed, arrays = store.pack(releases)
+        state, weights = model.state()
+        whole_files.write(draft / "schema.json", model.schema.to_json())
+        whole_files.write(draft / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+        about = {"method": card["method"], "card": dict(card), "schema": schema}
+        told = {"format": "facsimile-related-release/1", **about, "setting": {"mu": mu}, **packed}
+        store.save(draft / "release.json", told, arrays)
+        store.save(draft / "model.json", {"format": f"facsimile-{KIND}/1", **about, "model": state}, weights)
     own = {n: str(out / f"{n}.json") for n in ("schema", "card", "release", "model")}
-    return {**own, **{f"table {n}": p for n, p in paths.items()}}
+    return {**own, **{f"table {n}": str(out / Path(p).name) for n, p in paths.items()}}
 
 
 def _copied(out: Path, name: str, table: Table, *, raw_text: bool) -> str:

@@ -1,12 +1,10 @@
 """Releases and models on disk: JSON for what people read, safetensors for arrays. Never a pickle."""
 
-import contextlib
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -15,7 +13,7 @@ from synth import questions
 from synth.errors import InputError
 from synth.questions import Release
 from synth.release import safetensors_stream
-from synth.schema import regular_files
+from synth.schema import regular_files, whole_files
 
 Arrays = dict[str, np.ndarray]
 MANY = 10_000  # tables of an answer that are stored as one array, with their shapes; parts told one a line
@@ -25,30 +23,11 @@ KINDS: dict[str, Any] = {STORED_AS.get(n, n): getattr(questions, n) for n in que
 
 def save(path: Path, plain: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Writes NAME.json and NAME.safetensors beside it, each whole or not at all. Errors: OSError."""
-    with replacing(path.with_suffix(".safetensors")) as file:
+    with whole_files.beside(path.with_suffix(".safetensors")) as draft, draft.open("r+b") as file:
         digest = safetensors_stream.write(file, arrays)
     told = {**plain, "arrays_sha256": digest}
     spread = 1 if len(told.get("parts", ())) <= MANY else None  # hundreds of thousands of parts are nobody's reading
-    replace(path, (json.dumps(told, indent=spread, ensure_ascii=False) + "\n").encode())
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Writes a file that appears whole or not at all; nothing is left beside it when that fails. Errors: OSError."""
-    with replacing(path) as file:
-        file.write(content)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to be written, in the place of ``path`` once that is done; as ``replace``."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+    whole_files.write(path, json.dumps(told, indent=spread, ensure_ascii=False) + "\n")
 
 
 def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:

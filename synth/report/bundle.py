@@ -3,10 +3,8 @@
 Only the files named here go in: the steward's report, job folders and logs lie elsewhere and cannot.
 """
 
-import contextlib
 import hashlib
 import json
-import os
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -26,7 +24,7 @@ from synth.release.card.statements import UNCOVERED, complete, deployment, regis
 from synth.release.folder import StoredRelease
 from synth.report import bundle_texts, card_page, chosen_release, index_page, publish, publishable
 from synth.report.documents import pack
-from synth.schema import codec, csv_injection
+from synth.schema import codec, csv_injection, whole_files
 from synth.schema import table as schemas
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -261,15 +259,14 @@ def manifest(parts: Mapping[str, bytes]) -> bytes:
 
 def zip_file(out: Path, parts: Mapping[str, bytes]) -> None:
     """One zip with fixed times and rights, written whole or not at all."""
-    part = out.with_name(out.name + ".part")
     try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as file:
+        with (
+            whole_files.beside(out) as draft,
+            zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as file,
+        ):
             for name, content in sorted(parts.items()):
                 entry = zipfile.ZipInfo(name, STAMP)
                 entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
                 file.writestr(entry, content)
-        os.replace(part, out)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
         raise UsageError(f"--out {out}: {error.strerror}; choose another place") from None

@@ -12,6 +12,7 @@ from synth.release.card.choice import in_words
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, shares, uncovered
 from synth.release.card.verify import load
 from synth.report import html
+from synth.schema import whole_files
 
 SEEDED = "Made with seeded noise: protects nothing"
 Rows = list[tuple[str, str]]
@@ -207,7 +208,7 @@ def write(
     }
     try:
         for name, words in written.items():
-            (place / name).write_text(words, encoding="utf-8")
+            whole_files.write(place / name, words)
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; choose a folder you may write to") from None
     return {name.replace(".", "_"): str(place / name) for name in written}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger.ledger import Entry, Ledger, default_path
+from synth.privacy.ledger.ledger import ANSWERED, Entry, Ledger, default_path
 from synth.release import comparison_notes
 from synth.release.card import choice, verify
 from synth.release.card.choice import CHOICE, Charge
@@ -52,13 +52,16 @@ class Candidate:
 
 
 class Book:
-    """The ledger as a choice needs it; a ledger that is not there has no lines and is not made."""
+    """The ledger as a choice needs it; a ledger that is not there has no lines and is not made.
+
+    A spend counts whatever became of its run, unless the run's outcome says that nothing had been answered.
+    """
 
     def __init__(self, ledger: str | Path | None) -> None:
         self.path = _place(ledger)
         lines = Ledger(self.path).entries() if self.path.exists() else []
-        ended = {e.run: e.question.get("state") for e in lines if e.kind == "outcome"}
-        self.spends = [e for e in lines if e.kind == "spend" and ended.get(e.run) not in ("failed", "cancelled")]
+        unanswered = {e.run for e in lines if e.kind == "outcome" and _left_nothing(e)}
+        self.spends = [e for e in lines if e.kind == "spend" and e.run not in unanswered]
 
     def line(self, number: int, seal: str | None = None) -> Entry | None:
         """The spend of that number, and of that hash where one is given."""
@@ -70,9 +73,22 @@ class Book:
         return self.line(int(one.card["ledger_entry"]["number"]), one.line)
 
     def dataset(self, one: Candidate) -> str:
-        """What a release was charged to."""
+        """What a release was charged to. Errors: UsageError where another ledger was charged."""
         paid = self.of(one)
-        return paid.dataset if paid else str(one.card.get("dataset") or "")
+        if paid is None:
+            number = one.card["ledger_entry"]["number"]
+            raise UsageError(
+                f"{one.folder}: its run (line {number}) is not in the ledger {self.path}, so that what was charged "
+                "cannot be added up; name the ledger that paid for it with --ledger"
+            )
+        return paid.dataset
+
+
+def _left_nothing(outcome: Entry) -> bool:
+    """Whether a run ended before its first answer."""
+    told = outcome.question
+    detail = told.get("detail")
+    return told.get("state") in ("failed", "cancelled") and isinstance(detail, dict) and detail.get(ANSWERED) is False
 
 
 def _place(ledger: str | Path | None) -> Path:
@@ -80,9 +96,10 @@ def _place(ledger: str | Path | None) -> Path:
 
 
 def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
-    """Notes that somebody compared a release with the real rows. Errors: InputError where it cannot be noted.
+    """Notes that somebody compared a release with the real rows.
 
-    ``ledger``: as of ``run``; the note lies beside it.
+    ``ledger``: as of ``run``, the one that paid for the release; the note lies beside it. Errors: UsageError for
+    another one, InputError where it cannot be noted.
 
     Privacy: public only.
     """
@@ -118,11 +135,13 @@ def settle(
 
     ``how``: a key of ``card_statements.CHOICES``; None asks whether it can be left open. ``candidates``: the other
     candidates' folders. ``paid``: counts by which a paid selection decides. Errors: UsageError where the choice must be
-    stated or does not fit what was noted; InputError where the counts chose another release, or guarantees of
-    different relations or units would be added up.
+    stated or does not fit what was noted, and for a ledger without the lines that paid for the releases; InputError
+    where the counts chose another release, or guarantees of different relations or units would be added up.
     """
     one, book = Candidate.at(release), Book(ledger)
     others = [Candidate.at(b) for b in candidates]
+    for candidate in (one, *others):
+        book.dataset(candidate)
     compared = _compared(one, book)
     if how is not None and how not in CHOICES:
         raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
@@ -135,7 +154,6 @@ def settle(
     charges = _charges(one, how or "unstated", others, compared, paid, book)
     if how is None:
         how = "unstated" if any(c.number != one.card["ledger_entry"]["number"] for c in charges) else "only"
-        how = how if book.of(one) else "unstated"
     if how not in ("unstated", "only"):
         _note(one, how, book, charges, others)
     return choice.chosen(one.card, how, charges, [o.table for o in others])
@@ -150,10 +168,9 @@ def _charges(
     if how in ("releases", "unstated", "only"):
         lines = _everything(one, book)
         own = {one.card["ledger_entry"]["number"], (one.card.get("of_which_schema") or {}).get("ledger_entry")}
-        tables = [e for e in lines if e.number not in own and not e.question.get("learns")]
-        if how == "only" and (compared or tables):
+        if how == "only" and (compared or any(e.number not in own for e in lines)):
             raise UsageError(
-                "other runs were charged to this dataset, so it is not the only candidate; say how it was "
+                "other runs or learnings were charged to this dataset, so it is not the only candidate; say how it was "
                 f"chosen: {WAYS}"
             )
         return [] if how == "only" else [_charge(e) for e in lines]
@@ -167,9 +184,9 @@ def _charges(
 
 
 def _everything(one: Candidate, book: Book) -> list[Entry]:
-    """All that was charged to the release's dataset and did not fail: whatever was released of it may have decided."""
-    mine = book.of(one)
-    lines = [] if mine is None else [e for e in book.spends if _same(e.dataset, mine.dataset)]
+    """All that was charged to the release's dataset: whatever was answered may have decided."""
+    mine = book.dataset(one)
+    lines = [e for e in book.spends if _same(e.dataset, mine)]
     _alike(one, lines)
     return lines
 
@@ -214,6 +231,10 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
     ]
     if before:
         raise UsageError("noisy counts have already decided between these releases; that decision stands")
+    if book.line(number, seal) is None:
+        raise UsageError(
+            f"{paid}: line {number} is not in the ledger {book.path}; name the one that paid with --ledger"
+        )
     gaps = private_selection.distances(paid, [one.folder, *(o.folder for o in others)])
     if gaps[0] > min(gaps):
         winner = others[gaps.index(min(gaps)) - 1].folder

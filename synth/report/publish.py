@@ -18,6 +18,7 @@ from synth.release.card.choice import TOTALS, own
 from synth.release.statistics_file import load
 from synth.report import publishable
 from synth.report.publishable import Publishable
+from synth.schema import whole_files
 
 MOST_ROWS = 1_000_000  # synthetic rows counted for the publishable report
 
@@ -111,6 +112,6 @@ def about(folder: Path) -> dict[str, Any]:
 
 def _write(path: Path, words: str) -> None:
     try:
-        path.write_text(words, encoding="utf-8")
+        whole_files.write(path, words)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; choose another --out") from None

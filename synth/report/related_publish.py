@@ -22,6 +22,7 @@ from synth.report.html import figure
 from synth.report.noisy_tables import NoisyTable, agreement
 from synth.report.publishable import LEVEL_WORDS, SHOWN, Shown
 from synth.report.related_picture import picture
+from synth.schema import whole_files
 from synth.schema.related import Related
 
 HEAD = ["pair", "cells", "noise of a cell", "distance", "from noise", "within"]
@@ -145,10 +146,8 @@ def write(release: str | Path, out: str | Path) -> dict[str, str]:
         raise UsageError(f"--out {out}: name a .html file")
     found = gather(release)
     try:
-        place.write_text(page(found, card=verify.load(release)), encoding="utf-8")
-        place.with_suffix(".json").write_text(
-            json.dumps(plain(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        whole_files.write(place, page(found, card=verify.load(release)))
+        whole_files.write(place.with_suffix(".json"), json.dumps(plain(found), indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; choose another --out") from None
     except KeyError:

@@ -119,6 +119,13 @@ def shown(source: str) -> str:
     return SqlitePlace(source, "").shown if is_sqlite(source) else Engine(source).shown
 
 
+def identity(source: str) -> str:
+    """What an address stands for, the same however it is written, a name of the installation's included; without user
+    and password. Errors: InputError, UsageError."""
+    found = address(source)
+    return str(placed(found, "").name).removesuffix("/")
+
+
 def whole(
     table: str | Path,
     source: str | None,

@@ -236,14 +236,15 @@ def release() -> Path:
 
 
 def with_release(place: Path) -> None:
-    bare(place)
-    shutil.copytree(release(), place / "out")
+    shutil.copytree(release().parent, place, dirs_exist_ok=True)
 
 
 def bundle_it(place: Path) -> str:
     from synth.report import bundle as release_bundle
 
-    return said(lambda: "ok " + release_bundle.make(place / "out", place / "r.zip").sha256)
+    return said(
+        lambda: "ok " + release_bundle.make(place / "out", place / "r.zip", ledger=place / "ledger.sqlite").sha256
+    )
 
 
 def judge_bundle(place: Path, told: str, kind: str) -> None:

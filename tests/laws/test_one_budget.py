@@ -8,7 +8,9 @@ import shutil
 import duckdb
 import pytest
 
+from synth.pipeline.private_rows import dataset_name
 from synth.privacy.ledger.ledger import Ledger
+from synth.sources.named_databases import placed
 from tests.conftest import SMALL, small_frame
 
 ASKED = ("--schema", "s.json", "--epsilon", "0.4", "--method", "independent", "--num-rows", "5", "--out", "out")
@@ -97,3 +99,70 @@ def test_no_other_spelling_of_a_databases_table_passes_its_cap(command, place):
     for file in FILES:
         refused(command, file)
     assert spends() == [(name, 0.4)]
+
+
+def named(source: str, table: str = "people") -> str:
+    return dataset_name(placed(source, table), None)
+
+
+def test_one_place_has_one_name_however_its_address_is_written(tmp_path, monkeypatch):
+    """Spellings by kind of source; the other addresses are other places."""
+    monkeypatch.setenv("PGUSER", "ann")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.db").touch()
+    (tmp_path / "link.db").symlink_to("a/x.db")
+    (tmp_path / "b").symlink_to("a")
+    monkeypatch.chdir(tmp_path)
+    here = str(tmp_path)
+    paths = [f"{here}/a/x.db", f"/{here}/a/x.db", f"{here}//a/../a/./x.db", f"{here}/link.db", f"{here}/b/x.db"]
+    spellings = [
+        [f"duckdb://{p}" for p in [*paths, here.replace("s", "%73") + "/a/x.db"]],
+        [f"sqlite://{p}" for p in [*paths, here.replace("s", "%73") + "/a/x.db"]],
+        [
+            f"{scheme}://{user}{host}{port}/census{options}"
+            for scheme in ("postgres", "postgresql", "POSTGRES")
+            for user in ("", "bob@", "bob:secret@")
+            for host in ("localhost", "LocalHost", "127.0.0.1", "127.0.1", "127.1", "[::1]", "localhost.", "")
+            for port in ("", ":5432")
+            for options in ("", "?sslmode=require", "?application_name=x&sslmode=disable")
+        ]
+        + ["postgres:///census?host=/var/run/postgresql", "postgres:///?dbname=census&host=127.0.0.1&port=5432"],
+        ["postgres://Db.Example:5433/census", "postgresql://ann@db.example.:5433/census"],
+        [
+            "postgres://localhost/ann",
+            "postgres://localhost",
+            "postgres://bob@localhost/ann",
+            "postgres://ann@127.0.0.1/",
+        ],
+    ]
+    names = [{named(s) for s in one} for one in spellings]
+    assert [len(n) for n in names] == [1] * len(spellings), names
+    assert len(set.union(*names)) == len(spellings)
+    for one in (("duckdb", "main."), ("sqlite", "main.")):
+        assert named(f"{one[0]}://{paths[0]}", f"{one[1]}people") in set.union(*names)
+    assert named("postgres://localhost/census", "public.people") in names[2]
+    assert not any(word in name for name in set.union(*names) for word in ("secret", "bob"))
+
+
+def test_a_table_has_its_budget_at_every_spelling_of_its_file(command, place):
+    """Also where rows are too many to be compared: what is charged is the place."""
+    pytest.importorskip("ibis")
+    os.symlink("d.duckdb", "link.duckdb")
+    os.link("d.duckdb", "hard.duckdb")
+    first = f"duckdb:///{place}/d.duckdb"
+    assert command("run", "--source", first, "--table", "people", *ASKED)[0] == 0
+    (charged,) = {name for name, _ in spends()}
+    for address in (f"duckdb:////{place}/d.duckdb", f"duckdb://{place}/a/../d.duckdb", f"duckdb://{place}/link.duckdb"):
+        assert command("plan", "--source", address, "--table", "people", *ASKED[:6], "--json")[0] in (0, 2)
+        assert dataset_name(placed(address, "people"), None, book=Ledger()) == charged
+    assert dataset_name(placed(f"duckdb://{place}/hard.duckdb", "main.people"), None, book=Ledger()) == charged
+
+
+def test_a_table_of_a_database_that_was_never_charged_asks_for_its_dataset(command, place):
+    """A view, a copy or another server may hold the same persons, and long tables are not compared."""
+    pytest.importorskip("ibis")
+    source = f"duckdb://{place}/d.duckdb"
+    assert command("run", "town.csv", *ASKED)[0] == 0
+    code, _, told = command("run", "--source", source, "--table", "people", *ASKED)
+    assert (code, "and other datasets were" in told) == (2, True)
+    assert spends() == [("town", 0.4)]

@@ -22,3 +22,9 @@ def small_release(tmp_path_factory):
         seed=1,
     )
     return place / "out"
+
+
+@pytest.fixture(autouse=True)
+def paid(folder, monkeypatch):
+    """The ledger that paid for it is the user's own, where none is named."""
+    monkeypatch.setenv("SYNTH_LEDGER", str(folder.parent / "ledger.sqlite"))

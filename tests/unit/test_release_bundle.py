@@ -21,7 +21,7 @@ from synth.release.card import limits
 from synth.release.card.verify import check, load
 from synth.report import bundle as release_bundle
 from tests.conftest import SMALL, small_frame
-from tests.unit.small_release import small_release  # noqa: F401
+from tests.unit.small_release import paid, small_release  # noqa: F401
 
 PARTS = {
     "synthetic.csv",

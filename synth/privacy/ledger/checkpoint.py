@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import LedgerLostError
-from synth.schema import regular_files
+from synth.schema import regular_files, whole_files
 
 EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
 ELSEWHERE = "SYNTH_LEDGER_MARK"
@@ -155,10 +155,5 @@ def write(path: Path, mark: Mark) -> None:
         for name, s in mark.spent.items()
     }
     text = json.dumps({"number": mark.number, "hash": mark.hash, "spent": spent})
-    draft = place(path).with_name(place(path).name + ".part")  # one writer at a time: a crash leaves one at most
     with contextlib.suppress(OSError):
-        with open(draft, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, place(path))
+        whole_files.write(place(path), text)

@@ -292,4 +292,7 @@ def _first(db: sqlite3.Connection, account: Account, spend: Spend) -> None:
         raise UsageError(f"run {spend.run}: charged already, in line {line.number} of the ledger; start a new run")
 
 
+# In the outcome of a run that failed or was cancelled: whether any question had been answered. Until then nothing can
+# have left it; afterwards anything may have, a progress line included.
+ANSWERED = "answered"
 _SHARED = ("relation", "unit", "engine", "noise_source", "actor", "approved_by")

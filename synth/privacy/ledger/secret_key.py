@@ -1,12 +1,11 @@
 """The secret bytes beside a ledger, under which the marks of rows in it are kept."""
 
-import os
 import secrets
 from pathlib import Path
 
 from synth.errors import InputError
 from synth.privacy.ledger.sqlite import writing
-from synth.schema import regular_files
+from synth.schema import regular_files, whole_files
 
 KEY_BYTES = 32
 
@@ -34,10 +33,4 @@ def key(path: Path) -> bytes:
 
 def _make_key(place: Path) -> None:
     """Writes a complete key under another name first: no reader and no crash may meet half a key."""
-    draft = place.with_name(f"{place.name}.{secrets.token_hex(8)}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(secrets.token_bytes(KEY_BYTES))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, place)
+    whole_files.write(place, secrets.token_bytes(KEY_BYTES), private=True)

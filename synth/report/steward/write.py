@@ -4,7 +4,6 @@ The publishable report is of another kind and stands in ``report``; nothing that
 """
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from synth.pipeline import plan
 from synth.release import folder as bundle
 from synth.report.publish import about, folder_of
 from synth.report.steward import page as steward
+from synth.schema import whole_files
 
 
 def examine(
@@ -121,15 +121,7 @@ def write(found: Examination, release: str | Path, out: str | Path) -> dict[str,
 
 def private_text(path: Path, words: str) -> None:
     """Writes a file that its owner alone may read, whole or not at all. Errors: UsageError."""
-    begun = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        begun.unlink(missing_ok=True)  # of a killed process, or a link that somebody laid there
-        try:
-            handle = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(words)
-            begun.replace(path)
-        finally:
-            begun.unlink(missing_ok=True)
+        whole_files.write(path, words, private=True)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; choose another --out") from None

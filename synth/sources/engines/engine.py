@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
-from synth.sources.engines import duckdb_closed
+from synth.sources.engines import addresses, duckdb_closed
 from synth.sources.engines.duckdb import MEMORY, parquet_files
 from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql_dialects import DIALECTS, Dialect
@@ -76,6 +76,14 @@ class Engine:
         host = parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
         return f"{self.dialect.name}://{host}{port}{parts.path}"
+
+    @property
+    def identity(self) -> str:
+        """What the address stands for, the same however it is written (addresses.py); without user and password."""
+        name = self.dialect.name
+        if name == "duckdb" and self._parts.path:
+            return f"duckdb://{addresses.file(unquote(self._parts.path))}"
+        return addresses.postgres(self._parts) if name == "postgres" else self.shown
 
     @cached_property
     def backend(self) -> Any:

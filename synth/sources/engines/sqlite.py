@@ -16,6 +16,7 @@ import pyarrow as pa
 from synth.errors import InputError
 from synth.schema.related_names import Reference
 from synth.schema.table import Schema
+from synth.sources.engines import addresses
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.text_table import Table
 from synth.sources.rows.encoding import Batch, plain
@@ -62,8 +63,8 @@ class SqlitePlace(Place):
 
     @property
     def name(self) -> str:
-        """Address and table."""
-        return f"{self.shown}/{self.table}"
+        """Address and table; that of a file is where it really lies."""
+        return f"{SCHEME}://{addresses.file(self.path)}/{self.table.removeprefix('main.')}"
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names alone. Errors: InputError."""

@@ -50,8 +50,8 @@ class WarehousePlace(Place):
         """Address and table, without user and password; the schema that is a user's own by default is left out, so
         that a table is charged under one name."""
         if self._file is not None:
-            return f"{self.source.shown}/{self._file.resolve()}"
-        return f"{self.source.shown}/{self.table.removeprefix(OWN[self.engine] + '.')}"
+            return f"{self.source.identity}/{self._file.resolve()}"
+        return f"{self.source.identity}/{self.table.removeprefix(OWN[self.engine] + '.')}"
 
     @cached_property
     def _file(self) -> Path | None:

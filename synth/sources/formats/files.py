@@ -5,7 +5,6 @@ in a cell never is, and no message repeats a cell.
 """
 
 import difflib
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import EmptyTableError, InputError
+from synth.schema import whole_files
 from synth.schema.dialect import Dialect
 from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_reader, excel_writer
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -116,19 +116,16 @@ def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]], *, diale
     """
     path = Path(path)
     found, tables = kind(path), (_checked(columns, path) for columns in parts)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        if found == "csv":
-            csv_writer.write(part, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
-        elif found == "xlsx":
-            excel_writer.write(part, pa.concat_tables(tables))
-        else:
-            _write_parquet(part, tables)
-        os.replace(part, path)
+        with whole_files.beside(path) as draft:
+            if found == "csv":
+                csv_writer.write(draft, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
+            elif found == "xlsx":
+                excel_writer.write(draft, pa.concat_tables(tables))
+            else:
+                _write_parquet(draft, tables)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_listed(path: str | Path, parts: Iterable[Mapping[str, pa.Array]]) -> None:
@@ -137,18 +134,14 @@ def write_listed(path: str | Path, parts: Iterable[Mapping[str, pa.Array]]) -> N
     The file holds them so, and is read as text. Its bytes depend on names and cells alone. Errors: InputError.
     """
     path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         rest = (pa.table(dict(columns)) for columns in parts)
         head = next(rest)
-        with pq.ParquetWriter(part, head.schema, store_schema=False) as out:
+        with whole_files.beside(path) as draft, pq.ParquetWriter(draft, head.schema, store_schema=False) as out:
             for table in chain([head], rest):
                 out.write_table(table)
-        os.replace(part, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or 'input/output error'})") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _checked(columns: Mapping[str, Cells], path: Path) -> pa.Table:

@@ -1,0 +1,105 @@
+"""The one place where files are written: beside their place first, then under their name, whole or not at all.
+
+Nothing is written through a link, over a device, or into a file that somebody else has laid there: a folder that a
+stranger packed may hold links to anywhere. ``tests/test_architecture.py`` allows no other way of writing.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from synth.schema import regular_files
+
+PART = ".part"  # what the names of unfinished files end in; they begin with a point
+
+
+def write(path: str | Path, content: str | bytes, *, private: bool = False, durable: bool = True) -> None:
+    """A file with this content, text as UTF-8, in the place of what was there. Errors: OSError.
+
+    ``private``: for its owner alone. ``durable``: on the disk before it takes its name; what is written many times a
+    second need not be.
+    """
+    with beside(path, private=private, durable=durable) as draft:
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def beside(path: str | Path, *, private: bool = False, durable: bool = True) -> Iterator[Path]:
+    """An empty new file beside ``path``, to be written by name, which takes its place at the end; as ``write``."""
+    path = Path(path)
+    _check(path)
+    draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}{PART}")
+    try:
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
+        yield draft
+        if durable:
+            _sync(draft)
+        os.replace(draft, path)
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def folder(out: str | Path) -> Iterator[Path]:
+    """A hidden empty folder whose files take their names in ``out`` once all of them are whole.
+
+    A new folder appears at once; in one that is there already each file takes its own name's place. What a killed
+    process had begun is removed by the next. Errors: OSError.
+    """
+    out = Path(out)
+    there = out.is_dir()
+    home = out if there else out.parent
+    home.mkdir(parents=True, exist_ok=True)
+    begun = f".{out.name[:100]}.folder-"
+    for left in (p for p in home.iterdir() if p.name.startswith(begun) and p.name.endswith(PART)):
+        if not _runs(left.name[len(begun) :].partition("-")[0]):
+            shutil.rmtree(left, ignore_errors=True)
+    draft = home / f"{begun}{os.getpid()}-{secrets.token_hex(6)}{PART}"
+    try:
+        draft.mkdir()
+        yield draft
+        if there:
+            for file in sorted(draft.iterdir()):
+                _check(out / file.name)
+            for file in sorted(draft.iterdir()):
+                os.replace(file, out / file.name)
+        else:
+            os.rename(draft, out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _check(path: Path) -> None:
+    """Refuses to take the place of what is no regular file. Errors: OSError."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "a symbolic link, which is never written through; name the file itself", str(path))
+    regular_files.check(found, path)
+
+
+def _runs(process: str) -> bool:
+    """Whether a process of this number is there; yes where that cannot be told."""
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

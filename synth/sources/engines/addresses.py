@@ -1,0 +1,58 @@
+"""One address for one place: however a database's address is written, what it stands for is compared and charged.
+
+Files are named by where they really lie; hosts by their number or in small letters, every name of this machine as
+``localhost``; the usual port, user, password and options that do not say where are left out. Nothing is looked up in
+the network.
+"""
+
+import getpass
+import ipaddress
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import SplitResult, parse_qsl, unquote
+
+OWN_NAMES = {"", "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
+PORT = "5432"
+
+
+def file(path: str | Path) -> str:
+    """Where a file really lies: links followed, doubled slashes and points resolved.
+
+    >>> file("//no//such/../file.db")
+    '/no/file.db'
+    """
+    return os.path.realpath(os.path.normpath("/" + str(path).lstrip("/") if str(path).startswith("/") else path))
+
+
+def host(name: str) -> str:
+    """A host as it is compared; this machine's own names, and a folder of sockets, are ``localhost``.
+
+    >>> [host(n) for n in ("LOCALHOST", "127.0.1", "127.1", "2130706433", "::1", "/run/postgresql", "Db.Example.")]
+    ['localhost', 'localhost', 'localhost', 'localhost', 'localhost', 'localhost', 'db.example']
+    """
+    plain = unquote(name).strip("[]").lower().rstrip(".")
+    if plain in OWN_NAMES or plain.startswith(("/", "@")) or plain == socket.gethostname().lower():
+        return "localhost"
+    try:
+        found = ipaddress.ip_address(plain)
+    except ValueError:
+        try:
+            found = ipaddress.ip_address(socket.inet_aton(plain))  # 127.1, 0x7f000001 and their like
+        except OSError:
+            return plain
+    mapped = getattr(found, "ipv4_mapped", None) or found
+    return "localhost" if mapped.is_loopback or mapped.is_unspecified else str(mapped)
+
+
+def postgres(parts: SplitResult, environment: Mapping[str, str] = os.environ) -> str:
+    """The server and database that a PostgreSQL address means, by its options and the driver's own rules."""
+    options = {n.lower(): v for n, v in parse_qsl(parts.query)}
+    at = parts.hostname or options.get("hostaddr") or options.get("host") or environment.get("PGHOST", "")
+    port = str(parts.port or options.get("port") or environment.get("PGPORT") or PORT)
+    user = unquote(parts.username or "") or options.get("user") or environment.get("PGUSER") or getpass.getuser()
+    named = unquote(parts.path.lstrip("/")) or options.get("dbname") or options.get("database")
+    database = named or environment.get("PGDATABASE") or user
+    place = "" if port == PORT else f":{port}"
+    return f"postgres://{host(at)}{place}/{database}"
