@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from synth.release.card.verify import check as check_card
     from synth.report.bundle import make as make_bundle
     from synth.report.card_page import render_html as card_html
+    from synth.report.last_look import bounds as standing_bounds
     from synth.report.last_look import standing, standing_rare
     from synth.report.private_selection import distances as choice_distances
     from synth.report.private_selection import questions as choice_questions
@@ -136,6 +137,7 @@ _HOME = {
     "sample": "pipeline.sample",
     "sample_related": "pipeline.related_sample:sample_to",
     "standing": "report.last_look",
+    "standing_bounds": "report.last_look:bounds",
     "standing_rare": "report.last_look",
     "sweep_scratch": "sources.engines.scratch:sweep",
     "tables_charged_before": "pipeline.related_plan:charged_before",

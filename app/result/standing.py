@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+import synth
 from app.run import background
 from app.session import frame
 from app.session.aside import worker
@@ -14,6 +15,7 @@ PATIENCE = 120.0  # seconds that counting may take
 
 def section(release: Path) -> None:
     """How many such values there are, by column; follows from the release alone."""
+    limits(release)
     there = counted(release)
     if not there:
         st.caption("This result contains no list of values that somebody vouched for.")
@@ -24,6 +26,18 @@ def section(release: Path) -> None:
         f"result ({told}). Is each of them public knowledge?",
         icon=":material/visibility:",
     )
+
+
+def limits(release: Path) -> None:
+    """The bounds of numbers and dates in the description; from the release alone."""
+    found = synth.standing_bounds(release)
+    if found:
+        listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in found.items())
+        st.info(
+            f"**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no round "
+            "number may be one person's value.",
+            icon=":material/straighten:",
+        )
 
 
 def rare(few: dict[str, int] | None, release: Path) -> None:

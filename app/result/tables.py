@@ -12,6 +12,7 @@ import streamlit as st
 
 import synth
 from app.result import export, releasing
+from app.result import standing as vouched
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import conditions
@@ -162,6 +163,7 @@ def _zipped(job: jobs.Job, folder: str) -> bytes:
 
 def standing(place: Path) -> None:
     """Which lists of values stand in the result on somebody's word, by table; from the description alone."""
+    vouched.limits(place)
     schema: Any = json.loads((place / "schema.json").read_text(encoding="utf-8"))
     listed = [
         f"{t}.{n} {len(c['categories']):,}"

@@ -23,10 +23,10 @@ def section() -> tuple[dict, str] | None:
     if not waiting:
         return None
     with st.container(border=True):
-        lists = "1 list" if len(waiting) == 1 else f"{len(waiting)} lists"
+        lists = "1 column" if len(waiting) == 1 else f"{len(waiting)} columns"
         st.markdown(
-            f"**{lists} of values cannot be confirmed together with the others.** A long list, or one with "
-            "values that few rows have, may tell of persons."
+            f"**{lists} cannot be confirmed together with the others.** A long list, one with values that few rows "
+            "have, or a bound that is no round number may tell of persons."
             + ("" if several(w) else " Those that you leave at the safe choice are learnt below, all at once.")
         )
         for name, why in waiting.items():
@@ -39,10 +39,13 @@ def section() -> tuple[dict, str] | None:
 def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     column = own(w)["columns"][name]
     count, length = len(column.get("categories") or ()), synth.groups(list(column.get("categories") or ()))
-    ways = [k for k in WAYS if (k != "group" or length) and (k != "learn" or not several(w))]
+    what = f"{count} values" if count else f"{column.get('min')} to {column.get('max')}"
+    no = {"group"} if not length else set()
+    no |= ({"learn"} if several(w) else set()) | (set() if count else {"list"})
+    ways = [k for k in WAYS if k not in no]
     shown = frame.escape(name)
     way = st.radio(
-        f"{name}: {count} values; {why}",
+        f"{name}: {what}; {why}",
         ways,
         horizontal=True,
         key=f"way_{w.edition}_{name}",
@@ -57,18 +60,21 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
         return facts.left_out(own(w), name), f"{shown} is left out: it is neither read nor made."
     if way == "publish":
         st.caption(
-            f"All {count} values of {shown} go into the description that is released, word for word, and may "
-            "stand in any synthetic row."
+            f"All {what} of {shown} go into the description that is released, word for word, and may stand in any "
+            "synthetic row."
+            if count
+            else f"The bounds {what} of {shown} go into the description that is released."
         )
         reason = st.text_input(
-            f"Why may these {count} values be public?",
+            f"Why may these {count} values be public?" if count else f"Why may {what} be public?",
             key=f"reason_{w.edition}_{name}",
             max_chars=300,
-            placeholder="the national list of diagnosis codes",
+            placeholder="the national list of diagnosis codes" if count else "the questionnaire says so",
             help="It goes onto the card of every result, with the name of the column.",
         )
-        if st.button(f"I vouch for the {count} values of {name}", key=f"alone_{name}", disabled=not reason.strip()):
-            return facts.alone(own(w), name, reason), f"The values of {shown} are public on your word."
+        vouch = f"I vouch for the {count} values of {name}" if count else f"I vouch for {what} of {name}"
+        if st.button(vouch, key=f"alone_{name}", disabled=not reason.strip()):
+            return facts.alone(own(w), name, reason), f"What is said of {shown} is public on your word."
     return None
 
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from synth.errors import InputError, UsageError, meant
 from synth.pipeline.learn_schema import lacking
 from synth.privacy.relation import Adjacency, Relation
+from synth.schema import round_bounds
 from synth.schema.column import RISKS, Risk
-from synth.schema.table import CATEGORICAL, UNCONFIRMED, UNREAD, Column, Schema, parse
+from synth.schema.table import CATEGORICAL, NUMERIC, UNCONFIRMED, UNREAD, Column, Schema, parse
 from synth.sources import draft_risks
 
 
@@ -95,6 +96,10 @@ def confirmed(
     check_answered(schema, assume_public)
     if drafted:
         note(f"taken as public on your word: {listed}")
+    marked = {
+        n: c.model_copy(update={"risk": "bounds"}) for n, c in schema.columns.items() if risk_of(n, c) == "bounds"
+    }
+    schema = schema.model_copy(update={"columns": {**schema.columns, **marked}})
     for name, column in schema.columns.items():
         many = len(column.categories or ())
         if many > max_categories:
@@ -115,12 +120,24 @@ def explained(schema: Schema, reasons: Mapping[str, str]) -> Schema:
 
 
 def risk_of(name: str, column: Column) -> Risk | None:
-    """Why a column's list of values must be vouched for alone; None where nothing of it would be published."""
+    """Why a column's values or bounds must be vouched for alone; None where nothing of it would be published."""
+    if column.source == UNCONFIRMED and _somebodys(column):
+        return "bounds"
+    if column.risk == "bounds":
+        return column.risk if column.source != "private" else None
     if column.type not in CATEGORICAL or not column.categories or column.source == "private":
         return None
     if column.risk is not None or column.source != UNCONFIRMED:
         return column.risk
     return draft_risks.risk_of_list(name, column.categories)  # a draft of before risks were marked
+
+
+def _somebodys(column: Column) -> bool:
+    """Whether bounds of numbers are none that a draft would propose: a person's own, or of a draft before 0.2.0."""
+    if column.type not in NUMERIC or column.min is None or column.max is None:
+        return False
+    low, high, step = float(column.min), float(column.max), float(column.step)
+    return not all(round_bounds.is_round(b, low, high, step=step) for b in (low, high))
 
 
 def risky(schema: Schema) -> dict[str, Risk]:
@@ -142,21 +159,23 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
         learn = "" if of else "Learn them (--learn-share 0.1 or `synth schema learn`), group"
         column = "TABLE.COLUMN" if of else "COLUMN"
         raise InputError(
-            f"schema: these lists have to be vouched for one by one: {told}. "
+            f"schema: these lists and bounds have to be vouched for one by one: {told}. "
             f"{learn or 'Group'} them (`synth schema init --group`), leave them out (type omitted), or vouch for each "
             f"by name: --assume-public {','.join(of + n for n in waiting)} with a --reason {column}=TEXT for each"
         )
     for name, risk in alone.items():
         if not (schema.columns[name].reason or "").strip():
             raise InputError(
-                f"column {_told(of + name, schema.columns[name], risk)}: state why the list may be public, with "
+                f"column {_told(of + name, schema.columns[name], risk)}: state why that may be public, with "
                 f"--reason "
                 f'{of}{name}=TEXT or "reason" in the schema; it goes on the card'
             )
 
 
 def _told(name: str, column: Column, risk: Risk) -> str:
-    return f"{name} ({len(column.categories or ())} values would be published word for word; {RISKS[risk]})"
+    what = f"{column.min} to {column.max}" if risk == "bounds" else f"{len(column.categories or ())} values"
+    word = "" if risk == "bounds" else " word for word"
+    return f"{name} ({what} would be published{word}; {RISKS[risk]})"
 
 
 def check_answered(schema: Schema, assume_public: bool | Sequence[str]) -> None:

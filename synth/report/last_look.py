@@ -6,6 +6,7 @@ import numpy as np
 
 from synth.evaluate.read_sample import read
 from synth.report.publish import folder_of
+from synth.schema import related
 from synth.schema import table as schemas
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.draft_risks import RARE
@@ -29,6 +30,26 @@ def standing(release: str | Path) -> dict[str, int]:
         return {}
     there = _counts(folder / "synthetic.csv", schema, synthetic=True)
     return {name: int((counts > 0).sum()) for name, counts in there.items()}
+
+
+def bounds(release: str | Path) -> dict[str, str]:
+    """By column, the bounds of numbers and dates that stand in the description on somebody's word.
+
+    Of related tables TABLE.COLUMN. Errors: InputError for an unusable release.
+
+    Privacy: released answers only.
+
+    >>> bounds.__name__
+    'bounds'
+    """
+    plain = schemas.read(folder_of(release) / "schema.json")
+    tables = plain["tables"] if related.is_related(plain) else {"": plain}
+    named = {f"{t}.{n}".lstrip("."): c for t, s in tables.items() for n, c in s["columns"].items()}
+    return {
+        n: f"{c['min']} to {c['max']}"
+        for n, c in named.items()
+        if c.get("source", "declared") in VOUCHED and c.get("min") is not None and c.get("max") is not None
+    }
 
 
 def standing_rare(release: str | Path, real: str | Path) -> dict[str, int]:

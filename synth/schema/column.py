@@ -22,7 +22,7 @@ MOST_PREFIX = 8  # characters that a grouping by beginnings may keep
 
 Kind = Literal["categorical", "ordinal", "boolean", "integer", "float", "datetime", "identifier", "omitted"]
 Source = Literal["public", "declared", "private", "unconfirmed"]
-Risk = Literal["key", "text", "unique", "dates", "many", "rare"]
+Risk = Literal["key", "text", "unique", "dates", "many", "rare", "bounds"]
 RISKS: dict[str, str] = {
     "key": "its values look like keys that name a person or a case",
     "text": "its values look like notes in free text",
@@ -30,6 +30,7 @@ RISKS: dict[str, str] = {
     "dates": "its values look like dates",
     "many": "it has a long list of values",
     "rare": "few rows have some of its values",
+    "bounds": "its bounds are not round, so that they may be somebody's own values",
 }
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+import pandas as pd
+
 from synth.errors import InputError, UsageError
-from synth.schema import coarsening, literals
+from synth.schema import coarsening, literals, round_bounds
 from synth.schema.column import Column, Risk
 from synth.schema.table import UNCONFIRMED
 from synth.sources import draft_risks
@@ -92,15 +94,24 @@ def _integers(cells: Cells, notes: Notes) -> Column | None:
         notes.codes.append(cells.name)
     if max(-bounds[0], bounds[1]) >= literals.MAX_WHOLE:
         return None
-    return _made(cells, "integer", min=bounds[0], max=bounds[1])
+    low, high = round_bounds.widened(*bounds, whole=True, common=_common(cells, bounds), step=1)
+    return _made(cells, "integer", min=low, max=high)
+
+
+def _common(cells: Cells, bounds: tuple[int, int]) -> tuple[bool, bool]:
+    """Whether many rows have the smallest and the largest of whole numbers."""
+    numbers, counts = pd.to_numeric(pd.Series(cells.seen.values), errors="coerce").to_numpy(), cells.seen.counts
+    low, high = (bool(counts[numbers == b].sum() >= round_bounds.COMMON) for b in bounds)
+    return low, high
 
 
 def _floats(cells: Cells) -> Column | None:
     grid = literals.decimal(cells.values)
     if grid is None:
         return None
-    facts = {"decimals": grid.decimals, "resolution": grid.resolution}
-    return _made(cells, "float", min=grid.low, max=grid.high, **facts)
+    step = grid.resolution or 10.0**-grid.decimals
+    low, high = round_bounds.widened(grid.low, grid.high, whole=False, common=(False, False), step=step)
+    return _made(cells, "float", min=low, max=high, decimals=grid.decimals, resolution=grid.resolution)
 
 
 def _dates(cells: Cells) -> Column | None:
@@ -108,8 +119,7 @@ def _dates(cells: Cells) -> Column | None:
     if span is None:
         return None
     years = int(span.last[:4]) - int(span.first[:4])
-    if draft_risks.named_like_birth(cells.name) or years > LIFE:
-        span = literals.decades(span)  # the oldest person's birthday is that person's
+    span = round_bounds.years(span, births=draft_risks.named_like_birth(cells.name) or years > LIFE)
     return _made(cells, "datetime", min=span.first, max=span.last, resolution=span.resolution)
 
 

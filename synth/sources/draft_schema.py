@@ -8,6 +8,8 @@ note, or a long list is drafted so that nothing of it is published (``synth.sour
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from synth.errors import UsageError, meant
 from synth.schema import coarsening
 from synth.schema.column import RISKS
@@ -18,7 +20,7 @@ from synth.sources.draft_kinds import kind_of
 from synth.sources.draft_risks import named_like_key
 from synth.sources.draft_unit import Persons, persons
 from synth.sources.formats import sniff_formats
-from synth.sources.formats.text_table import Table
+from synth.sources.formats.text_table import Table, from_frame
 
 __all__ = ["Drafted", "draft", "named_like_key"]
 SMALL_TABLE = draft_risks.SMALL_TABLE
@@ -34,7 +36,7 @@ class Drafted:
 
 
 def draft(
-    table: Table,
+    table: Table | pd.DataFrame,
     *,
     categorical: Sequence[str] = (),
     ordinal: Sequence[str] = (),
@@ -53,8 +55,10 @@ def draft(
 
     How texts are written (marks in numbers, order of dates, NA or 999 for missing) is detected, with a line for each
     guess (sniff_formats.py); ``formats`` states it by column. Empty cells and those of ``missing`` are missing.
-    Columns of whole or decimal numbers become integer or float, dates datetime, two texts boolean, keys identifier,
-    notes ``omitted``, other text categorical; a column without any value is a constant. ``categorical``, ``ordinal``,
+    ``table``: a frame, or cells as text. Bounds are round numbers outside the values, since the smallest and the
+    largest are persons' (round_bounds.py). Columns of whole or decimal numbers become integer or float, dates datetime,
+    two texts boolean, keys identifier, notes ``omitted``, other text categorical; a column without any value is a
+    constant. ``categorical``, ``ordinal``,
     ``identifier`` and ``datetime_`` name columns of a kind. A list of values that may identify persons has a ``risk``,
     so that it is not vouched for together with others. ``group``: columns whose values are grouped by so many first
     characters, with a public list of groups. ``unit``, ``max_rows``: whether a person has several rows, as of
@@ -63,12 +67,10 @@ def draft(
 
     Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
 
-    >>> import pandas as pd
-    >>> from synth.sources.formats.text_table import from_frame
-    >>> cells = from_frame(pd.DataFrame({"AGE": [30, 41, 35], "JOB": ["cook", "?", "nurse"]}))
-    >>> drafted = draft(cells, missing=["?"])
+    >>> people = pd.DataFrame({"AGE": [30, 41, 35], "JOB": ["cook", "?", "nurse"]})
+    >>> drafted = draft(people, missing=["?"])
     >>> drafted.schema.columns["AGE"].min, drafted.schema.columns["AGE"].max
-    (30, 41)
+    (30, 45)
     >>> drafted.schema.columns["JOB"].categories, drafted.schema.columns["JOB"].missing
     (('cook', 'nurse'), ('?',))
     """
@@ -80,6 +82,7 @@ def draft(
         "group": list(group or {}),
         "target": [target] if target else [],
     }
+    table = from_frame(table) if isinstance(table, pd.DataFrame) else table
     named = _named(table, options)
     notes = Notes()
     told = sniff_formats.found(table, named=named, missing=missing, stated=formats)

@@ -77,14 +77,14 @@ def test_a_folder_of_parquet_files_is_one_table_from_choice_to_comparison(start,
     parts = tmp_path / "mounted" / "people"
     parts.mkdir(parents=True)
     rows = pd.read_csv(io.BytesIO(people))
-    rows[:100].to_parquet(parts / "part-0.parquet")
+    rows[:100].assign(age=20).to_parquet(parts / "part-0.parquet")
     rows[100:].to_parquet(parts / "part-1.parquet")
     monkeypatch.setenv("SYNTH_TABLES", str(tmp_path / "mounted"))
     at = start()
     at.selectbox(key="server_file").set_value(parts).run()
     at.button(key="use_file").click().run()
     assert at.title[0].value == "Describe"
-    assert plain(at)["columns"]["age"]["max"] == 79, "the second part was read too"
+    assert plain(at)["columns"]["age"]["max"] == 80, "the second part was read too"
     next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
     charged(at, rows=240)
     ended(at).button(key="to_result").click().run()

@@ -30,13 +30,13 @@ def words(size: int, prefix: str = "w") -> list[str]:
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
-        (["1", "30", "-2", "19.0"], {"type": "integer", "min": -2, "max": 30}),
+        (["1", "30", "-2", "19.0"], {"type": "integer", "min": -10, "max": 30}),
         ([1.5, 2.25, 3.0], {"type": "float", "min": 1.5, "max": 3.0, "decimals": 2}),
-        ([1.0, 2.0, 3.0], {"type": "integer", "min": 1, "max": 3}),
-        (["5", "5"], {"type": "integer", "min": 5, "max": 5}),
+        ([1.0, 2.0, 3.0] * 10, {"type": "integer", "min": 1, "max": 3}),
+        (["5", "5"], {"type": "integer", "min": 0, "max": 5}),
         (
             ["2020-01-31", "2019-05-06"],
-            {"type": "datetime", "min": "2019-05-06", "max": "2020-01-31", "resolution": "day"},
+            {"type": "datetime", "min": "2019-01-01", "max": "2020-12-31", "resolution": "day"},
         ),
         (["no", "yes", "no"], {"type": "boolean", "categories": ("no", "yes")}),
         ([True, False], {"type": "boolean", "categories": ("False", "True")}),
@@ -62,10 +62,10 @@ def test_kinds_and_facts_follow_from_the_distinct_texts(cells, expected):
 @pytest.mark.parametrize(
     ("cells", "missing", "expected"),
     [
-        (["1", "", "2"], (), {"type": "integer", "min": 1, "max": 2, "nullable": True}),
-        (["1", "N", "2"], ("N", "?"), {"type": "integer", "min": 1, "max": 2, "missing": ("N",)}),
-        (["1", "N", ""], ("N",), {"type": "integer", "min": 1, "max": 1, "nullable": True, "missing": ("", "N")}),
-        (["1", "99.0", "2"], ("99",), {"type": "integer", "min": 1, "max": 2, "missing": ("99",)}),
+        (["1", "", "2"], (), {"type": "integer", "min": 0, "max": 5, "nullable": True}),
+        (["1", "N", "2"], ("N", "?"), {"type": "integer", "min": 0, "max": 5, "missing": ("N",)}),
+        (["1", "N", ""], ("N",), {"type": "integer", "min": 0, "max": 1, "nullable": True, "missing": ("", "N")}),
+        (["1", "99.0", "2"], ("99",), {"type": "integer", "min": 0, "max": 5, "missing": ("99",)}),
         (["a", "b", "?"], ("?",), {"type": "boolean", "categories": ("a", "b"), "missing": ("?",)}),
         (["a", "None", "b"], (), {"type": "categorical", "categories": ("None", "a", "b")}),
         (["a", " ", "b"], (), {"type": "boolean", "categories": ("a", "b"), "nullable": True}),

@@ -12,7 +12,7 @@ from synth.privacy.accounting.composition import DELTA_SLACK, Event, accountant,
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.release.card.statements import complete
-from synth.schema.column import RISKS
+from synth.schema.column import RISKS, Column
 from synth.schema.table import Learnt, Schema
 
 OTHERS = {
@@ -102,6 +102,13 @@ def _installed(name: str) -> str | None:
         return None
 
 
+def _published(column: Column) -> dict[str, Any]:
+    """What of a column is published because somebody vouched for it alone."""
+    if column.risk == "bounds":
+        return {"bounds": [column.min, column.max]}
+    return {"values": len(column.categories or ())}
+
+
 def _merged(events: Sequence[Event]) -> list[Event]:
     """Equal events as one with their number, in the order in which they were first asked."""
     found: dict[Event, Event] = {}
@@ -182,9 +189,9 @@ def card(
             **({} if schema.weight is None else {"weight": {"column": schema.weight, "statement": WEIGHED}}),
             "public_facts": {name: c.source for name, c in schema.columns.items()},
             "vouched_alone": {
-                name: {"why_alone": RISKS[c.risk], "values": len(c.categories), "reason": c.reason}
+                name: {"why_alone": RISKS[c.risk], **_published(c), "reason": c.reason}
                 for name, c in schema.columns.items()
-                if c.risk is not None and c.categories and c.reason
+                if c.risk is not None and c.reason and (c.categories or c.risk == "bounds")
             },
             "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
             "linkage": "synthetic rows are not linked to each other: every identifier is a fresh key for its row alone",

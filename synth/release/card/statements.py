@@ -92,7 +92,13 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
             what = "kind, bounds, categories and missing codes"
             out.append({"what": what, "of": names, "vouched": VOUCHED[source]})
     for name, told in card.get("vouched_alone", {}).items():
-        what = f"a list of {told['values']} values, published word for word although {told['why_alone']}"
+        bounds = told.get("bounds")
+        what = (
+            f"a list of {told['values']} values, published word for word"
+            if bounds is None
+            else "bounds {} to {}".format(*bounds)
+        )
+        what += f" although {told['why_alone']}"
         out.append({"what": what, "of": [name], "vouched": told["reason"]})
     if card.get("rows", {}).get("source_count") == "public":
         out.append({"what": "number of rows of the source", "vouched": "public under this relation"})

@@ -1,0 +1,87 @@
+"""Bounds of a draft that are no person's own value: the smallest and the largest are moved outwards to a public grid.
+
+The grid follows from how far the values reach, to a power of ten and one of 1, 2 or 5: an income of up to 727,310 is
+drafted as 0 to 800,000, a height of 136.6 to 202.7 as 120 to 220. What a bound still tells is that order of magnitude.
+Small whole numbers that many rows have (a scale from 1 to 5) stay as they are.
+"""
+
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from math import log10
+
+from synth.schema.literals import Span, decades
+
+SMALL = 20  # whole numbers up to which a scale may end where it ends
+PARTS = 5  # steps of the grid that a range takes at least
+COMMON = 10  # rows that have a value which is then nobody's own
+STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
+
+
+def unit(low: float, high: float) -> Decimal:
+    """The grid's step for values that reach from ``low`` to ``high``: 1, 2 or 5 times a power of ten.
+
+    >>> [float(unit(*b)) for b in ((0, 727_310), (136.6, 202.7), (0.02, 0.31))]
+    [200000.0, 20.0, 0.1]
+    """
+    span = Decimal(repr(high)) - Decimal(repr(low)) or abs(Decimal(repr(high))) or Decimal(1)
+    least = span / PARTS
+    power = Decimal(1).scaleb(int(log10(least)) - 1)
+    while True:
+        for step in STEPS:
+            if step * power >= least:
+                return step * power
+        power *= 10
+
+
+def widened(low: float, high: float, *, whole: bool, common: tuple[bool, bool], step: float) -> tuple[float, float]:
+    """The bounds out to the grid, and to multiples of ``step``. ``common``: whether ``COMMON`` rows have each end.
+
+    >>> widened(3, 727_310, whole=True, common=(False, False), step=1)
+    (0, 800000)
+    >>> widened(1, 5, whole=True, common=(True, True), step=1), widened(0, 13, whole=True, common=(True, False), step=1)
+    ((1, 5), (0, 15))
+    """
+    size = unit(low, high)
+    if whole:
+        size = max(size, Decimal(1) if abs(high) <= 1 else Decimal(5))
+    near = low >= 0 and Decimal(repr(low)) <= 2 * size  # zero is where such quantities begin
+    ends = Decimal(0) if near else _on(low, size, ROUND_FLOOR), _on(high, size, ROUND_CEILING)
+    if high <= 0 and -Decimal(repr(high)) <= 2 * size:
+        ends = ends[0], Decimal(0)
+    kept = [whole and c and abs(v) <= SMALL for v, c in zip((low, high), common, strict=True)]
+    ends = tuple(Decimal(repr(v)) if k else e for v, k, e in zip((low, high), kept, ends, strict=True))  # type: ignore[assignment]
+    grid = Decimal(repr(step))
+    bottom, top = _on(float(ends[0]), grid, ROUND_FLOOR), _on(float(ends[1]), grid, ROUND_CEILING)
+    return (int(bottom), int(top)) if whole else (float(bottom), float(top))
+
+
+def is_round(bound: float, low: float, high: float, *, step: float) -> bool:
+    """Whether a bound of a column from ``low`` to ``high`` could be a draft's: on the grid, or a small whole number.
+
+    >>> [is_round(b, 0, 800_000, step=1) for b in (0, 800_000, 727_310)], is_round(17, 0, 95, step=1)
+    ([True, True, False], True)
+    """
+    value, size = Decimal(repr(bound)), unit(low, high)
+    if value == value.to_integral_value() and abs(value) <= SMALL:
+        return True
+    steps = (size, size / 2, size * 2 / 5)  # a widened range may reach so far that its own grid is the next coarser
+    return any(
+        abs(value - _on(float(value), s, ROUND_HALF_EVEN)) < Decimal(repr(step)) for s in steps if s > step
+    ) or any(value % s == 0 for s in steps)
+
+
+def years(span: Span, *, births: bool) -> Span:
+    """Dates out to the ends of their years, or decades where they are ``births``: a single day is somebody's.
+
+    >>> years(Span(first="2019-03-07", last="2021-11-02", resolution="day"), births=False)
+    Span(first='2019-01-01', last='2021-12-31', resolution='day')
+    """
+    if births:
+        return decades(span)
+    times = ("", "") if span.resolution == "day" else ("T00:00:00", "T23:59:59")
+    return replace(span, first=f"{span.first[:4]}-01-01{times[0]}", last=f"{span.last[:4]}-12-31{times[1]}")
+
+
+def _on(value: float, step: Decimal, rounding: str) -> Decimal:
+    """The next multiple of the step."""
+    return (Decimal(repr(value)) / step).to_integral_value(rounding=rounding) * step

@@ -1,0 +1,104 @@
+"""A draft's bounds are no person's own value: on a public grid, the same wherever the extreme lies within its part.
+
+The smallest and the largest value of a column are persons; a description that carried them would publish these.
+"""
+
+import datetime as dt
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import synth
+from synth.errors import InputError
+from synth.schema import round_bounds
+
+ENDS = st.floats(-1e7, 1e7).map(lambda v: round(v, 1))
+
+
+def drafted(values):
+    """The draft's facts of a column of these values, each in one row, among many."""
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object), "other": ["a"] * len(values)})
+    return synth.draft(frame).schema.columns["x"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(ENDS, ENDS, st.booleans())
+def test_bounds_hold_all_values_and_lie_on_the_grid(one, other, whole):
+    low, high = sorted([int(one), int(other)] if whole else [one, other])
+    step = 1 if whole else 0.1
+    bottom, top = round_bounds.widened(low, high, whole=whole, common=(False, False), step=step)
+    assert bottom <= low
+    assert high <= top
+    assert all(round_bounds.is_round(b, bottom, top, step=step) for b in (bottom, top))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [136.6 + 0.7 * i for i in range(94)] + [202.7, 150.2],
+        [*range(3, 180), 4918, 4],
+        [*range(23, 95), 23, 24],
+        [-(i**2) for i in range(3, 63)],
+        [0.0011 * i for i in range(1, 41)],
+        [dt.date(2019, 3, 7) + dt.timedelta(days=9 * i) for i in range(40)],
+        [dt.date(1931, 5, 6) + dt.timedelta(days=700 * i) for i in range(40)],
+        [dt.datetime(2020, 1, 2, 3, 4, 5) + dt.timedelta(hours=31 * i) for i in range(40)],
+    ],
+    ids=["heights", "seconds", "ages", "negative", "small floats", "dates", "births", "times"],
+)
+def test_no_bound_is_a_value_of_the_table_and_none_follows_the_extreme(values):
+    column = drafted(values)
+    whole = [str(v).replace(" ", "T") for v in (min(values), max(values))]
+    assert not {str(column.min), str(column.max)} & set(whole)
+    (low, least, *_, most, high) = sorted(values)
+    part = 50 if not isinstance(low, dt.date) else 3
+    inner = {
+        low: low + (least - low) / part,
+        high: high - (high - most) / part,
+    }  # the persons at the ends move a little
+    moved = drafted([type(v)(inner[v]) if isinstance(v, int) and v in inner else inner.get(v, v) for v in values])
+    assert (moved.min, moved.max) == (column.min, column.max)
+
+
+def test_a_scale_that_many_rows_use_to_its_ends_stays():
+    column = drafted([1, 2, 3, 4, 5] * 20)
+    assert (column.min, column.max) == (1, 5)
+    rare = drafted([1, 2, 3, 4, 5] * 20 + [13, 13])
+    assert (rare.min, rare.max) == (1, 15)
+
+
+@pytest.mark.parametrize(("low", "high"), [(136.6, 202.7), (0, 4918.3)])
+def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path, low, high):
+    """Those of drafts before 0.2.0, or typed and left unconfirmed."""
+    plain = {"columns": {"x": {"type": "float", "min": low, "max": high, "decimals": 1, "source": "unconfirmed"}}}
+    plain["unit_source"] = "declared"
+    frame = pd.DataFrame({"x": [float(150 + i) for i in range(50)]})
+    asked = {"schema": synth.parse(plain), "dataset": "d", "epsilon": 1, "delta": 1e-6, "method": "independent"}
+    ledger = tmp_path / "l.sqlite"
+    for vouched in (True, ["x"]):
+        with pytest.raises(InputError, match=r"not round|state why"):
+            synth.run(frame, ledger=ledger, assume_public=vouched, **asked)
+    done = synth.run(frame, ledger=ledger, assume_public=["x"], reasons={"x": "the device's range"}, **asked)
+    said = done.card["vouched_alone"]["x"]
+    assert (said["bounds"], said["reason"]) == ([low, high], "the device's range")
+
+
+def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
+    frame = pd.DataFrame({"age": [19, 44, 83, 27] * 20, "pay": [1204.5 * i for i in range(80)]})
+    found = synth.draft(frame).schema
+    assert not synth.alone(found)
+    done = synth.run(
+        frame,
+        schema=found.model_copy(update={"unit_source": "declared"}),
+        dataset="d",
+        epsilon=1,
+        delta=1e-6,
+        method="independent",
+        assume_public=True,
+        ledger=tmp_path / "l.sqlite",
+        out=tmp_path / "out",
+    )
+    assert done.card["vouched_alone"] == {}
+    assert synth.standing_bounds(tmp_path / "out") == {"age": "19 to 100", "pay": "0 to 100000"}
