@@ -1,6 +1,7 @@
 """The entry script: pages, their order, and the one place where a fault becomes a sentence."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -92,7 +93,12 @@ def _page(who: Visitor) -> None:
         for s in open_pages
         if s not in STEPS
     ]
-    page = st.navigation([*steps, *others])
+    closed = [
+        st.Page(partial(_closed, s, who), title=TITLES[s], url_path=s, visibility="hidden")
+        for s in (*STEPS, *ICONS)
+        if s not in open_pages
+    ]
+    page = st.navigation([*steps, *others, *closed])
     name = page.url_path or open_pages[0]
     w.left_at = name if name in RESUMED else w.left_at
     opened = name != w.page
@@ -112,6 +118,17 @@ def _page(who: Visitor) -> None:
         stored.remember(w)
     except Exception as error:
         frame.tell(error)
+
+
+def _closed(name: str, who: Visitor) -> None:
+    """What a page says to somebody whose role has none of it."""
+    st.title(TITLES[name], anchor=False)
+    mine = ", ".join(TITLES[s] for s in pages(who.role))
+    st.info(
+        f"The role {who.role} has no page {TITLES[name]}. It has: {mine}. Whoever keeps the file of roles of this "
+        "installation can give you another.",
+        icon=":material/lock:",
+    )
 
 
 def _scripts(edition: int) -> None:

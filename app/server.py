@@ -21,6 +21,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 import synth  # noqa: E402
+from app.session import uploads  # noqa: E402
 from app.session.door import Door  # noqa: E402
 from app.table.stowing import sweep  # noqa: E402
 
@@ -55,6 +56,7 @@ FIRST = (
 @asynccontextmanager
 async def _lifespan(_: Any) -> AsyncIterator[None]:
     threading.Thread(target=_load, daemon=True).start()
+    uploads.watch()
     if not config.get_option("server.headless"):
         threading.Thread(target=_show, daemon=True).start()
     yield

@@ -6,20 +6,22 @@ strangers, and answers pages of every program on this computer. A proxy in front
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
 from streamlit.runtime import get_instance
 from streamlit.runtime.media_file_storage import MediaFileStorageError
 from streamlit.web.server.starlette import starlette_websocket as signing
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 import synth
-from app.session import access
+from app.session import access, uploads
 from synth import roles
 
 HEADERS = {
@@ -32,6 +34,7 @@ HEADERS = {
 }
 CLOSED = ("/_stcore/metrics", "/_stcore/agent/")  # figures of everybody's sessions; a way in for programs
 UPLOAD, MEDIA = "/_stcore/upload_file/", "/media/"
+CALLBACK = "/oauth2callback"
 HERE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -47,9 +50,11 @@ class Door:
             await self.app(scope, receive, send)
             return
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
-        if not (same_site(scope, headers) and allowed(scope["path"], headers)):
+        if not (same_site(scope, headers) and allowed(scope["path"], headers) and _fits(scope, headers)):
             await _refuse(scope, send)
             return
+        if scope["path"].rstrip("/").endswith(CALLBACK):
+            scope = {**scope, "query_string": _unsaid(scope["query_string"])}
 
         async def shielded(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.accept"):
@@ -59,6 +64,21 @@ class Door:
             await send(message)
 
         await self.app(scope, receive, shielded)
+
+
+def _fits(scope: Scope, headers: Mapping[str, str]) -> bool:
+    """Whether there is room for what is sent."""
+    below = _below(scope["path"]) or ""
+    if scope["type"] != "http" or scope["method"] != "PUT" or not below.startswith(UPLOAD):
+        return True
+    size = headers.get("content-length", "")
+    return uploads.has_room(below.removeprefix(UPLOAD).partition("/")[0], int(size) if size.isdecimal() else None)
+
+
+def _unsaid(query: bytes) -> bytes:
+    """A sign-in's answer without texts of whoever sent it, which the framework would write into the log."""
+    known = [(n, v) for n, v in parse_qsl(query.decode("latin-1")) if n in ("code", "state", "iss", "session_state")]
+    return urlencode([*known, *([("error", "refused")] if b"error=" in query else [])]).encode()
 
 
 async def _refuse(scope: Scope, send: Send) -> None:
@@ -96,8 +116,10 @@ def _public() -> str:
 
 def allowed(path: str, headers: Mapping[str, str]) -> bool:
     """Whether somebody with these cookies may ask for this path. Errors in the file of roles are a no."""
-    if path.startswith(CLOSED):
+    below = _below(path)
+    if below is None or below.startswith(CLOSED):
         return False
+    path = below
     if roles.place() is None or not path.startswith((UPLOAD, MEDIA)):
         return True
     who = access.vouched(_told(headers))
@@ -112,6 +134,18 @@ def allowed(path: str, headers: Mapping[str, str]) -> bool:
     except synth.SynthError:
         return False
     return visitor is not None and visitor.may("send_file") and path.removeprefix(UPLOAD).partition("/")[0] in own
+
+
+def _below(path: str) -> str | None:
+    """The path without the server's base path (`server.baseUrlPath`); None for one that is not below it.
+
+    Rules by path would else not know their own pages, and let everybody through.
+    """
+    base = str(config.get_option("server.baseUrlPath") or "").strip("/")
+    plain = re.sub("/+", "/", f"/{path}")
+    if not base:
+        return plain
+    return plain[len(base) + 1 :] or "/" if f"{plain}/".startswith(f"/{base}/") else None
 
 
 def _given(file: str, who: str) -> bool:

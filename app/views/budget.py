@@ -164,8 +164,15 @@ def _left() -> str:
             icon=":material/lock:",
         )
         return ""
-    rules.put_down(synth.Ledger(), name)
     total = budget(w)
+    if (held := rules.budget(name)) is not None and (total is None or total.policy is None):
+        # written with the first run, not for every name that is typed here
+        spent = f"epsilon {total.epsilon:g}" if total else "nothing"
+        st.markdown(
+            f"**{frame.escape(name)}**: {spent} spent so far. The file of roles of this installation caps it at "
+            f"epsilon {held[0]:g}."
+        )
+        return "" if w.epsilon <= held[0] else f"The cap of {held[0]:g} would not allow this run. Lower epsilon."
     spent = f"epsilon {total.epsilon:g} spent in {words.runs(total.runs)}" if total and total.runs else "nothing spent"
     if not caps.decided(name):
         return _choice(

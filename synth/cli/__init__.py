@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from synth.cli import numbers
 from synth.cli.answer import foreign, leave, say
 from synth.cli.audit import audit_app
 from synth.cli.bundle import bundle
@@ -80,6 +81,7 @@ def main() -> None:
     """The entry point: every error is one line on stderr and an exit code, never a traceback."""
     COMMITTED.clear()
     try:
+        numbers.check(sys.argv[1:], _commands())
         _commands()(args=spelled_out(asked(sys.argv[1:])), prog_name="synth", standalone_mode=False)
         sys.stdout.flush()
     except SynthError as error:

@@ -28,7 +28,8 @@ def summary_of_tables(plain: Mapping[str, Any], card: Mapping[str, Any]) -> None
     for table, rows in plain["num_rows"].items():
         print(f"{rows} synthetic rows of {table}: {plain['paths'].get(f'table {table}', 'not written')}")
     print(
-        f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}; "
+        f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}, but "
+        "for a probability of delta; "
         f"the unit is {card['unit_in_words']}"
     )
     print(f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}")

@@ -193,7 +193,10 @@ def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> None:
         summary_of_tables(plain, card)
         return
     print(f"{plain['num_rows']} synthetic rows: {plain['paths'].get('synthetic', 'not written')}")
-    print(f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}")
+    print(
+        f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}, but "
+        "for a probability of delta"
+    )
     print(
         f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}"
         if plain["epsilon_spent"]

@@ -41,6 +41,8 @@ def _read(name: str, value: Any, default: Any) -> Any:
             raise UsageError(f"--option {name}={value}: say yes or no")
         return str(value).lower() in YES
     try:
+        if isinstance(value, str) and "_" in value and not isinstance(default, str):
+            raise ValueError("Python's own way of writing long numbers")
         read = type(default)(value)
         if isinstance(default, str) or isinstance(value, str) or read == value:
             return read

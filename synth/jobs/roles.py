@@ -155,7 +155,7 @@ class _People(toml_files.Table):
 
 
 class _Approval(toml_files.Table):
-    epsilon_above: float | None = None
+    epsilon_above: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class _Budget(toml_files.Table):

@@ -46,7 +46,7 @@ class Plan:
         """The forecast as a few lines."""
         lines = [
             f"{self.method} on {self.rows} rows, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}",
-            f"meaning: {self.meaning}",
+            f"meaning: {self.meaning}, but for a probability of delta",
         ]
         for s in self.steps:
             lines.append(

@@ -21,6 +21,7 @@ from synth.pipeline.schema_approval import (
     with_unit,
 )
 from synth.pipeline.statistics_questions import StatisticsQuestions
+from synth.privacy.accounting.guarantee import caution
 from synth.privacy.ledger.config import command as cap_command
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
@@ -53,9 +54,12 @@ def prepare(
     plan = planned(request, schema, rows=rows, note=note)
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
+    if said := caution(request.delta, request.num_rows):
+        note(said)
     if plan.book.policy(plan.dataset) is None:
         new = "" if plan.book.known(plan.dataset) else "nothing was charged to it before; "
         note(NO_POLICY.format(plan.dataset, f"{new}cap it with {cap_command(plan.dataset)}"))
+    plan.book.row_key()  # a damaged key is found now, not when the rows that were read are to be marked
     plan.rows.check_form(learns=plan.learn_share > 0)
     if not request.separate:
         same_rows.check(plan.rows, plan.book, dataset=plan.dataset, may_spend=may_spend)

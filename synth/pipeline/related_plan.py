@@ -117,6 +117,7 @@ def prepare(
     related_folder.check_out(Path(request.out) if request.out is not None else None, plan.schema)
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
+    plan.book.row_key()  # as of a single table
     if plan.book.policy(plan.dataset) is None:
         note(NO_POLICY.format(plan.dataset, f"cap it with {cap_command(plan.dataset)}"))
     for name, table in plan.rows.items():

@@ -30,10 +30,11 @@ UNSEEN = {
 }
 # Scripts whose letters look like one another's; within a word only one of them may stand.
 ALIKE = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
+SMALL_CAPITALS = "ᴀʙᴄᴅᴇꜰɢʜᴊᴋᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ"
 # Letters, small as the canonical form has them, that look in small or capital print like the Latin one below them.
 LOOKS = str.maketrans(
-    "авекмнорстухіјѕԁԛԝһӏьгпү" + "αβεζηικμνορτυχγωϲϳ" + "ıɑɡɩʟ" + "‐‑‒–—−’‘´`",
-    "abekmhopctyxijsdqwhlbrny" + "abezhikmvoptuxywcj" + "iagil" + "------''''",
+    "авекмнорстухіјѕԁԛԝһӏьгпү" + "αβεζηικμνορτυχγωϲϳ" + "ıɑɡɩʟȷ" + SMALL_CAPITALS + "‐‑‒–—−’‘´`",
+    "abekmhopctyxijsdqwhlbrny" + "abezhikmvoptuxywcj" + "iagilj" + "abcdefghjkmnopqrstuvwyz" + "------''''",
 )
 
 

@@ -107,3 +107,8 @@ WELCOME = [
 @pytest.mark.parametrize("text", WELCOME)
 def test_names_in_any_script_are_welcome(tmp_path, text):
     assert Ledger(tmp_path / "ledger.sqlite").spend(charge(text, 0.1)).dataset == text
+
+
+def test_small_capitals_look_like_the_letters_they_are():
+    for letter, plain in zip(names.SMALL_CAPITALS, "abcdefghjkmnopqrstuvwyz", strict=True):
+        assert names.double(f"{letter}census", [f"{plain}census"]) == f"{plain}census"

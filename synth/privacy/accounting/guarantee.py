@@ -6,6 +6,7 @@ Proof note: synth/mechanisms/counts.md.
 from synth.errors import UsageError
 
 MOST_EPSILON = 1e6  # far below, nothing is protected any more
+MOST_DELTA, MUCH_DELTA = 0.1, 1e-3  # beyond the first it is refused; beyond the second a run says what it means
 LEAST_EPSILON, LEAST_DELTA = 1e-4, 1e-20  # below these the inverses of the profiles lose their exactness
 
 
@@ -24,8 +25,27 @@ def check(epsilon: float, delta: float) -> None:
         )
     if not (isinstance(delta, int | float) and 0 < delta < 1):
         raise UsageError(f"delta {_short(delta)} must lie between 0 and 1; 1e-5 or less is usual")
+    if delta > MOST_DELTA:
+        raise UsageError(
+            f"delta {delta:g} is the probability that nothing is promised at all, and at most {MOST_DELTA:g}; "
+            "1e-5 or less, and well below one in the number of rows, is usual"
+        )
     if delta < LEAST_DELTA:
         raise UsageError(f"delta {delta} is below {LEAST_DELTA:g}, the least that is computed exactly; 1e-9 is small")
+
+
+def caution(delta: float, rows: int | None = None) -> str:
+    """What to say of a delta that is large, by itself or for so many ``rows``; empty for a usual one.
+
+    >>> caution(1e-6, 1000), caution(0.01)[:45]
+    ('', 'delta 0.01: with this probability nothing is ')
+
+    Privacy: public only.
+    """
+    if delta <= MUCH_DELTA and (rows is None or delta * rows < 1):
+        return ""
+    whole = "" if rows is None or delta * rows < 1 else f"; of {rows:,} rows that is about {delta * rows:.3g}"
+    return f"delta {delta:g}: with this probability nothing is promised{whole}; 1e-5 or less is usual"
 
 
 def _short(value: object) -> str:

@@ -1,0 +1,103 @@
+"""The door under a base path, what uploads may take, and what a stranger can write into the log."""
+
+import urllib.error
+import urllib.request
+from types import MappingProxyType
+
+import pytest
+from streamlit import config
+
+from app.session import door, uploads
+from tests.app.browser import environment, server
+from tests.app.ports import free_port
+
+
+@pytest.fixture
+def base():
+    before = config.get_option("server.baseUrlPath")
+    yield lambda path: config.set_option("server.baseUrlPath", path)
+    config.set_option("server.baseUrlPath", before)
+
+
+@pytest.mark.parametrize("path", ["", "synth", "/a/b/"])
+def test_rules_by_path_hold_below_every_base_path(base, path, monkeypatch, tmp_path):
+    """Without stripping it, metrics, media and uploads of others were open to everybody."""
+    base(path)
+    monkeypatch.setenv("SYNTH_ROLES", str(tmp_path / "roles.toml"))
+    monkeypatch.setattr(door, "get_instance", Nobody)
+    start = "/" + path.strip("/") if path.strip("/") else ""
+    for closed in ("/_stcore/metrics", "/_stcore/agent/x", "/media/x.png", "/_stcore/upload_file/s/f"):
+        for written in (start + closed, "/" + start + closed):
+            assert not door.allowed(written, {}), written
+    assert door.allowed(f"{start}/", {})
+    assert not path or not door.allowed("/_stcore/metrics", {})
+
+
+class Nobody:
+    """A server without sessions and files."""
+
+    class _session_mgr:
+        list_sessions = staticmethod(list)
+
+    class media_file_mgr:
+        _files_by_session_and_coord = MappingProxyType({})
+
+        class _storage:
+            @staticmethod
+            def get_file(name):
+                raise door.MediaFileStorageError(name)
+
+
+class File:
+    def __init__(self, size):
+        self.data = bytes(size)
+
+
+class Manager:
+    def __init__(self, held):
+        self.file_storage, self.gone = held, []
+
+    def remove_file(self, session, file):
+        self.gone.append((session, file))
+
+
+def test_a_session_and_all_of_them_have_a_limit(monkeypatch):
+    held = Manager({"one": {"a": File(60)}, "other": {"b": File(30)}})
+    monkeypatch.setattr(uploads, "_manager", lambda: held)
+    monkeypatch.setattr(uploads, "limits", lambda: (100, 150))
+    assert uploads.has_room("one", 40)
+    assert not uploads.has_room("one", 41)
+    assert uploads.has_room("new", 60)
+    assert not uploads.has_room("new", 61)
+    assert not uploads.has_room("new", None), "who does not say how much"
+
+
+def test_what_is_forgotten_is_freed_by_the_clock(monkeypatch):
+    held = Manager({"one": {"a": File(1)}})
+    monkeypatch.setattr(uploads, "_manager", lambda: held)
+    seen: dict = {}
+    uploads.forget(seen, 0.0)
+    uploads.forget(seen, uploads.KEPT)
+    assert held.gone == []
+    held.file_storage["one"]["b"] = File(1)
+    uploads.forget(seen, uploads.KEPT + 1)
+    assert held.gone == [("one", "a")]
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_real_server_below_a_base_path_keeps_its_door_and_its_log(tmp_path):
+    env, port = environment(tmp_path), free_port()
+    env["STREAMLIT_SERVER_BASE_URL_PATH"] = "below"
+    env.pop("SYNTH_ROLES", None)
+    with server(tmp_path, port, env=env):
+        url = f"http://127.0.0.1:{port}/below"
+        assert urllib.request.urlopen(f"{url}/").status == 200
+        for closed in ("/_stcore/metrics", "//_stcore/metrics"):
+            with pytest.raises(urllib.error.HTTPError, match="403"):
+                urllib.request.urlopen(url + closed)
+
+
+def test_a_sign_in_s_answer_loses_its_texts():
+    asked = b"code=1&state=2&error=SENTINEL&error_description=SENTINEL%0aFORGED&x=SENTINEL"
+    assert door._unsaid(asked) == b"code=1&state=2&error=refused"
+    assert door._unsaid(b"code=1&state=2") == b"code=1&state=2"
