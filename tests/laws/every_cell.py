@@ -15,8 +15,9 @@ import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
-from synth.schema.table import Schema, parse
+from synth.schema.table import parse
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.sqlite import SqlitePlace
 from synth.sources.engines.warehouse import WarehousePlace
@@ -59,9 +60,9 @@ def column(kind: object, cells: list) -> pa.Array:
         return pa.DictionaryArray.from_arrays(coded.indices.cast(kind.index_type), texts)
     if kind in (pa.string(), pa.large_string()):
         return broken(kind, cells)
-    if pa.types.is_date32(kind):
+    if pt.is_date32(kind):
         return pa.array(cells, pa.int32()).view(kind)
-    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind) or pa.types.is_time64(kind) or pa.types.is_duration(kind):
+    if pt.is_timestamp(kind) or pt.is_date64(kind) or pt.is_time64(kind) or pt.is_duration(kind):
         return pa.array(cells, pa.int64()).view(kind)
     return pa.array(cells, kind)
 
@@ -96,20 +97,36 @@ ARROW: dict[str, Case] = {
 IN_PARQUET = {n: c for n, c in ARROW.items() if n != "time s"}  # it holds milliseconds at the least
 IN_DUCKDB = {n: c for n, c in ARROW.items() if c[0] not in (pa.float16(), pa.decimal256(76, 2)) and "text" not in n}
 DUCKDB: dict[str, Case] = {
-    "HUGEINT": ("HUGEINT", ["1", "3"], ["(-170141183460469231731687303715884105728)", "170141183460469231731687303715884105727"]),
+    "HUGEINT": (
+        "HUGEINT",
+        ["1", "3"],
+        ["(-170141183460469231731687303715884105728)", "170141183460469231731687303715884105727"],
+    ),
     "UHUGEINT": ("UHUGEINT", ["1"], ["340282366920938463463374607431768211455", "0"]),
     "DECIMAL(38,10)": ("DECIMAL(38,10)", ["1", "2.5"], ["9999999999999999999999999999", "NULL"]),
     "FLOAT": ("FLOAT", ["1"], ["'nan'", "'inf'", "'-inf'", "'-0'", "'1e-45'"]),
     "DOUBLE": ("DOUBLE", ["1"], ["'nan'", "'inf'", "'-inf'", "'-0'", "'5e-324'"]),
     "VARCHAR": ("VARCHAR", ["'a'", "'1'"], ["chr(0)", "'a' || chr(0)", "''", "repeat('7', 100000)", "NULL"]),
     "BOOLEAN": ("BOOLEAN", ["true"], ["false", "NULL"]),
-    "DATE": ("DATE", ["'2020-01-02'"], ["'infinity'", "'-infinity'", "'5877641-06-24 (BC)'", "'5881580-07-10'", "'0001-01-01 (BC)'"]),
-    "TIMESTAMP": ("TIMESTAMP", ["'2020-01-02'"], ["'infinity'", "'-infinity'", "'290309-12-22 (BC) 00:00:00'", "'294247-01-10 04:00:54.775806'"]),
+    "DATE": (
+        "DATE",
+        ["'2020-01-02'"],
+        ["'infinity'", "'-infinity'", "'5877641-06-24 (BC)'", "'5881580-07-10'", "'0001-01-01 (BC)'"],
+    ),
+    "TIMESTAMP": (
+        "TIMESTAMP",
+        ["'2020-01-02'"],
+        ["'infinity'", "'-infinity'", "'290309-12-22 (BC) 00:00:00'", "'294247-01-10 04:00:54.775806'"],
+    ),
     "TIMESTAMPTZ": ("TIMESTAMPTZ", ["'2020-01-02'"], ["'infinity'"]),
     "TIME": ("TIME", ["'01:02:03'"], ["'24:00:00'", "'00:00:00'", "NULL"]),
     "TIMETZ": ("TIMETZ", ["'01:02:03+01'"], ["'24:00:00-15:59:59'", "NULL"]),
     "INTERVAL": ("INTERVAL", ["'1 day'"], ["INTERVAL (2147483647) MONTHS", "INTERVAL (-2147483648) DAYS", "NULL"]),
-    "UUID": ("UUID", ["'00000000-0000-0000-0000-000000000001'"], ["'00000000-0000-0000-0000-000000000000'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"]),
+    "UUID": (
+        "UUID",
+        ["'00000000-0000-0000-0000-000000000001'"],
+        ["'00000000-0000-0000-0000-000000000000'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"],
+    ),
     "BIT": ("BIT", ["'101'"], ["'0'", "repeat('1', 9999)::BIT", "NULL"]),
     "BLOB": ("BLOB", ["'a'::BLOB"], ["'\\xFF'::BLOB", "''::BLOB"]),
     "ENUM": ("ENUM('a', '1', '')", ["'a'"], ["''", "NULL"]),
@@ -152,47 +169,147 @@ POSTGRES: dict[str, Case] = {
     "composite": ("pair", ["(1,a)"], ["(,)", None]),
 }
 SQLITE: dict[str, Case] = {
-    affinity or "none": (affinity, ["1", "'a'", "'2020-01-02'"], [
-        "NULL", "''", "x''", "x'ff'", "CAST(x'ff' AS TEXT)", "CAST(x'6100' AS TEXT)", "char(0)", "char(55296)",
-        "-9223372036854775808", "9223372036854775807", "9e999", "-9e999", "-0.0", "5e-324", "1e308", "zeroblob(9)",
-    ])
+    affinity or "none": (
+        affinity,
+        ["1", "'a'", "'2020-01-02'"],
+        [
+            "NULL",
+            "''",
+            "x''",
+            "x'ff'",
+            "CAST(x'ff' AS TEXT)",
+            "CAST(x'6100' AS TEXT)",
+            "char(0)",
+            "char(55296)",
+            "-9223372036854775808",
+            "9223372036854775807",
+            "9e999",
+            "-9e999",
+            "-0.0",
+            "5e-324",
+            "1e308",
+            "zeroblob(9)",
+        ],
+    )
     for affinity in ("", "TEXT", "INTEGER", "REAL", "NUMERIC", "BLOB")
-}  # fmt: skip
+}
 CSV: dict[str, Case] = {
-    "bytes": (None, [b"a", b"1", b"2020-01-02"], [
-        *(c for c in BROKEN if c), b'""', b'"a\n1"', b'"a""b"', b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"nan", b"-inf", b"1e999",
-        b"9" * 5000, b"99999-01-01", b"\x1a", b"=1+1", b"'=1", b"\\", b"\\N", b"NULL",
-    ])
-}  # fmt: skip
+    "fields": (
+        None,
+        [b"a", b"1", b"2020-01-02"],
+        [
+            *(c for c in BROKEN if c),
+            b'""',
+            b'"a\n1"',
+            b'"a""b"',
+            b"\xef\xbb\xbf",
+            b"\xe2\x80\xa8",
+            b"nan",
+            b"-inf",
+            b"1e999",
+            b"9" * 5000,
+            b"99999-01-01",
+            b"\x1a",
+            b"=1+1",
+            b"'=1",
+            b"\\",
+            b"\\N",
+            b"NULL",
+        ],
+    )
+}
 V, IS = "<v>{}</v>", "<is><t>{}</t></is>"
 ORDINARY = ['<c t="inlineStr"><is><t>a</t></is></c>', "<c><v>1</v></c>", '<c t="d"><v>2020-01-02</v></c>']
 ESCAPES = ["_xD800_", "_xDFFF_", "a_xDC00_", "_xD83D__xDE00_", "_xDE00__xD83D_", "_x0000_", "_x0001_", "_xFFFF_"]
-ESCAPES += ["_x005F_xD800_", "_xD800", "_xZZZZ_", "&#65535;", "&amp;lt;", "&#x1;"[:0], "<![CDATA[<mergeCell ref='A1:B2'/>]]>"]
+ESCAPES += [
+    "_x005F_xD800_",
+    "_xD800",
+    "_xZZZZ_",
+    "&amp;lt;",
+    "&#x1;"[:0],
+    "<![CDATA[<mergeCell ref='A1:B2'/>]]>",
+]
 ESCAPES += ["<!-- <mergeCell/> -->", "<?pi <mergeCell/>?>"]
-NUMBERS = ["9" * 5000, "-" + "9" * 5000, "NaN", "INF", "-INF", "inf", "1e999", "1_0", "0x10", "", " 1 ", "\u0661", "1e", "--1"]
+NUMBERS = [
+    "9" * 5000,
+    "-" + "9" * 5000,
+    "NaN",
+    "INF",
+    "-INF",
+    "inf",
+    "1e999",
+    "1_0",
+    "0x10",
+    "",
+    " 1 ",
+    "\u0661",
+    "1e",
+    "--1",
+]
 XLSX: dict[str, Case] = {
-    "inline": ("", ORDINARY, [f'<c t="inlineStr">{IS.format(e)}</c>' for e in ESCAPES if not e.startswith("&#65535")]),
-    "formula text": ("", ORDINARY, [f'<c t="str">{V.format(e)}</c>' for e in ESCAPES if not e.startswith("&#65535")]),
-    "rich": ("", ORDINARY, [
-        '<c t="inlineStr"><is><r><rPr><sz val="x"/><b val="perhaps"/></rPr><t>_xD800_</t></r><r><t>b</t></r></is></c>',
-        '<c t="inlineStr"><is><rPh sb="x" eb="-1"><t>a</t></rPh><t>a</t></is></c>',
-        '<c t="inlineStr"><is/></c>', '<c t="inlineStr"/>', '<c t="inlineStr"><is><t/><odd/></is></c>',
-    ]),
-    "number": ("", ORDINARY, [f'<c{t}><v>{n}</v></c>' for n in NUMBERS for t in ("", ' t="n"')]),
-    "dated": ("", ORDINARY, [f'<c s="1"><v>{n}</v></c>' for n in [*NUMBERS, "-1", "2958466", "1e300", "60", "0.9999999"]]),
+    "inline": ("", ORDINARY, [f'<c t="inlineStr">{IS.format(e)}</c>' for e in ESCAPES]),
+    "formula text": ("", ORDINARY, [f'<c t="str">{V.format(e)}</c>' for e in ESCAPES]),
+    "rich": (
+        "",
+        ORDINARY,
+        [
+            '<c t="inlineStr"><is><r><rPr><sz val="x"/></rPr><t>_xD800_</t></r><r><t>b</t></r></is></c>',
+            '<c t="inlineStr"><is><rPh sb="x" eb="-1"><t>a</t></rPh><t>a</t></is></c>',
+            '<c t="inlineStr"><is/></c>',
+            '<c t="inlineStr"/>',
+            '<c t="inlineStr"><is><t/><odd/></is></c>',
+        ],
+    ),
+    "number": ("", ORDINARY, [f"<c{t}><v>{n}</v></c>" for n in NUMBERS for t in ("", ' t="n"')]),
+    "dated": (
+        "",
+        ORDINARY,
+        [f'<c s="1"><v>{n}</v></c>' for n in [*NUMBERS, "-1", "2958466", "1e300", "60", "0.9999999"]],
+    ),
     "style": ("", ORDINARY, [f'<c s="{s}"><v>1</v></c>' for s in ("99999", "-1", "x", "")]),
-    "date": ("", ORDINARY, [f'<c t="d"><v>{d}</v></c>' for d in (
-        "2020-02-30", "99999-01-01", "x", "", "2020-01-01T99:00:00", "24:00:00", "P1D", "-0001-01-01", "2020-01-02T00:00:00Z")]),
-    "truth": ("", ORDINARY, [f'<c t="b"><v>{b}</v></c>' for b in ("1", "0", "true", "yes", "2", "", "-1", "1.0", "9" * 5000)]),
+    "date": (
+        "",
+        ORDINARY,
+        [
+            f'<c t="d"><v>{d}</v></c>'
+            for d in (
+                "2020-02-30",
+                "99999-01-01",
+                "x",
+                "",
+                "2020-01-01T99:00:00",
+                "24:00:00",
+                "P1D",
+                "-0001-01-01",
+                "2020-01-02T00:00:00Z",
+            )
+        ],
+    ),
+    "truth": (
+        "",
+        ORDINARY,
+        [f'<c t="b"><v>{b}</v></c>' for b in ("1", "0", "true", "yes", "2", "", "-1", "1.0", "9" * 5000)],
+    ),
     "shared": ("", ORDINARY, [f'<c t="s"><v>{i}</v></c>' for i in (*range(7), 99, -1, "x", "", "9" * 5000)]),
     "error": ("", ORDINARY, [f'<c t="e"><v>{e}</v></c>' for e in ("#DIV/0!", "#N/A", "_xD800_", "")]),
-    "odd": ("", ORDINARY, ["<c/>", '<c t="odd"><v>1</v></c>', "<c><f>1/0</f></c>", "<c><f>1</f><v/></c>", "<c><v>1</v><v>2</v></c>"]),
-}  # fmt: skip
+    "odd": (
+        "",
+        ORDINARY,
+        ["<c/>", '<c t="odd"><v>1</v></c>', "<c><f>1/0</f></c>", "<c><f>1</f><v/></c>", "<c><v>1</v><v>2</v></c>"],
+    ),
+}
 SHARED = "".join(
     f"<si>{t}</si>"
-    for t in ("<t>_xD800_</t>", "<t/>", "", "<r><rPr><sz val='x'/></rPr><t>a</t></r>", "<t>_x005F_xDC00_</t>",
-              "<rPh sb='x' eb='y'><t>b</t></rPh>", "<phoneticPr fontId='x'/><t>1</t>")
-)  # fmt: skip
+    for t in (
+        "<t>_xD800_</t>",
+        "<t/>",
+        "",
+        "<r><rPr><sz val='x'/></rPr><t>a</t></r>",
+        "<t>_x005F_xDC00_</t>",
+        "<rPh sb='x' eb='y'><t>b</t></rPh>",
+        "<phoneticPr fontId='x'/><t>1</t>",
+    )
+)
 CASES: dict[str, dict[str, Case]] = {
     "csv": CSV,
     "xlsx": XLSX,
@@ -205,81 +322,88 @@ CASES: dict[str, dict[str, Case]] = {
     "sqlite": SQLITE,
     "postgres": POSTGRES,
 }
-Writer = Callable[[Path, object, list], Place]
+Columns = dict[str, tuple[object, list]]  # by name: a type of the source's, and cells, as many in each
+Writer = Callable[[Path, str, Columns], Place]
+SPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 
 
-def table(kind: object, cells: list) -> pa.Table:
-    return pa.table({n: column(kind, cells) for n in KINDS})
+def every_kind(kind: object, cells: list) -> Columns:
+    """The cells under each kind of column that a schema knows."""
+    return dict.fromkeys(KINDS, (kind, cells))
 
 
-def parquet(path: Path, kind: object, cells: list) -> Path:
-    pq.write_table(table(kind, cells), path / "t.parquet")
-    return path / "t.parquet"
+def rows_of(columns: Columns) -> list[tuple]:
+    return list(zip(*(cells for _, cells in columns.values()), strict=True))
 
 
-def in_csv(path: Path, _: object, cells: list) -> Place:
-    lines = [",".join(KINDS).encode(), *(b",".join([c] * len(KINDS)) for c in cells)]
-    (path / "t.csv").write_bytes(b"\n".join(lines) + b"\n")
-    return place_of(path / "t.csv")
+def table(columns: Columns) -> pa.Table:
+    return pa.table({n: column(kind, cells) for n, (kind, cells) in columns.items()})
 
 
-def in_xlsx(path: Path, _: object, cells: list) -> Place:
+def parquet(path: Path, name: str, columns: Columns) -> Path:
+    pq.write_table(table(columns), path / f"{name}.parquet")
+    return path / f"{name}.parquet"
+
+
+def in_csv(path: Path, name: str, columns: Columns) -> Place:
+    lines = [",".join(columns).encode(), *map(b",".join, rows_of(columns))]
+    (path / f"{name}.csv").write_bytes(b"\n".join(lines) + b"\n")
+    return place_of(path / f"{name}.csv")
+
+
+def in_xlsx(path: Path, name: str, columns: Columns) -> Place:
     """A workbook whose second style is one of dates, with shared texts of every kind."""
     book = openpyxl.Workbook()
     book.active.append(["x", 1])
     book.active["B1"].number_format = "yyyy-mm-dd"
-    book.save(path / "empty.xlsx")
-    head = "".join(f'<c t="inlineStr"><is><t>{n}</t></is></c>' for n in KINDS)
-    rows = "".join(f"<row>{r}</row>" for r in [head, *(c * len(KINDS) for c in cells)])
-    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    book.save(path / "empty")
+    head = "".join(f'<c t="inlineStr"><is><t>{n}</t></is></c>' for n in columns)
+    rows = "".join(f"<row>{r}</row>" for r in [head, *map("".join, rows_of(columns))])
     parts = {
-        "xl/worksheets/sheet1.xml": f"<worksheet {space}><sheetData>{rows}</sheetData></worksheet>",
-        "xl/sharedStrings.xml": f"<sst {space}>{SHARED}</sst>",
+        "xl/worksheets/sheet1.xml": f"<worksheet {SPACE}><sheetData>{rows}</sheetData></worksheet>",
+        "xl/sharedStrings.xml": f"<sst {SPACE}>{SHARED}</sst>",
     }
-    with zipfile.ZipFile(path / "empty.xlsx") as old, zipfile.ZipFile(path / "t.xlsx", "w") as new:
-        for name in old.namelist():
-            new.writestr(name, parts.get(name, old.read(name)))
-    return place_of(path / "t.xlsx")
+    with zipfile.ZipFile(path / "empty") as old, zipfile.ZipFile(path / f"{name}.xlsx", "w") as new:
+        for part in old.namelist():
+            new.writestr(part, parts.get(part, old.read(part)))
+    (path / "empty").unlink()
+    return place_of(path / f"{name}.xlsx")
 
 
-def in_frame(_: Path, kind: object, cells: list) -> Place:
-    return FramePlace(table(kind, cells).to_pandas(types_mapper=pd.ArrowDtype))
+def in_frame(_: Path, __: str, columns: Columns) -> Place:
+    return FramePlace(table(columns).to_pandas(types_mapper=pd.ArrowDtype))
 
 
-def in_duckdb(path: Path, kind: object, cells: list) -> Place:
+def in_duckdb(path: Path, name: str, columns: Columns) -> Place:
     with closing(duckdb.connect(path / "t.duckdb")) as con:
-        named = ", ".join(f"{n} {kind}" for n in KINDS)
-        con.execute(f"CREATE TABLE people ({named})")
-        for cell in cells:
-            con.execute(f"INSERT INTO people SELECT {', '.join([f'CAST({cell} AS {kind})'] * len(KINDS))}")
-    return WarehousePlace(Engine(f"duckdb:///{path}/t.duckdb"), "people")
+        con.execute(f"CREATE TABLE {name} ({', '.join(f'{n} {kind}' for n, (kind, _) in columns.items())})")
+        for row in rows_of(columns):
+            cells = (f"CAST({c} AS {kind})" for c, (kind, _) in zip(row, columns.values(), strict=True))
+            con.execute(f"INSERT INTO {name} SELECT {', '.join(cells)}")
+    return WarehousePlace(Engine(f"duckdb:///{path}/t.duckdb"), name)
 
 
-def of_arrow(path: Path, kind: object, cells: list) -> Place:
+def of_arrow(path: Path, name: str, columns: Columns) -> Place:
     """Each cell as Arrow hands it over, which is how any 64 bits become a time of DuckDB."""
     with closing(duckdb.connect(path / "t.duckdb")) as con:
-        con.register("given", table(kind, cells))
-        con.execute("CREATE TABLE people AS SELECT * FROM given")
-    return WarehousePlace(Engine(f"duckdb:///{path}/t.duckdb"), "people")
+        con.register("given", table(columns))
+        con.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    return WarehousePlace(Engine(f"duckdb:///{path}/t.duckdb"), name)
 
 
-def in_sqlite(path: Path, kind: object, cells: list) -> Place:
+def in_sqlite(path: Path, name: str, columns: Columns) -> Place:
     with closing(sqlite3.connect(path / "t.db")) as con, con:
-        con.execute(f"CREATE TABLE people ({', '.join(f'{n} {kind}' for n in KINDS)})")
-        for cell in cells:
-            con.execute(f"INSERT INTO people SELECT {', '.join([str(cell)] * len(KINDS))}")
-    return SqlitePlace(f"sqlite:///{path}/t.db", "people")
-
-
-def schema_of(names: list[str] = KINDS) -> Schema:
-    return Schema(columns={n: SCHEMA.columns[n] for n in names})
+        con.execute(f"CREATE TABLE {name} ({', '.join(f'{n} {kind}' for n, (kind, _) in columns.items())})")
+        for row in rows_of(columns):
+            con.execute(f"INSERT INTO {name} SELECT {', '.join(row)}")
+    return SqlitePlace(f"sqlite:///{path}/t.db", name)
 
 
 WRITERS: dict[str, Writer] = {
     "csv": in_csv,
     "xlsx": in_xlsx,
-    "parquet": lambda p, k, c: place_of(parquet(p, k, c)),
-    "parquet by duckdb": lambda p, k, c: WarehousePlace(Engine("duckdb"), str(parquet(p, k, c))),
+    "parquet": lambda p, n, c: place_of(parquet(p, n, c)),
+    "parquet by duckdb": lambda p, n, c: WarehousePlace(Engine("duckdb"), str(parquet(p, n, c))),
     "arrow frame": in_frame,
     "duckdb": in_duckdb,
     "duckdb of arrow": of_arrow,

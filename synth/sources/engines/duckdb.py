@@ -67,6 +67,11 @@ def present(con: duckdb.DuckDBPyConnection, paths: Sequence[Path], *, view: str)
     con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {chosen} FROM {files_}")
 
 
+def overflows(paths: Sequence[Path]) -> bool:
+    """Whether Spark fails at some cell of the files' types: it makes milliseconds microseconds."""
+    return any("timestamp[ms" in str(field.type) for path in paths for field in pq.read_schema(path))
+
+
 def _taken(kind: pa.DataType) -> pa.DataType:
     """The type in which Arrow hands such cells over: DuckDB has none for some."""
     if pt.is_float16(kind):

@@ -10,8 +10,9 @@ class Dialect:
     ``quote``: around names. ``double``, ``words``: types. ``rint``: to the nearest whole number, halves to the even
     one. ``days``, ``seconds``: whole ones since 1970 of a date and of a time without a zone, rounded down. ``time``: a
     time in microseconds, NULL for one beyond them. ``finite``: whether a date is one. ``trim``, ``ltrim``: text without
-    the characters ``{1}`` around or before it. ``bytes``: of a text. ``order``: compares texts byte by byte, whatever the column says. ``end``: the end of a text in a pattern;
-    ``group``: what it caught. ``hash``: a whole number of a text, all its 64 bits used; it cannot fail.
+    the characters ``{1}`` around or before it. ``bytes``: of a text. ``order``: compares texts byte by byte, whatever
+    the column says. ``end``: the end of a text in a pattern; ``group``: what it caught. ``hash``: a whole number of a
+    text, all its 64 bits used; it cannot fail.
     """
 
     name: str

@@ -18,6 +18,7 @@ from synth.schema import codec
 from synth.schema.regular_files import is_file, is_folder
 from synth.schema.table import Schema
 from synth.sources.engines.bounded import Bound
+from synth.sources.engines.duckdb import overflows, parquet_files
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.sql import Kind, named, position, worded
 from synth.sources.engines.warehouse_rows import WarehouseRows
@@ -105,6 +106,11 @@ class WarehousePlace(Place):
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names and types alone. Errors: InputError."""
         types = self.expression.schema()
+        if self._file is not None and self.engine == "spark" and overflows(parquet_files(self._file)):
+            raise InputError(
+                f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
+                "always read; write them in microseconds, or leave --source out"
+            )
         check_width(len(types.names), thing=f"source {self.source.shown}: table {self.table!r}")
         for name in columns:
             if name not in types:
