@@ -106,7 +106,8 @@ class FramePlace(Place):
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Errors: InputError for an absent column or a type without text."""
-        absent = [c for c in columns if c not in list(self.frame.columns)]
+        held = set(self.frame.columns)
+        absent = [c for c in columns if c not in held]
         if absent:
             raise InputError(f"the frame has no column {', '.join(absent)}, which the schema names; rename or drop it")
         from_frame(self.frame[list(columns)])
