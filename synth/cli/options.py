@@ -9,6 +9,7 @@ import typer
 
 from synth.errors import UsageError
 from synth.schema.column import MOST_PREFIX
+from synth.schema.regular_files import is_file
 
 TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
 SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
@@ -103,7 +104,7 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     out = list(arguments)
     for i, word in enumerate(out):
         after = out[i + 1] if i + 1 < len(out) else "-"
-        if word == "--assume-public" and (after.startswith("-") or Path(after).is_file()):
+        if word == "--assume-public" and (after.startswith("-") or is_file(after)):
             out[i] = f"{word}={EVERYTHING}"
     return out
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.cli.answer import say
 from synth.errors import UsageError
+from synth.schema.regular_files import is_file
 
 if TYPE_CHECKING:
     from synth.evaluate.examination import Limits
@@ -18,7 +19,7 @@ def described(path: str | Path, *, complete: bool) -> "Schema | Related":
     from synth.schema import related
     from synth.schema import table as schemas
 
-    if Path(path).is_file() and related.is_related(schemas.read(path)):
+    if is_file(path) and related.is_related(schemas.read(path)):
         return related.load(path)
     return schemas.load(path, complete=complete)
 

@@ -60,7 +60,7 @@ def prepare(
         new = "" if plan.book.known(plan.dataset) else "nothing was charged to it before; "
         note(NO_POLICY.format(plan.dataset, f"{new}cap it with {cap_command(plan.dataset)}"))
     plan.book.row_key()  # a damaged key is found now, not when the rows that were read are to be marked
-    plan.rows.check_form(learns=plan.learn_share > 0)
+    plan.rows.check_form()
     if not request.separate:
         same_rows.check(plan.rows, plan.book, dataset=plan.dataset, may_spend=may_spend)
     give_back()  # what the pass over the file used

@@ -29,11 +29,9 @@ class Rows:
         """What a run under this schema needs of the table there."""
         return cls(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])])
 
-    def check_form(self, *, learns: bool = False) -> None:
-        """Finds faults of form, ``learns``: of reading it whole too, and keeps no value. Errors: InputError."""
+    def check_form(self) -> None:
+        """Finds faults of form and keeps no value. Errors: InputError."""
         self.place.check_form(self.columns)
-        if learns:
-            self.place.check_whole(self.columns)
 
 
 def place_at(table: Source, source: str | None = None) -> Place:

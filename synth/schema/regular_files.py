@@ -13,6 +13,16 @@ MAX_BYTES = 32 << 20  # bytes of a schema, a card, a code book or a file of rule
 ENDLESS = 1 << 40  # of what this tool writes itself, however long it grows
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether there is a file of that name; none has one that is no path at all, of too many letters, or hidden."""
+    return os.path.isfile(path)
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether there is a folder of that name, as ``is_file``."""
+    return os.path.isdir(path)
+
+
 def opened(path: str | Path) -> IO[bytes]:
     """The file, opened for reading, never waiting for a writer. Errors: OSError, its ``strerror`` for a message."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

@@ -51,6 +51,7 @@ __all__ = [
 ]
 UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
 MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
+MOST_COLUMNS = 20_000  # of a table, those that are omitted among them
 MOST_LISTED = 1_000_000  # categories of all columns that are looked at at all
 LISTS = ("categories", "labels", "missing")
 
@@ -159,6 +160,8 @@ def _check_size(plain: object, name: str) -> None:
     columns = plain.get("columns") if isinstance(plain, dict) else None
     if not isinstance(columns, dict):
         return
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(f"{name}: it has {len(columns):,} columns, at most {MOST_COLUMNS:,} are read; leave some out")
     listed = {
         n: max(len(c[f]) for f in LISTS if isinstance(c.get(f), list | tuple))
         for n, c in columns.items()

@@ -37,7 +37,7 @@ from synth.sources.formats.text_table import Table
 from synth.sources.table_source import CsvPlace, ParquetPlace, Place, place_of
 
 FEW = 500_000  # rows that are enough for a draft
-SMALL = 1 << 25  # bytes of a CSV file that is read whole
+MOST_HELD = 1 << 28  # bytes of cells that a draft holds, however they lie in a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +159,7 @@ def whole(
         if isinstance(at, CsvPlace):
             dialect = sniffed(at.path, **(stated or {}))
         files.check_form(table, columns=columns, dialect=dialect)
-        if not isinstance(at, CsvPlace) or at.path.stat().st_size < SMALL:
+        if not isinstance(at, CsvPlace):
             found = files.read(table, reading=Reading(dialect=dialect))
             found.dialect = dialect
             return found, []
@@ -173,7 +173,9 @@ def whole(
 
 
 def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
-    """At least ``few`` and at most ``2 * few`` rows at equal steps, all where there are no more; and the step.
+    """At most ``2 * few`` rows of ``MOST_HELD`` bytes at equal steps, all where there are no more; and the step.
+
+    There are at least ``few`` unless they are too long.
 
     >>> blocks = [pa.table({"a": range(i, i + 5)}) for i in range(0, 20, 5)]
     >>> kept, step = thinned(blocks, few=5)
@@ -185,7 +187,7 @@ def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
     for part in parts:
         kept.append(part.take(np.arange(-seen % step, part.num_rows, step)))
         seen, size = seen + part.num_rows, size + kept[-1].num_rows
-        while size > 2 * few:
+        while size > 2 * few or (size > 1 and sum(k.nbytes for k in kept) > MOST_HELD):
             whole = pa.concat_tables(kept)
             kept, step = [whole.take(np.arange(0, size, 2))], 2 * step
             size = kept[0].num_rows

@@ -7,6 +7,7 @@ import pandas as pd
 
 from synth.errors import InputError, UsageError
 from synth.schema.column import canonical
+from synth.schema.regular_files import is_file
 from synth.schema.related import PublicTable, Related
 from synth.sources.draft_related import public_keys
 from synth.sources.formats import files
@@ -33,7 +34,7 @@ def split(tables: object, schema: Related) -> tuple[object, dict[str, Table]]:
 
 
 def _file(folder: Path, name: str) -> Path | None:
-    return next((p for e in ENDINGS if (p := folder / f"{name}{e}").is_file()), None)
+    return next((p for e in ENDINGS if is_file(p := folder / f"{name}{e}")), None)
 
 
 def _read(table: object, name: str) -> Table:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema.codec import Draws, Encoded
+from synth.schema.regular_files import is_file, is_folder
 from synth.schema.related import Related
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Text
@@ -63,9 +64,11 @@ def _source(table: object, name: str) -> str | Path | pd.DataFrame:
 
 
 def _file(folder: Path, name: str) -> Path:
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{folder}: is no folder; related tables are a folder with a file for each table")
-    found = [p for p in (folder / f"{name}{end}" for end in ENDINGS) if (p.is_dir() if p.name == name else p.is_file())]
+    found = [
+        p for p in (folder / f"{name}{end}" for end in ENDINGS) if (is_folder(p) if p.name == name else is_file(p))
+    ]
     if not found:
         raise InputError(f"{folder}: has no file for table {name}; name it {name}.csv, {name}.parquet or {name}.xlsx")
     if len(found) > 1:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from synth.errors import EmptyTableError, InputError
 from synth.schema.codec import Draws, Encoded
+from synth.schema.regular_files import is_folder
 from synth.schema.table import Schema
 from synth.sources.engines import duckdb
 from synth.sources.engines.duckdb import parquet_files
@@ -62,9 +63,6 @@ class Place(ABC):
     def check_form(self, columns: Sequence[str]) -> None:
         """Finds faults of form and keeps no value. Errors: InputError."""
 
-    def check_whole(self, columns: Sequence[str]) -> None:  # noqa: B027
-        """Finds what only ``read`` would: nothing, where ``check_form`` reads in the same way. Errors: InputError."""
-
     @abstractmethod
     def read(self, columns: Sequence[str]) -> Table:
         """All rows of some columns, as text, in memory."""
@@ -108,7 +106,8 @@ class FramePlace(Place):
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Errors: InputError for an absent column or a type without text."""
-        absent = [c for c in columns if c not in list(self.frame.columns)]
+        held = set(self.frame.columns)
+        absent = [c for c in columns if c not in held]
         if absent:
             raise InputError(f"the frame has no column {', '.join(absent)}, which the schema names; rename or drop it")
         from_frame(self.frame[list(columns)])
@@ -172,22 +171,11 @@ class ParquetPlace(FilePlace):
         return parquet_files(self.path)
 
     def check_form(self, columns: Sequence[str]) -> None:
-        """One pass over every file, by what will read it; columns must have the same types. Errors: InputError.
-
-        Arrow and DuckDB do not refuse the same damage: a short table, which Arrow compares, is read by both.
-        """
+        """One pass over every file, by what will read it; columns must have the same types. Errors: InputError."""
         for field in self.types(columns):
             check_type(field.type, name=field.name)
-        if (rows := self.num_rows) == 0:
+        if self.num_rows == 0:
             raise EmptyTableError(f"{self.path}: it has columns and no rows; at least one row is needed")
-        by_arrow = duckdb.overflows(self.paths)
-        if by_arrow or rows <= MOST_COMPARED:
-            self.check_whole(columns)
-        if not by_arrow:
-            duckdb.check(self.paths, columns)
-
-    def check_whole(self, columns: Sequence[str]) -> None:
-        """Every file as Arrow reads it. Errors: InputError."""
         for path in self.paths:
             if pq.ParquetFile(path).metadata.num_rows:
                 files.check_form(path, columns=columns)
@@ -240,7 +228,7 @@ def place_of(table: str | Path | pd.DataFrame) -> Place:
     if isinstance(table, pd.DataFrame):
         return FramePlace(table)
     path = Path(table)
-    if path.is_dir():
+    if is_folder(path):
         return ParquetPlace(path)
     known = {"csv": CsvPlace, "parquet": ParquetPlace, "xlsx": FilePlace}
     place = known[files.kind(path)](path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from synth.errors import InputError
 from synth.schema.names import FILE_NAME
+from synth.schema.regular_files import is_folder
 from synth.schema.related_names import Reference
 from synth.sources import named_databases
 from synth.sources.draft_related import Rows
@@ -36,7 +37,7 @@ def is_folder_of_tables(path: Path) -> bool:
 
     Errors: InputError for a file that cannot be read. Privacy: public only (names and headers of files).
     """
-    if not path.is_dir():
+    if not is_folder(path):
         return False
     parts = _parts(path)
     if (len(parts) > 1 or len(tables_in(path)) == 1) and len({tuple(files.header(p)) for p in parts}) == 1:
@@ -85,7 +86,7 @@ def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -
 
 
 def _header(path: Path, stated: Mapping[str, str | None] | None) -> list[str]:
-    if path.is_dir():
+    if is_folder(path):
         return files.header(parquet_files(path)[0])
     place = place_of(path)
     dialect = sniffed(place.path, **(stated or {})) if isinstance(place, CsvPlace) else None

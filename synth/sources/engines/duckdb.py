@@ -1,4 +1,7 @@
-"""Parquet files read by DuckDB inside this process: larger than memory, encoded as they are read.
+"""Parquet files encoded by DuckDB inside this process as Arrow reads them: larger than memory.
+
+Arrow alone opens the files, and hands DuckDB each cell as it lies there: DuckDB's own reader ends at a time beyond its
+range and at a text that is not UTF-8, so that one cell would decide how a run ends.
 
 Whole numbers, double precision, dates, times and categories written as the schema writes them are encoded in SQL;
 every other cell is handed over as it is and read by the codec.
@@ -14,20 +17,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
+from pyarrow import dataset
 
 from synth.errors import InputError
 from synth.schema import codec
 from synth.schema.lazy import Lazy
+from synth.schema.regular_files import is_folder
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.engines import duckdb_closed
-from synth.sources.engines.duckdb_closed import literal
 from synth.sources.engines.sql import Kind, position
 from synth.sources.engines.sql_branches import LOST
 from synth.sources.engines.sql_dialects import DUCKDB
 from synth.sources.formats import files
 from synth.sources.formats.arrow_text import encode
+from synth.sources.formats.cell_formats import UNREADABLE
 from synth.sources.formats.text_table import Table
-from synth.sources.rows.encoding import Batch, plain, tables
+from synth.sources.formats.valid_text import is_text
+from synth.sources.rows.encoding import Batch
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,21 +41,53 @@ else:
     duckdb = Lazy("duckdb")
 
 BATCH = 1 << 18  # rows handed over at a time
+VIEW = "synth_files"
 MEMORY = "1GB"  # of DuckDB's own buffers
 OTHER = -4  # a text that is not written as the schema writes it
 MOST_LISTED = 60_000  # categories that an enumeration lists
 
 
-def connect(files: Sequence[Path]) -> duckdb.DuckDBPyConnection:
-    """A database in memory that reads these files and nothing else (duckdb_closed.py)."""
+def connect(paths: Sequence[Path]) -> duckdb.DuckDBPyConnection:
+    """A database in memory with these files as ``VIEW``, and nothing else (duckdb_closed.py)."""
     con = duckdb_closed.connected(memory_limit=MEMORY, arrow_large_buffer_size=True)  # the last: texts beyond 2 GiB
-    duckdb_closed.close_off(con, files)
+    present(con, paths, view=VIEW)
+    duckdb_closed.close_off(con)
     return con
+
+
+def present(con: duckdb.DuckDBPyConnection, paths: Sequence[Path], *, view: str) -> None:
+    """Parquet files of like columns as a view, which Arrow reads; a text that is not UTF-8 is ``UNREADABLE``."""
+    types = pa.schema([f.with_type(_taken(f.type)) for f in pq.read_schema(paths[0])])
+    held = dataset.dataset([str(p) for p in paths], schema=types, format="parquet")
+    con.register(f"{view}_files", held)
+    texts = [f.name for f in held.schema if is_text(f.type)]
+    turned = ", ".join(f"{sound(n)} AS {DUCKDB.identifier(n)}" for n in texts)
+    chosen = f"* REPLACE ({turned})" if texts else "*"
+    name, files_ = DUCKDB.identifier(view), DUCKDB.identifier(f"{view}_files")
+    con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {chosen} FROM {files_}")
+
+
+def overflows(paths: Sequence[Path]) -> bool:
+    """Whether Spark fails at some cell of the files' types: it makes milliseconds microseconds."""
+    return any("timestamp[ms" in str(field.type) for path in paths for field in pq.read_schema(path))
+
+
+def _taken(kind: pa.DataType) -> pa.DataType:
+    """The type in which Arrow hands such cells over: DuckDB has none for some."""
+    if pt.is_float16(kind):
+        return pa.float32()
+    return pa.string() if pt.is_decimal256(kind) else kind
+
+
+def sound(name: str) -> str:
+    """A cell of text as DuckDB can look at it: its own functions end the whole query at bytes that are not UTF-8."""
+    cell = DUCKDB.identifier(name)
+    return f"CASE WHEN {cell} IS NOT NULL THEN COALESCE(TRY(decode(encode({cell}))), '{UNREADABLE}') END"
 
 
 def parquet_files(path: Path) -> list[Path]:
     """The file, or those of a folder in the order of their names. Errors: InputError when a folder has none."""
-    if not path.is_dir():
+    if not is_folder(path):
         return [path]
     found = sorted(p for p in path.iterdir() if p.name.lower().endswith((".parquet", ".pq")))
     found = [p for p in found if not p.name.startswith((".", "_"))]
@@ -74,9 +112,6 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
 
     ``types``: of the files' columns. Errors: InputError when the data are damaged.
     """
-    if overflows(paths):
-        yield from plain(tables(b for p in paths for b in files.parquet_batches(p, [*schema.measured(), *raw])))
-        return
     told = {n: _told(c, n, types.field(n).type) for n, c in schema.measured().items()}
     lists = {n: texts for n, (_, texts) in told.items() if texts}
     chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(told.values())]
@@ -85,36 +120,13 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
     where = paths[0].parent if len(paths) > 1 else paths[0]
     con = connect(paths)
     try:
-        con.read_parquet([literal(p.absolute()) for p in paths]).create_view("synth_files")
-        with con.sql(f"SELECT {', '.join(chosen)} FROM synth_files").to_arrow_reader(BATCH) as reader:
+        with con.sql(f"SELECT {', '.join(chosen)} FROM {VIEW}").to_arrow_reader(BATCH) as reader:
             for part in reader:
                 yield _batch(part, schema, told, lists, raw)
     except (duckdb.Error, pa.ArrowException, OSError):
         raise InputError(f"{where}: {files.DAMAGED}") from None
     finally:
         con.close()
-
-
-def check(paths: Sequence[Path], columns: Sequence[str]) -> None:
-    """Decodes every cell of the columns once, as ``batches`` will, file by file, and keeps nothing.
-
-    A hash needs the cell itself, of which a column's statistics cannot tell. Errors: InputError naming a damaged file.
-    """
-    asked = ", ".join(f"bit_xor(hash({DUCKDB.identifier(n)}))" for n in columns)
-    con = connect(paths)
-    try:
-        for path in paths:
-            con.read_parquet([literal(path.absolute())]).create_view("synth_file", replace=True)
-            con.sql(f"SELECT {asked} FROM synth_file").fetchall()
-    except (duckdb.Error, pa.ArrowException, OSError):
-        raise InputError(f"{path}: {files.DAMAGED}") from None
-    finally:
-        con.close()
-
-
-def overflows(paths: Sequence[Path]) -> bool:
-    """Whether DuckDB fails at some cell of the files' types, of any column: it makes milliseconds microseconds."""
-    return any("timestamp[ms" in str(field.type) for path in paths for field in pq.read_schema(path))
 
 
 def _told(column: Column, name: str, kind: pa.DataType) -> tuple[str, list[str] | None]:

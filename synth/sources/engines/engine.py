@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
 from synth.sources.engines import addresses, duckdb_closed
-from synth.sources.engines.duckdb import MEMORY, parquet_files
-from synth.sources.engines.duckdb_closed import literal
+from synth.sources.engines.duckdb import MEMORY, parquet_files, present
 from synth.sources.engines.sql_dialects import DIALECTS, Dialect
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
@@ -153,7 +152,8 @@ class Engine:
     def parquet(self, path: Path, *, view: str) -> Any:
         """A Parquet file, or those of a folder, as an Ibis table; signs in the name stand for themselves."""
         if self.dialect.name == "duckdb":
-            return self.backend.read_parquet([literal(p.absolute()) for p in parquet_files(path)], table_name=view)
+            present(self.backend.con, parquet_files(path), view=view)
+            return self.backend.table(view)
         read = self.backend._session.read.option("__globPaths__", "false").parquet(str(path))
         read.createOrReplaceTempView(view)
         return self.backend.table(view)

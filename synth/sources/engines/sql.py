@@ -93,6 +93,7 @@ def _numbered(column: Column, cell: str, dialect: Dialect) -> str:
 def _dated(column: Column, cell: str, kind: Kind, dialect: Dialect) -> str:
     """The last branches of a date or time; one that four digits of a year cannot write is no date."""
     low, step = int(column.bounds[0]), int(column.step)
+    cell = cell if kind == "date" else dialect.time.format(cell)
     whole = f"{dialect.days.format(cell)} * 86400" if kind == "date" else dialect.seconds.format(cell)
     least, width = dialect.number(low), dialect.number(step)
     steps = f"floor((CAST({whole} AS {dialect.double}) - {least}) / {width})"

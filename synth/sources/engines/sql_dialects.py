@@ -8,10 +8,11 @@ class Dialect:
     """How an engine writes what the standard leaves open. ``{0}`` stands for the operand.
 
     ``quote``: around names. ``double``, ``words``: types. ``rint``: to the nearest whole number, halves to the even
-    one. ``days``, ``seconds``: whole ones since 1970 of a date and of a time without a zone, rounded down. ``finite``:
-    whether a date is one. ``trim``, ``ltrim``: text without the characters ``{1}`` around or before it. ``bytes``: of a
-    text. ``order``: compares texts byte by byte, whatever the column says. ``end``: the end of a text in a pattern;
-    ``group``: what it caught. ``hash``: a whole number of a text, all its 64 bits used; it cannot fail.
+    one. ``days``, ``seconds``: whole ones since 1970 of a date and of a time without a zone, rounded down. ``time``: a
+    time in microseconds, NULL for one beyond them. ``finite``: whether a date is one. ``trim``, ``ltrim``: text without
+    the characters ``{1}`` around or before it. ``bytes``: of a text. ``order``: compares texts byte by byte, whatever
+    the column says. ``end``: the end of a text in a pattern; ``group``: what it caught. ``hash``: a whole number of a
+    text, all its 64 bits used; it cannot fail.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Dialect:
     nan: str = "isnan({0})"
     days: str = "CAST({0} - DATE '1970-01-01' AS BIGINT)"
     seconds: str
+    time: str = "{0}"
     finite: str = "isfinite({0})"
     trim: str
     ltrim: str = "ltrim({0}, {1})"
@@ -50,6 +52,7 @@ DUCKDB = Dialect(
     words="VARCHAR",
     rint="round_even({0}, 0)",
     seconds="(epoch_us({0}) // 1000000 - CASE WHEN epoch_us({0}) % 1000000 < 0 THEN 1 ELSE 0 END)",
+    time="TRY_CAST({0} AS TIMESTAMP)",
     trim="trim({0}, {1})",
     bytes="strlen({0})",
     order="({0} COLLATE C)",

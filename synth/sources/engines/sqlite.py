@@ -14,11 +14,12 @@ from urllib.parse import quote, unquote, urlsplit
 import pyarrow as pa
 
 from synth.errors import InputError
+from synth.schema.regular_files import is_file
 from synth.schema.related_names import Reference
 from synth.schema.table import Schema
 from synth.sources.engines import addresses
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.text_table import Table
+from synth.sources.formats.text_table import Table, check_width
 from synth.sources.rows.encoding import Batch, plain
 from synth.sources.rows.encoding import tables as as_text
 from synth.sources.table_source import Place
@@ -69,6 +70,7 @@ class SqlitePlace(Place):
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names alone. Errors: InputError."""
         found = self.columns()
+        check_width(len(found), thing=f"source {self.shown}: table {self.table!r}")
         for name in columns:
             if name not in found:
                 raise InputError(f"source {self.shown}: table {self.table!r} has no column {name!r}")
@@ -102,7 +104,7 @@ class SqlitePlace(Place):
     @contextmanager
     def _asked(self) -> Iterator[sqlite3.Connection]:
         """A connection that cannot write. Errors: InputError, never the driver's words."""
-        if not self.path.is_file():
+        if not is_file(self.path):
             raise InputError(f"source {self.shown}: no such file; check the name")
         try:
             with closing(sqlite3.connect(f"file:{quote(str(self.path.resolve()))}?mode=ro", uri=True)) as found:

@@ -15,15 +15,16 @@ from typing import Any
 
 from synth.errors import InputError
 from synth.schema import codec
+from synth.schema.regular_files import is_file, is_folder
 from synth.schema.table import Schema
 from synth.sources.engines.bounded import Bound
-from synth.sources.engines.duckdb import overflows
+from synth.sources.engines.duckdb import overflows, parquet_files
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.sql import Kind, named, position, worded
 from synth.sources.engines.warehouse_rows import WarehouseRows
 from synth.sources.formats.arrow_text import BEYOND
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.text_table import Table
+from synth.sources.formats.text_table import Table, check_width
 from synth.sources.rows.encoding import Batch, plain, tables
 from synth.sources.table_source import Opened, Place
 
@@ -63,8 +64,9 @@ class WarehousePlace(Place):
         path = Path(self.table)
         if self.engine == "postgres" or not ("/" in self.table or path.suffix.lower() in PARQUET):
             return None
-        if not path.exists() or (self.engine == "spark" and "/" in self.table):
-            return path if path.exists() else None  # Spark has no table of such a name
+        there = is_file(path) or is_folder(path)
+        if not there or (self.engine == "spark" and "/" in self.table):
+            return path if there else None  # Spark has no table of such a name
         schema, table = self.source.split(self.table)
         return None if table in self.source.tables(schema) else path
 
@@ -104,11 +106,12 @@ class WarehousePlace(Place):
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names and types alone. Errors: InputError."""
         types = self.expression.schema()
-        if self._file is not None and overflows(sorted(self._file.rglob("*.parquet")) or [self._file]):
+        if self._file is not None and self.engine == "spark" and overflows(parquet_files(self._file)):
             raise InputError(
                 f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
                 "always read; write them in microseconds, or leave --source out"
             )
+        check_width(len(types.names), thing=f"source {self.source.shown}: table {self.table!r}")
         for name in columns:
             if name not in types:
                 raise InputError(f"source {self.source.shown}: table {self.table!r} has no column {name!r}")
@@ -141,7 +144,7 @@ class WarehousePlace(Place):
         Dates come as text: a driver would fail at one that Python has no room for.
         """
         t, types = self.expression, self.expression.schema()
-        return t.select(**{n: _fetched(t[n], types[n]) for n in columns})
+        return t.select(**{n: _fetched(t[n], types[n], self.engine) for n in columns})
 
     def encoded(
         self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes, most: int | None = None
@@ -186,22 +189,22 @@ class WarehousePlace(Place):
         return self.source.qualified(schema, expression.op().name)  # a view of files has a name of its own
 
 
-def _fetched(cell: Any, kind: Any) -> Any:
+def _fetched(cell: Any, kind: Any, engine: str) -> Any:
     """A cell of an Ibis type as it is fetched."""
     import ibis
 
     if kind.is_string() or kind.is_boolean() or kind.is_integer() or kind.is_float64():
         return cell
     if kind.is_date():
-        first, last, text = ibis.date("0001-01-01"), ibis.date("9999-12-31"), cell.cast("string")
+        first, last, seen = ibis.date("0001-01-01"), ibis.date("9999-12-31"), cell
     elif kind.is_timestamp() and kind.timezone is None:
         first, last = ibis.timestamp("0001-01-01 00:00:00"), ibis.timestamp("9999-12-31 23:59:59")
-        text = cell.cast("string").substr(0, 19).replace(" ", "T")
-        if kind.scale == 9:  # years 1677 to 2262 all; an engine cannot compare nanoseconds with the year 1
-            return text
+        seen = cell.try_cast("timestamp(6)") if engine == "duckdb" else cell  # none beyond microseconds
     else:
         return cell.cast("string")
-    return ibis.cases((cell.isnull(), ibis.null("string")), (cell.between(first, last), text), else_=BEYOND)
+    inside = ibis.cases((seen.between(first, last), seen), else_=ibis.null(seen.type()))  # no other can be written
+    text = inside.cast("string").substr(0, 19).replace(" ", "T")
+    return ibis.cases((cell.isnull(), ibis.null("string")), (inside.isnull(), BEYOND), else_=text)
 
 
 def kind_of(kind: Any) -> Kind | None:

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from synth.errors import InputError
+from synth.sources.formats import valid_text
 
 BEYOND = "out of range"  # what is written for a date before the year 0 or after 9999, and for an infinite one
 FIRST_DAY, LAST_DAY = -719_528, 2_932_896  # of the years 0 and 9999, since 1970
@@ -71,11 +72,8 @@ def _texts(values: pa.Array) -> np.ndarray:
     if pt.is_timestamp(kind) or pt.is_date(kind):
         return _time_texts(values)
     plain = pc.if_else(values, "True", "False") if pt.is_boolean(kind) else values.cast(pa.large_string(), safe=False)
-    try:
-        return plain.fill_null("").to_numpy(zero_copy_only=False)
-    except (UnicodeDecodeError, pa.ArrowException):  # bytes that are no text, in a column of text
-        cells = plain.cast(pa.large_binary(), safe=False).fill_null(b"").to_numpy(zero_copy_only=False)
-        return np.array([cell.decode(errors="replace") for cell in cells], dtype=object)
+    whole = valid_text.cells(pa.chunked_array([plain])).chunk(0)
+    return whole.fill_null("").to_numpy(zero_copy_only=False)
 
 
 def _time_texts(values: pa.Array) -> np.ndarray:

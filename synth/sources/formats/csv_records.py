@@ -8,6 +8,7 @@ import codecs
 import errno
 import gzip
 import io
+import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -23,6 +24,7 @@ from synth.schema.regular_files import opened
 BYTES_AT_A_TIME = 1 << 22  # bytes parsed at a time
 LONGEST_ROW = 1 << 26  # bytes
 GATHERED = 1 << 23  # bytes read at a time
+UNPACKED, MOST_TIMES = 1 << 30, 200  # bytes, and times its own size, to which a gzipped file may unpack
 STATED = "state its encoding in the schema's dialect (`synth schema init` finds it), or save it as UTF-8"
 FOREIGN = {
     b"\xff\xfe": f"it is UTF-16 text; {STATED}",
@@ -45,7 +47,7 @@ class Bytes(io.RawIOBase):
 
     def __init__(self, path: Path, dialect: Dialect = PLAIN) -> None:
         raw = open_bytes(path)
-        self._source: IO[bytes] = gzip.GzipFile(fileobj=raw) if path.name.lower().endswith(".gz") else raw  # type: ignore[assignment]
+        self._source = unpacked(raw, path)
         self._raw, self._path, self._begun, self._ready = raw, path, False, b""
         self._wide = dialect.encoding.startswith("utf-16")
         same = dialect.encoding in ("utf-8", "utf-8-sig")
@@ -104,6 +106,30 @@ class Bytes(io.RawIOBase):
         for magic, fault in FOREIGN.items():
             if data.startswith(magic) and not (self._wide and len(magic) == 2 and magic != b"\x1f\x8b"):
                 raise InputError(f"{self._path}: {fault}")
+
+
+class Unpacked(gzip.GzipFile):
+    """A gzipped file of a sane size once it is unpacked; what is beyond is never unpacked. Errors: InputError."""
+
+    def __init__(self, raw: IO[bytes], path: Path) -> None:
+        super().__init__(fileobj=raw)
+        self._path, self._left = path, UNPACKED + MOST_TIMES * os.fstat(raw.fileno()).st_size
+
+    def read(self, size: int | None = -1) -> bytes:
+        """At most so many bytes."""
+        data = super().read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise InputError(
+                f"{self._path}: it unpacks to more than {UNPACKED >> 20} MiB and {MOST_TIMES} times its own size; "
+                "unpack it, and name the .csv file"
+            )
+        return data
+
+
+def unpacked(raw: IO[bytes], path: Path) -> IO[bytes]:
+    """The bytes of an open file, unpacked where its name says that they are packed."""
+    return Unpacked(raw, path) if path.name.lower().endswith(".gz") else raw  # type: ignore[return-value]
 
 
 def repaired(data: bytes) -> bytes:

@@ -23,17 +23,16 @@ from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.text_table import check_names
 
-openpyxl = Lazy("openpyxl")
+excel_cells: Any = Lazy("synth.sources.formats.excel_cells")
 
 MAX_ROWS = 1_048_576  # of a sheet, the header among them
 MAX_UNPACKED = 1 << 30  # bytes of all parts together
 MAX_PART = 1 << 24  # bytes of a part that is held in memory whole: styles, relations, properties
 STREAMED = ("xl/worksheets/", "xl/sharedStrings")  # parts that are read element by element
 UNREAD = ("xl/media/", "xl/pivotCache/", "xl/embeddings/")
-BATCH = 1 << 15  # rows turned into text at a time
+BATCH = 1 << 20  # cells turned into text at a time
 CHUNK = 1 << 20  # bytes searched at a time
-MERGED = re.compile(rb"<(?:\w+:)?mergeCell[\s/>]")
-ESCAPED = re.compile("_x(?!0000)([0-9A-Fa-f]{4})_")  # NUL stays escaped: no text of a table holds one
+MERGED = re.compile(rb"<(?:\w+:)?mergeCell[\s/>]")  # where it occurs, the part is parsed to know what it is
 OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # encrypted workbooks come in the same envelope as .xls
 UNREADABLE = "not a readable Excel workbook; save it again as .xlsx or CSV"
 
@@ -64,7 +63,7 @@ def read(path: Path, wanted: list[str], reading: Reading = PLAIN) -> pa.Table:
     with _opened(path) as (names, rows):
         places = [names.index(name) for name in wanted]
         batches = []
-        while batch := list(islice(rows, BATCH)):
+        while batch := list(islice(rows, max(1, BATCH // len(names)))):
             cells = [
                 _column([row[place] for row in batch], n, reading) for n, place in zip(wanted, places, strict=True)
             ]
@@ -86,7 +85,9 @@ def _opened(path: Path) -> Iterator[tuple[list[str], Iterator[Row]]]:
     """Column names, and an iterator over the rows below them, each as wide as the header."""
     with _faults(path), open_bytes(path) as raw:
         _check_archive(path, raw)
-        book = openpyxl.load_workbook(raw, read_only=True, data_only=True, keep_links=False)
+        reader = excel_cells.Workbook(raw, read_only=True, data_only=True, keep_links=False)
+        reader.read()
+        book = reader.wb
         try:
             filled = _filled(_table_sheet(path, book), path)
             names = _names(next(filled)[1])
@@ -122,24 +123,32 @@ def _check_archive(path: Path, raw: IO[bytes]) -> None:
             raise InputError(f"{path}: it unpacks to more than {limit}; save the table as CSV or Parquet")
         for part in parts:
             if part.filename.startswith("xl/worksheets/") and part.filename.endswith(".xml"):
-                with archive.open(part) as source:
-                    _refuse_merged(path, source)
+                _refuse_merged(path, archive, part)
 
 
-def _refuse_merged(path: Path, source: IO[bytes]) -> None:
+def _refuse_merged(path: Path, archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
     """Of merged cells only the first has a value: the others would be taken for missing."""
+    with archive.open(part) as source:
+        spelt = _spells_merged(source)
+    if spelt:
+        with archive.open(part) as source:
+            if excel_cells.merges(source):
+                raise InputError(f"{path}: it has merged cells; unmerge them, so that every row has its own")
+
+
+def _spells_merged(source: IO[bytes]) -> bool:
     tail = b""
     while chunk := source.read(CHUNK):
         if MERGED.search(tail + chunk):
-            raise InputError(f"{path}: it has merged cells; unmerge them, so that every row has its own")
+            return True
         tail = chunk[-64:]
+    return False
 
 
 def _table_sheet(path: Path, book: Any) -> Any:
     """The one sheet that holds cells, hidden sheets included."""
     filled = []
     for sheet in book.worksheets:
-        sheet.reset_dimensions()  # what a file states may cut off cells
         if next(_filled(sheet, path), None) is not None:
             filled.append(sheet)
     if not filled:
@@ -151,7 +160,7 @@ def _table_sheet(path: Path, book: Any) -> Any:
 
 def _filled(sheet: Any, path: Path) -> Iterator[tuple[int, Row]]:
     """The rows that hold a cell, each with its number on the sheet."""
-    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+    for number, row in excel_cells.rows(sheet):
         if number > MAX_ROWS:
             raise InputError(f"{path}: it has more than {MAX_ROWS} rows; save the table as CSV or Parquet")
         if any(cell is not None for cell in row):
@@ -178,7 +187,7 @@ def _text(cell: Any) -> str:
     if cell is None:
         return ""
     if isinstance(cell, str):
-        return ESCAPED.sub(lambda found: chr(int(found[1], 16)), cell) if "_x" in cell else cell
+        return cell
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < 1e16 else repr(cell)
     if isinstance(cell, dt.datetime):

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from synth.errors import EmptyTableError, InputError
 from synth.schema import whole_files
 from synth.schema.dialect import Dialect
-from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_reader, excel_writer
+from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_reader, excel_writer, valid_text
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import PLAIN as PLAIN_DIALECT
 from synth.sources.formats.csv_records import open_bytes
@@ -25,7 +25,7 @@ from synth.sources.formats.text_table import Table, check_names
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
 
-DAMAGED = "its Parquet data are damaged or not UTF-8; save it again as Parquet or CSV"
+DAMAGED = "its Parquet data are damaged; save it again as Parquet or CSV"
 
 Kind = Literal["csv", "parquet", "xlsx"]
 Cells = Iterable[object]  # arrow arrays included
@@ -195,11 +195,12 @@ def _check_parquet(path: Path, wanted: list[str]) -> None:
     for name, kind in types.items():
         arrow_text.check_type(kind, name=name)
     # texts that a file lists once and names by their places are looked at once, not again in every row
-    listed = [name for name, kind in types.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+    listed = [name for name, kind in types.items() if valid_text.is_text(kind)]
     with _damage_named(path):
         file = pq.ParquetFile(path, read_dictionary=listed)
         for batch in file.iter_batches(batch_size=65_536, columns=wanted, use_threads=False):
-            batch.validate(full=True)
+            for column in batch.columns:
+                valid_text.as_bytes(column).validate(full=True)
 
 
 def read_parquet(path: Path, wanted: list[str]) -> pa.Table:

@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from synth.sources.formats import valid_text
+
 MOST_BITS = 4096  # of a whole number that is written out; a larger one is larger than any double
 MOST_ZEROS = 400  # of a Decimal that is written out
 
@@ -23,10 +25,7 @@ def texts(cells: Iterable[object]) -> pa.Array:
     ['1.10', '2.0', '0.1', '', '2020-01-31', 'True']
     """
     plain = [cell if type(cell) is str else text(cell) for cell in cells]
-    try:
-        return pa.array(plain, pa.large_string())
-    except UnicodeError:
-        return pa.array([t.encode("utf-8", "backslashreplace").decode() for t in plain], pa.large_string())
+    return valid_text.strings(plain)
 
 
 def text(cell: object) -> str:

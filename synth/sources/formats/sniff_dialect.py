@@ -5,14 +5,13 @@ The file is looked at once, in bounded memory; what is found waits for a person 
 
 import codecs
 import csv
-import gzip
 import io
 import re
 import zlib
 from pathlib import Path
 
 from synth.schema.dialect import DELIMITERS, Dialect, Encoding
-from synth.sources.formats.csv_records import LOST, Bytes, open_bytes
+from synth.sources.formats.csv_records import LOST, Bytes, open_bytes, unpacked
 
 CHUNK = 1 << 20
 LOOKED = 1 << 28  # bytes, unpacked, whose encoding is looked at
@@ -40,7 +39,7 @@ def _encoding(path: Path) -> Encoding:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     words = lost = seen = 0
     with open_bytes(path) as raw:
-        source = gzip.GzipFile(fileobj=raw) if path.name.lower().endswith(".gz") else raw
+        source = unpacked(raw, path)
         try:
             while seen < LOOKED and (data := source.read(CHUNK)):
                 if seen == 0 and (found := _marked(data)):

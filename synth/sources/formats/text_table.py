@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema.dialect import Dialect
-from synth.schema.table import canonical
-from synth.sources.formats import scalars
+from synth.schema.table import MOST_COLUMNS, canonical
+from synth.sources.formats import scalars, valid_text
 from synth.sources.formats.arrow_text import check_type, encode
 from synth.sources.formats.cell_formats import Reading
 
@@ -45,6 +45,7 @@ class Table:
         self.num_rows = num_rows
         self._columns = dict(columns)
         self._texts: dict[str, Text] = {}
+        self._valid: set[str] = set()
         self.dialect: Dialect | None = None  # how the CSV file seems to be written, where a draft asked
 
     def __repr__(self) -> str:
@@ -59,7 +60,7 @@ class Table:
         Errors: KeyError for an unknown name; InputError for a type that has no text.
         """
         if name not in self._texts:
-            self._texts[name] = Text(*encode(self._columns[name], name=name))
+            self._texts[name] = Text(*encode(self.cells(name), name=name))
         return self._texts[name]
 
     def only(self, names: Iterable[str]) -> "Table":
@@ -73,12 +74,15 @@ class Table:
         return self._columns[name].type
 
     def cells(self, name: str) -> pa.ChunkedArray:
-        """A column's cells as they came."""
+        """A column's cells as they came, but for bytes of a text that are not UTF-8 (valid_text.py)."""
+        if name not in self._valid:
+            self._columns[name] = valid_text.cells(self._columns[name])
+            self._valid.add(name)
         return self._columns[name]
 
     def read_by(self, reading: Reading) -> "Table":
         """The table with its texts read as the schema says they are written."""
-        columns = {n: reading.cells(n, a) for n, a in self._columns.items()}
+        columns = {n: reading.cells(n, self.cells(n) if n in reading.forms else a) for n, a in self._columns.items()}
         return Table(columns, num_rows=self.num_rows) if reading.forms else self
 
     def fingerprint(self, key: bytes) -> bytes:
@@ -157,10 +161,17 @@ def from_frame(frame: pd.DataFrame) -> Table:
     return Table(columns, num_rows=len(frame))
 
 
+def check_width(columns: int, *, thing: str) -> None:
+    """Errors: InputError for more columns than a schema can have."""
+    if columns > MOST_COLUMNS:
+        raise InputError(f"{thing}: it has {columns:,} columns, at most {MOST_COLUMNS:,} are read; leave some out")
+
+
 def check_names(names: list[str], *, thing: str) -> None:
     """Errors: InputError when there is no name, an empty one, or one that stands twice."""
     if not names:
         raise InputError(f"{thing}: it has no columns; at least one is needed")
+    check_width(len(names), thing=thing)
     seen: set[str] = set()
     for i, name in enumerate(names, start=1):
         if not name.strip():
