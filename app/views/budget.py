@@ -167,12 +167,7 @@ def _left() -> str:
     total = budget(w)
     if (held := rules.budget(name)) is not None and (total is None or total.policy is None):
         # written with the first run, not for every name that is typed here
-        spent = f"epsilon {total.epsilon:g}" if total else "nothing"
-        st.markdown(
-            f"**{frame.escape(name)}**: {spent} spent so far. The file of roles of this installation caps it at "
-            f"epsilon {held[0]:g}."
-        )
-        return "" if w.epsilon <= held[0] else f"The cap of {held[0]:g} would not allow this run. Lower epsilon."
+        return _by_rules(name, held[0], total.epsilon if total else 0.0)
     spent = f"epsilon {total.epsilon:g} spent in {words.runs(total.runs)}" if total and total.runs else "nothing spent"
     if not caps.decided(name):
         return _choice(
@@ -198,6 +193,20 @@ def _left() -> str:
     if reason := short_by(w):
         st.error(reason, icon=":material/block:")
     return ""
+
+
+def _by_rules(name: str, cap: float, spent: float) -> str:
+    """The cap of the file of roles, before the ledger has it; why there is no way on."""
+    left = max(cap - spent, 0.0)
+    st.markdown(f"**{frame.escape(name)}**: epsilon {spent:g} of {cap:g} spent so far.")
+    st.caption("The cap is set by the file of roles of this installation.")
+    if wizard().epsilon <= left:
+        return ""
+    reason = (
+        f"The cap on this dataset leaves epsilon {left:g}, and this run asks for {wizard().epsilon:g}. Lower epsilon."
+    )
+    st.error(reason, icon=":material/block:")
+    return reason
 
 
 def _choice(lead: str, spent: float) -> str:

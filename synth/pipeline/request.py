@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from synth.errors import InputError, UsageError, likely
-from synth.privacy.accounting.guarantee import check
+from synth.privacy.accounting.guarantee import check_promise
 from synth.release import dialect_copy
 from synth.schema.table import MAX_CATEGORIES, is_text
 from synth.sources import named_databases
@@ -96,7 +96,7 @@ class RunRequest(BaseModel):
     @classmethod
     def _plainly(cls, facts: dict[str, Any]) -> dict[str, Any]:
         """Paths as text and numpy's numbers as Python's; an epsilon or delta that is none is refused first."""
-        check(facts.get("epsilon"), facts.get("delta"))  # type: ignore[arg-type]
+        check_promise(facts.get("epsilon"), facts.get("delta"))  # type: ignore[arg-type]
         paths = {n: os.fspath(facts[n]) for n in PATHS if isinstance(facts.get(n), os.PathLike)}
         numbers = {n: v.item() for n, v in facts.items() if isinstance(v, np.generic)}
         return {

@@ -119,7 +119,7 @@ def test_sdv_metadata_give_the_kinds_and_the_rest_is_drafted(start, people):
     assert (columns["city"]["type"], columns["team"]["type"], columns["age"]["min"]) == (
         "identifier",
         "categorical",
-        20,
+        0,
     )
     assert "waiting" in said(at)
 

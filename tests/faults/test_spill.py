@@ -13,6 +13,8 @@ from synth.sources.engines import scratch
 
 SPILLS = """
     import time
+    import pyarrow as pa, pyarrow.parquet as pq
+    pq.write_table(pa.table({{"a": [1]}}), "../one.parquet")
     from synth.sources.engines import duckdb, duckdb_closed
     from synth.sources.engines.{module} import {name} as connect
     duckdb.MEMORY = "40MB"  # before it connects: afterwards nothing can be set
@@ -24,7 +26,7 @@ SPILLS = """
     time.sleep(600)
 """
 DOORS = {
-    "Parquet files": {"module": "duckdb", "name": "connect", "arguments": "[]"},
+    "Parquet files": {"module": "duckdb", "name": "connect", "arguments": "['../one.parquet']"},
     "a database": {"module": "engine", "name": "Engine", "arguments": "'duckdb://'"},
 }
 

@@ -174,7 +174,7 @@ def read_card(path: Path) -> None:
 def read_bundle(path: Path) -> None:
     from synth import make_bundle
 
-    make_bundle(path.parent, path.parent.parent / "r.zip")
+    make_bundle(path.parent, path.parent.parent / "r.zip", ledger=_release() / "ledger.sqlite")
 
 
 @cache

@@ -161,7 +161,7 @@ def test_a_name_is_no_pattern_and_a_table_no_file(tmp_path, monkeypatch):
     source = Engine(f"duckdb:///{tmp_path}/p.duckdb")
     for name in ("people", "data1.parquet"):
         assert counts(WarehousePlace(source, name), schema)[0].sum() == 1
-        assert WarehousePlace(source, name).name == f"{source.shown}/{name}"
+        assert WarehousePlace(source, name).name == f"{source.identity}/{name}"
     with pytest.raises(Exception, match="no table 'gone'"):
         counts(WarehousePlace(source, "gone"), schema)
 

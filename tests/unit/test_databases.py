@@ -144,8 +144,7 @@ def test_the_command_line_takes_a_name_for_an_address(people, file, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "duckdb"])
-def test_a_long_table_is_drafted_from_rows_spread_over_it(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(databases, "SMALL", 0)
+def test_a_long_table_is_drafted_from_rows_spread_over_it(tmp_path, kind):
     with duckdb.connect(str(tmp_path / "t.duckdb")) as con:
         con.execute("CREATE TABLE t AS SELECT i FROM range(100000) AS r(i)")
         con.execute(f"COPY t TO '{tmp_path}/t.csv' (HEADER)")

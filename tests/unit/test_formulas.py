@@ -126,7 +126,7 @@ def test_a_release_is_marked_its_card_says_so_and_its_bundle_holds(released, tmp
     assert all(line.startswith("'") for line in lines)
     card = json.loads((released / "out" / "card.json").read_text())
     assert card["csv_text"] == csv_injection.TOLD
-    make(released / "out", tmp_path / "r.zip")
+    make(released / "out", tmp_path / "r.zip", ledger=released / "l.sqlite")
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         file.extractall(tmp_path / "r")
     table = pq.read_table(tmp_path / "r" / "synthetic.parquet")
@@ -141,7 +141,7 @@ def test_the_switch_leaves_text_as_it_is(command, released, tmp_path):
     assert code == 0, told
     assert (tmp_path / "raw" / "synthetic.csv").read_text().startswith("=r,")
     assert json.loads((tmp_path / "raw" / "card.json").read_text())["csv_text"].startswith("raw")
-    make(tmp_path / "raw", tmp_path / "raw.zip")
+    make(tmp_path / "raw", tmp_path / "raw.zip", ledger=released / "l.sqlite")
     for flag, first in (("--raw-text", "=r"), (None, "'=r")):
         command("sample", released / "out", "--num-rows", 5, "--out", tmp_path / "s.csv", *([flag] if flag else []))
         assert (tmp_path / "s.csv").read_text().startswith(first)

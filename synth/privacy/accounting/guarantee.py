@@ -25,13 +25,21 @@ def check(epsilon: float, delta: float) -> None:
         )
     if not (isinstance(delta, int | float) and 0 < delta < 1):
         raise UsageError(f"delta {_short(delta)} must lie between 0 and 1; 1e-5 or less is usual")
+    if delta < LEAST_DELTA:
+        raise UsageError(f"delta {delta} is below {LEAST_DELTA:g}, the least that is computed exactly; 1e-9 is small")
+
+
+def check_promise(epsilon: float, delta: float) -> None:
+    """As ``check``, of what a run promises: a large delta is no promise. Errors: UsageError.
+
+    Privacy: public only.
+    """
+    check(epsilon, delta)
     if delta > MOST_DELTA:
         raise UsageError(
             f"delta {delta:g} is the probability that nothing is promised at all, and at most {MOST_DELTA:g}; "
             "1e-5 or less, and well below one in the number of rows, is usual"
         )
-    if delta < LEAST_DELTA:
-        raise UsageError(f"delta {delta} is below {LEAST_DELTA:g}, the least that is computed exactly; 1e-9 is small")
 
 
 def caution(delta: float, rows: int | None = None) -> str:

@@ -47,7 +47,7 @@ def test_rows_have_types_and_meet_conditions(fitted):
 
 
 def test_what_is_saved_is_a_release_and_is_loaded_again(fitted, tmp_path):
-    made, _ = fitted
+    made, ledger = fitted
     made.save(tmp_path / "kept")
     again = synth.Synthesizer.load(tmp_path / "kept")
     assert again.get_params()["method"] == "independent"
@@ -55,7 +55,7 @@ def test_what_is_saved_is_a_release_and_is_loaded_again(fitted, tmp_path):
     assert (tmp_path / "kept" / "release.safetensors").exists()
     with pytest.raises(synth.UsageError, match="exists already"):
         made.save(tmp_path / "kept")
-    assert synth.make_bundle(tmp_path / "kept", tmp_path / "kept.zip", how="before").epsilon == 1.0
+    assert synth.make_bundle(tmp_path / "kept", tmp_path / "kept.zip", how="before", ledger=ledger).epsilon == 1.0
 
 
 def test_what_a_run_refuses_is_refused_and_costs_nothing(fitted, tmp_path):

@@ -51,7 +51,7 @@ def release(tmp_path_factory):
 def bundled(release, tmp_path_factory):
     """The parts of a bundle whose steward has said who he is."""
     place = tmp_path_factory.mktemp("zip") / "r.zip"
-    synth.make_bundle(release, place, facts=STATED, how="before")
+    synth.make_bundle(release, place, facts=STATED, how="before", ledger=release.parent / "ledger.sqlite")
     with zipfile.ZipFile(place) as file:
         return {n: file.read(n).decode() for n in file.namelist() if not n.endswith((".parquet", ".safetensors"))}
 
@@ -179,7 +179,13 @@ def test_dcat_conforms_to_the_shapes_of_dcat_ap(release, tmp_path, sector):
     shapes = os.environ.get("SYNTH_DCAT_SHAPES", "")
     if not Path(shapes).is_file():
         pytest.skip("SYNTH_DCAT_SHAPES names no shapes of DCAT-AP")
-    synth.make_bundle(release, tmp_path / "r.zip", facts={**STATED, "sector": sector}, how="before")
+    synth.make_bundle(
+        release,
+        tmp_path / "r.zip",
+        facts={**STATED, "sector": sector},
+        how="before",
+        ledger=release.parent / "ledger.sqlite",
+    )
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         file.extract("dcat.jsonld", tmp_path)
     judged(

@@ -200,7 +200,19 @@ def test_texts_of_the_table_are_escaped(tmp_path):
 
 def test_the_command_writes_both_and_says_whom_for(command, release, tmp_path):
     folder, table = release
-    code, out, _ = command("report", folder, "--real", table, "--rows", 300, "--out", tmp_path / "r.html", "--json")
+    code, out, _ = command(
+        "report",
+        folder,
+        "--real",
+        table,
+        "--rows",
+        300,
+        "--out",
+        tmp_path / "r.html",
+        "--json",
+        "--ledger",
+        folder.parent / "ledger.sqlite",
+    )
     assert code == 0
     assert json.loads(out)["kind"] == "steward only, not for release"
     code, _, told = command("report", folder, "--out", tmp_path / "r.html")

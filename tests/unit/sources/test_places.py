@@ -95,7 +95,7 @@ def test_a_run_on_a_database_names_the_engine_and_never_the_password(cluster, co
     )
     assert code == 0, told
     line = next(e for e in Ledger().entries() if e.kind == "spend")
-    assert (line.engine, line.dataset) == ("postgres", f"{cluster.shown}/people")
+    assert (line.engine, line.dataset) == ("postgres", f"{cluster.identity}/people")
     assert json.loads((tmp_path / "out" / "card.json").read_text())["engine"] == "postgres"
     left = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()) + (said + told).encode()
     left += b"".join(p.read_bytes() for p in Ledger().path.parent.rglob("*") if p.is_file())
@@ -215,12 +215,12 @@ def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
     found = {n: p.encoded(parse(SCHEMA), SeededNoise(1), person=None, key=b"k" * 16) for n, p in place.items()}
     assert [e.encoded.positions.num_rows for e in found.values()] == [200, 300, 100]
     assert sum(b.table.num_rows for b in place["elsewhere.club"].batches(parse(SCHEMA), [])) == 200
-    run("elsewhere.club", tmp_path / "told", source=cluster.address)
-    line = [e for e in Ledger().entries() if e.kind == "spend"][-1]
-    assert line.dataset == f"{cluster.shown}/elsewhere.club"
+    run("elsewhere.club", tmp_path / "told", source=cluster.address, ledger=tmp_path / "own.sqlite")
+    line = [e for e in Ledger(tmp_path / "own.sqlite").entries() if e.kind == "spend"][-1]
+    assert line.dataset == f"{cluster.identity}/elsewhere.club"
     assert place["public.club"].name == WarehousePlace(cluster, "club").name  # one table, one budget
     with pytest.raises(InputError, match=r"no table 'elsewhere.absent'.*SCHEMA.TABLE"):
-        run("elsewhere.absent", tmp_path / "no", source=cluster.address)
+        run("elsewhere.absent", tmp_path / "no", source=cluster.address, dataset="absent")
     sample_to(model, None, num_rows=70, seed=1, source=cluster.address, out_table="elsewhere.made")
     assert next(iter(cluster.rows("SELECT count(*) FROM elsewhere.made"))) == [(70,)]
     with pytest.raises(InputError, match="exists already"):
