@@ -46,9 +46,11 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(pull, smooth)
     weights = torch.tensor(rng.normal(size=(2, 5)), dtype=torch.float32, requires_grad=True)
     share, probs = surface.probabilities(logits, weights)
     views = surface._views(probs)
+    views = torch.cat([views, views[:, laid.joint[0]] * views[:, laid.joint[1]]], 1)
     loss = 0.5 * (surface.precision * ((probs * share[:, None]).sum(-1, keepdim=True) - surface.mass) ** 2).sum()
-    for rows, cols, y, precision, _ in surface.blocks:
-        table = torch.einsum("eb,erb,ecb->erc", share, views[:, rows], views[:, cols])
+    for b in laid.blocks:
+        table = torch.einsum("eb,erb,ecb->erc", share, views[:, b.rows], views[:, b.cols])
+        y, precision = (torch.as_tensor(x, dtype=torch.float32) for x in (b.y, b.precision))
         loss = loss + 0.5 * (precision * (table - y) ** 2).sum()
     apart = probs * (probs / surface.mass).log()
     told = torch.stack([(apart[:, at].sum(1) * share).sum(-1) for at in np.split(np.arange(9), [4, 7])])
