@@ -99,13 +99,11 @@ class Surface:
 
     def plain_loss(self, logits: torch.Tensor, weights: torch.Tensor) -> float:
         """The mean loss by the noise alone, of all tables."""
-        found = 0.0
+        found = logits.new_zeros(())
         for own, share in zip(logits, torch.softmax(weights, -1), strict=True):
             views = self._views(self._shares(own[None].clamp(-40, 40))[0])
-            found += sum(
-                self._table(replace(b, precision=given.precision), views, share[None], None)
-                for b, given in zip(self.blocks, self.released[1], strict=True)
-            )
+            for block in self.released[1]:
+                found += self._table(block, views, share[None], None)
         return float(found) / len(logits)
 
     def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
