@@ -10,8 +10,7 @@ from synth.generators.marginals import fit_mixture, subsets
 from synth.generators.marginals.fit_mixture import Options, fit
 from synth.generators.marginals.subsets import Subsets, tiled
 from synth.generators.marginals.surface import Surface
-from tests.unit.generators.helpers import quiet
-from tests.unit.generators.test_fit import counted_pairs, problem
+from tests.unit.generators.helpers import counted_pairs, problem, quiet
 
 
 def mirrored(rng):
