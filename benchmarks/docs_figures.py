@@ -30,6 +30,7 @@ import forecast
 import high_order
 import k_marginal
 import margnet
+import mbi_fit
 import napsu
 import outside_judges
 import report_time
@@ -294,6 +295,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
     "closer": lambda: closer.markdown(kept("closer")),
     "ablation": lambda: ablation.markdown(kept("ablation")),
+    "mbi-fit": lambda: mbi_fit.markdown(kept("mbi_fit")),
     "margnet": lambda: margnet.markdown(kept("margnet")),
     "synmeter": lambda: synmeter.markdown(kept("synmeter")),
     "parities-parts": lambda: high_order.markdown(kept("high_order_parts")),

@@ -22,8 +22,7 @@ else:
     torch = Lazy("torch")
 
 JOIN, JOINED = 1.0, 4  # a misfit above this part of what noise explains joins so many mixtures
-WORK = 3e11  # multiplications and additions of a descent; steps of larger problems look at a part of the tables each
-FEWEST, MOST = 100, 4 * WORK  # steps that look at all tables; work of these, above which mixtures are fewer
+MOST = 1.2e10  # work of a step that looks at all tables, above which mixtures are fewer
 CHECK = 10  # steps between looks at the stopping rule; of steps that look at a part, so many times three wholes
 
 
@@ -114,7 +113,8 @@ class Options:
     go on where theirs was too few; where a step looks at a part of the tables, ``many_steps`` of them from
     ``many_rate`` on. ``pull``: of a row's information on its component what counts against a deviation of the tables'
     noise, where it tells little of a column; half of that where it tells ``half`` nats. ``smooth``: of the unevenness
-    of a component over neighbouring bins of a number (``smoothness.Bends``) what counts likewise.
+    of a component over neighbouring bins of a number (``smoothness.Bends``) what counts likewise. ``work``:
+    multiplications and additions of a descent, above which its steps look at a part of the tables each.
     """
 
     components: int = 64
@@ -133,6 +133,7 @@ class Options:
     pull: float = 0.005
     half: float = 1.0
     smooth: float = 0.1
+    work: float = 3e11
 
 
 @enough("the fit of a mixture to its tables", fewer="columns or categories")
@@ -151,17 +152,17 @@ def fit(
     tables are followed to their last digit while those that nobody counted keep what the start drew. Where the mixtures
     are too poor for the tables, as the misfit left tells, they are joined to fewer and richer ones: four mixtures of 64
     components are one of 256, at the same cost a step, that is a good start for a further descent. Where whole steps
-    would cost more than ``WORK``, each looks at another random part of the tables: on 304,249 rows and 406,000 cells
+    would cost more than ``work``, each looks at another random part of the tables: on 304,249 rows and 406,000 cells
     this ended at .99 of what noise explains where as many operations on whole steps ended at 1.06.
     Errors: UsageError where the device's memory does not hold a single mixture's step.
     **Source**: discrepancy principle (Morozov 1966) for the end of the fit; maximum entropy under noise (Dudik,
     Phillips and Schapire 2007) and concave penalties, which leave strong effects alone (Fan and Li 2001).
     """
     components = options.components * (2 if problem.cells > options.cells else 1)
-    affordable = int(MOST / max(problem.work * components * FEWEST, 1))
+    affordable = int(MOST / max(problem.work * components, 1))
     shape = (mixtures(options.ensembles, affordable), len(problem.column), components)
     work = problem.work * shape[0] * components
-    laid = tiled(problem) if work * options.steps > WORK else problem
+    laid = tiled(problem) if work * options.steps > options.work else problem
     pull, smooth = options.pull * problem.total, options.smooth * problem.total
     surface = Surface(laid, device, pull=pull, half=options.half, smooth=smooth)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
@@ -171,7 +172,7 @@ def fit(
         subsets = None if laid is problem else Subsets.of(laid)
         goal = problem.goal(options.stop, components=components)
         first = Descent(rate=options.rate, last=options.last_rate, steps=options.steps, goal=goal, subsets=subsets)
-        loss = replace(first, chance=problem.chance, part=first.bears(work)).run(
+        loss = replace(first, chance=problem.chance, part=first.bears(work, options.work)).run(
             surface, logits, weights, part(progress, 0.0, 0.5)
         )
         many = min(shape[0], JOINED)
@@ -182,7 +183,7 @@ def fit(
             then = replace(first, rate=options.second_rate, last=options.second_last, goal=goal)
             if subsets is not None:
                 then = replace(then, rate=options.many_rate, steps=options.many_steps)
-            replace(then, chance=problem.chance, part=then.bears(work), falling=True).run(
+            replace(then, chance=problem.chance, part=then.bears(work, options.work), falling=True).run(
                 surface, logits, weights, part(progress, 0.5, 1.0)
             )
     share, probs = surface.probabilities(logits, weights)
@@ -219,9 +220,9 @@ class Descent:
     subsets: Subsets | None = None
     part: float = 1.0
 
-    def bears(self, work: float) -> float:
-        """The part of the tables that a step may look at, where one that looks at all costs ``work``."""
-        return min(1.0, WORK / max(work * self.steps, 1.0))
+    def bears(self, work: float, most: float) -> float:
+        """The part of the tables that a step may look at, where one that looks at all costs ``work``, all ``most``."""
+        return min(1.0, most / max(work * self.steps, 1.0))
 
     def run(self, surface: Surface, logits: torch.Tensor, weights: torch.Tensor, progress: Progress) -> float:
         """Moves both in place; the loss in the end, of noise alone."""
