@@ -128,7 +128,7 @@ class Options:
     second_rate: float = 0.05
     second_stop: float = 0.9
     many_steps: int = 1000
-    many_rate: float = 0.2
+    many_rate: float = 0.1
     second_last: float = 0.001
     pull: float = 0.005
     half: float = 1.0
