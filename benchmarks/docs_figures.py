@@ -26,10 +26,12 @@ import docs_figures_related as related_tables
 import docs_figures_reliability as reliability
 import docs_figures_speed as speed
 import families
+import fire
 import forecast
 import high_order
 import k_marginal
 import margnet
+import mbi_fit
 import napsu
 import outside_judges
 import report_time
@@ -294,6 +296,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
     "closer": lambda: closer.markdown(kept("closer")),
     "ablation": lambda: ablation.markdown(kept("ablation")),
+    "fire": lambda: fire.markdown(kept("fire")),
+    "mbi-fit": lambda: mbi_fit.markdown(kept("mbi_fit")),
     "margnet": lambda: margnet.markdown(kept("margnet")),
     "synmeter": lambda: synmeter.markdown(kept("synmeter")),
     "parities-parts": lambda: high_order.markdown(kept("high_order_parts")),

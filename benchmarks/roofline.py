@@ -95,11 +95,12 @@ def watched() -> Iterator[dict[str, float]]:
     done = {"operations": 0.0, "table_bytes": 0.0, "code_bytes": 0.0, "increments": 0.0, "cells": 0.0}
     step, add, counter = surface.Surface._tables, marginals.add, marginals.MarginalCounter.add
 
-    def counted_step(self: Any, views: Any, share: Any) -> Any:
-        for _, _, y, _, mirrored in self.blocks:
-            done["operations"] += (4 if mirrored else 6) * y.numel() * share.numel()
-            done["table_bytes"] += 8 * y.numel()
-        return step(self, views, share)
+    def counted_step(self: Any, views: Any, share: Any, some: Any) -> Any:
+        for number in some or range(len(self.blocks)):
+            block = self.blocks[number]
+            done["operations"] += (4 if block.mirrored else 6) * block.y.numel() * share.numel()
+            done["table_bytes"] += 8 * block.y.numel()
+        return step(self, views, share, some)
 
     def counted_add(codes: Any, shape: Any, joint: Any) -> None:
         done["increments"] += len(codes[0])

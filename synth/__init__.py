@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from synth.evaluate.examination import appraise
     from synth.evaluate.fidelity import compare
     from synth.evaluate.related_fidelity import appraise_related
+    from synth.generators.marginals import mixtures
     from synth.jobs import roles
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond, combine
     from synth.pipeline.count_intervals import count_intervals
@@ -123,6 +124,7 @@ _HOME = {
     "make_bundle": "report.bundle:make",
     "meaning": "release.card.card",
     "methods": "pipeline.methods",
+    "mixtures": "generators.marginals.mixtures:",
     "multiple": "pipeline.multiple",
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",

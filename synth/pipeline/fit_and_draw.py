@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from synth.generators.base import Generator, Model, Setting
+from synth.generators.marginals.misfit import in_words
 from synth.generators.options import options_of
 from synth.pipeline.draw_rows import Drawn, chunks, rows_at_a_time
 from synth.pipeline.reporting import Reporter
@@ -37,6 +38,16 @@ class Made:
     seed: int
     kept: list[dict[str, Any]]
 
+    @property
+    def fit(self) -> dict[str, float] | None:
+        """How far the model is from the answers, and what noise explains of it; None where a method does not tell."""
+        found = getattr(self.model, "misfit", None)
+        return None if found is None else dict(found)
+
+    def about_fit(self) -> dict[str, Any]:
+        """The card's words on that."""
+        return {} if self.fit is None else {"fit": self.fit}
+
 
 def fit_and_sample(
     generator: Generator,
@@ -55,6 +66,9 @@ def fit_and_sample(
     reporter.stage("fit")
     with networks.one_thread() if generator.by_torch else nullcontext():
         model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
+    not_reached = in_words(getattr(model, "misfit", None))
+    if not_reached is not None:
+        reporter.note(not_reached)
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     drawn = Drawn(model, setting.schema, num_rows, rng=rng)

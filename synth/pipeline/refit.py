@@ -78,6 +78,7 @@ def refit(
         peak_mib=peak.mib,
         seed=made.seed,
         device=device,
+        fit=made.fit,
         paths=paths,
         card=about,
         model=made.model,
@@ -96,13 +97,14 @@ def _generator(stored: folder.StoredRelease, method: str | None, options: Mappin
 def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, made: Made) -> dict[str, Any]:
     """The release's card with what another fit changes; the target, and so the schema, may differ."""
     return {
-        **stored,
+        **{k: v for k, v in stored.items() if k != "fit"},
         "method": generator.name,
         "refitted": True,
         "schema_sha256": hashlib.sha256(setting.schema.to_json().encode()).hexdigest(),
         "constraints": made.kept,
         "seed": made.seed,
         "rows": {**stored["rows"], "synthetic": made.num_rows},
+        **made.about_fit(),
     }
 
 

@@ -31,6 +31,7 @@ class Outcome:
     peak_mib: float
     seed: int
     device: str
+    fit: dict[str, float] | None = None
     paths: dict[str, str] = field(default_factory=dict)
     card: dict[str, Any] = field(repr=False)
     model: Any = field(repr=False)

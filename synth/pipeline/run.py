@@ -119,6 +119,7 @@ def carry_out(
             )
             seconds = time.perf_counter() - started
             about = {**charged_run.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
+            about |= made.about_fit()
             about["release_kinds"] = kinds_of(type(r) for r in releases)
             paths = write(
                 request.out,
@@ -153,6 +154,7 @@ def _told(plan: RunPlan, made: Made) -> dict[str, Any]:
         "device": plan.device,
         "num_rows": made.num_rows,
         "seed": made.seed,
+        "fit": made.fit,
         "model": made.model,
         "texts": made.texts,
     }

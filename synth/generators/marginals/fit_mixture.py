@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import cos, inf, pi
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.generators.base import Progress, Share, part
-from synth.generators.marginals.adam import WHOLE, Adam
+from synth.generators.marginals.adam import Adam
+from synth.generators.marginals.subsets import Subsets, tiled
 from synth.generators.marginals.surface import Surface
 from synth.generators.micro_batches import enough
 from synth.schema.lazy import Lazy
@@ -21,9 +22,8 @@ else:
     torch = Lazy("torch")
 
 JOIN, JOINED = 1.0, 4  # a misfit above this part of what noise explains joins so many mixtures
-WORK = 3e11  # multiplications and additions of one descent; of large problems fewer steps, the longer for it
-FEWEST, MOST = 100, 2 * WORK  # steps, however large; work of a descent, above which mixtures are fewer
-CHECK = 10  # steps between looks at the stopping rule
+MOST = 1.2e10  # work of a step that looks at all tables, above which mixtures are fewer
+CHECK = 10  # steps between looks at the stopping rule; of steps that look at a part, so many times three wholes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +109,12 @@ class Options:
 
     Adam for at most ``steps`` with a falling ``rate``. ``spread``: deviation of the starting logits around the
     one-ways. ``stop``: the fit ends when its loss falls to this goal (``Problem.goal``), where it begins to follow the
-    noise. ``second_rate``, ``second_stop``: rate and end of the second part, in which joined mixtures go on where
-    theirs was too few. ``pull``: of a row's information on its component what counts against a deviation of the
-    tables' noise, where it tells little of a column; half of that where it tells ``half`` nats. ``smooth``: of the
-    unevenness of a component over neighbouring bins of a number (``smoothness.Bends``) what counts likewise.
+    noise. ``second_rate``, ``second_last``, ``second_stop``: rates and end of the second part, in which joined mixtures
+    go on where theirs was too few; where a step looks at a part of the tables, ``many_steps`` of them from
+    ``many_rate`` on. ``pull``: of a row's information on its component what counts against a deviation of the tables'
+    noise, where it tells little of a column; half of that where it tells ``half`` nats. ``smooth``: of the unevenness
+    of a component over neighbouring bins of a number (``smoothness.Bends``) what counts likewise. ``work``:
+    multiplications and additions of a descent, above which its steps look at a part of the tables each.
     """
 
     components: int = 64
@@ -125,9 +127,13 @@ class Options:
     stop: float = 0.8
     second_rate: float = 0.05
     second_stop: float = 0.9
+    many_steps: int = 1000
+    many_rate: float = 0.1
+    second_last: float = 0.001
     pull: float = 0.005
     half: float = 1.0
     smooth: float = 0.1
+    work: float = 3e11
 
 
 @enough("the fit of a mixture to its tables", fewer="columns or categories")
@@ -145,35 +151,40 @@ def fit(
     themselves draws from a law: where noise is less than their chance, cells are weighed by both at first, else the
     tables are followed to their last digit while those that nobody counted keep what the start drew. Where the mixtures
     are too poor for the tables, as the misfit left tells, they are joined to fewer and richer ones: four mixtures of 64
-    components are one of 256, at the same cost a step, that is a good start for a further descent.
+    components are one of 256, at the same cost a step, that is a good start for a further descent. Where whole steps
+    would cost more than ``work``, each looks at another random part of the tables.
     Errors: UsageError where the device's memory does not hold a single mixture's step.
     **Source**: discrepancy principle (Morozov 1966) for the end of the fit; maximum entropy under noise (Dudik,
     Phillips and Schapire 2007) and concave penalties, which leave strong effects alone (Fan and Li 2001).
     """
-    surface = Surface(
-        problem, device, pull=options.pull * problem.total, half=options.half, smooth=options.smooth * problem.total
-    )
     components = options.components * (2 if problem.cells > options.cells else 1)
-    affordable = int(MOST / max(problem.work * components * FEWEST, 1))
+    affordable = int(MOST / max(problem.work * components, 1))
     shape = (mixtures(options.ensembles, affordable), len(problem.column), components)
+    work = problem.work * shape[0] * components
+    laid = tiled(problem) if work * options.steps > options.work else problem
+    pull, smooth = options.pull * problem.total, options.smooth * problem.total
+    surface = Surface(laid, device, pull=pull, half=options.half, smooth=smooth)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
     logits = torch.as_tensor(start, dtype=torch.float32, device=device)
     weights = torch.zeros((shape[0], shape[2]), dtype=torch.float32, device=device)
     if problem.blocks:
-        steps = min(options.steps, max(FEWEST, int(WORK / (problem.work * shape[0] * shape[2]))))
-        longer = options.steps / max(steps, 1)
-        goal = problem.goal(options.stop, components=shape[2])
-        first = _Descent(rate=options.rate * longer, steps=steps, goal=goal, chance=problem.chance)
-        loss = first.run(surface, logits, weights, options.last_rate, part(progress, 0.0, 0.5))
+        subsets = None if laid is problem else Subsets.of(laid)
+        goal = problem.goal(options.stop, components=components)
+        first = Descent(rate=options.rate, last=options.last_rate, steps=options.steps, goal=goal, subsets=subsets)
+        loss = replace(first, chance=problem.chance, part=first.bears(work, options.work)).run(
+            surface, logits, weights, part(progress, 0.0, 0.5)
+        )
         many = min(shape[0], JOINED)
-        poor = problem.goal(JOIN, components=shape[2]) + problem.eased - problem.moved
+        poor = problem.goal(JOIN, components=components) + problem.eased - problem.moved
         if loss > poor and many > 1:
             logits, weights = _joined(logits, weights, many=many)
-            goal = problem.goal(options.second_stop, components=shape[2])
-            then = _Descent(
-                rate=options.second_rate * longer, steps=steps, goal=goal, chance=problem.chance, falling=True
+            goal = problem.goal(options.second_stop, components=components)
+            then = replace(first, rate=options.second_rate, last=options.second_last, goal=goal)
+            if subsets is not None:
+                then = replace(then, rate=options.many_rate, steps=options.many_steps)
+            replace(then, chance=problem.chance, part=then.bears(work, options.work), falling=True).run(
+                surface, logits, weights, part(progress, 0.5, 1.0)
             )
-            then.run(surface, logits, weights, options.last_rate, part(progress, 0.5, 1.0))
     share, probs = surface.probabilities(logits, weights)
     flat = probs.transpose(1, 2).reshape(-1, shape[1])
     return (share / len(share)).reshape(-1).double().cpu().numpy(), flat.double().cpu().numpy()
@@ -190,45 +201,51 @@ def mixtures(wanted: int, affordable: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Descent:
-    """Adam for at most ``steps``, ``rate`` falling along a cosine to a last one, until the loss is below ``goal``.
+class Descent:
+    """Adam for at most ``steps``, from a ``rate`` along a cosine to the ``last``, until the loss is below ``goal``.
 
     ``chance``: how much of the rows' own chance is taken for noise on the way (``Surface.soften``); the goal is one of
     the noise alone. ``falling``: that, the pull to independence and that to smooth components fall to nothing with the
-    rate, so that what they hide is found in the end.
+    rate, so that what they hide is found in the end. ``subsets``: of the tables, of which every step looks at another
+    one, about ``part`` of the whole; without, each looks at all.
     """
 
     rate: float
+    last: float
     steps: int
     goal: float
     falling: bool = False
     chance: float = 0.0
+    subsets: Subsets | None = None
+    part: float = 1.0
 
-    def run(
-        self, surface: Surface, logits: torch.Tensor, weights: torch.Tensor, last_rate: float, progress: Progress
-    ) -> float:
+    def bears(self, work: float, most: float) -> float:
+        """The part of the tables that a step may look at, where one that looks at all costs ``work``, all ``most``."""
+        return min(1.0, most / max(work * self.steps, 1.0))
+
+    def run(self, surface: Surface, logits: torch.Tensor, weights: torch.Tensor, progress: Progress) -> float:
         """Moves both in place; the loss in the end, of noise alone."""
         adam = [Adam(logits), Adam(weights)]
-        whole, smooth = surface.pull, surface.bends.strength
+        pull, smooth = surface.pull, surface.bends.strength
+        rng = np.random.default_rng(0)  # of what is looked at when: the same for every run
+        every = CHECK if self.subsets is None else max(CHECK, round(CHECK / (3 * self.part)))
         for step in range(self.steps):
             fall = 0.5 * (1 + cos(pi * step / self.steps))
             if self.falling:
-                surface.pull, surface.bends.strength = whole * fall, smooth * fall
-            rate = last_rate + (self.rate - last_rate) * fall
+                surface.pull, surface.bends.strength = pull * fall, smooth * fall
+            rate = self.last + (self.rate - self.last) * fall
 
             def move(part: slice, gradients: Sequence[torch.Tensor], at: int = step, rate: float = rate) -> None:
                 for variable, gradient in zip(adam, gradients, strict=True):
                     variable.move(gradient, step=at + 1, rate=rate, part=part)
 
-            if step % CHECK:
-                surface.step(logits, weights, move)
-                continue
-            surface.soften(self.chance * (fall if self.falling else 1.0))
-            loss, *gradients = surface.gradient(logits, weights)
-            progress(Share(step / self.steps, loss=float(loss)))
-            if float(loss) < self.goal and surface.plain_loss(logits, weights) < self.goal:
-                break
-            move(WHOLE, gradients)
+            if step % every == 0:
+                surface.soften(self.chance * (fall if self.falling else 1.0))
+                loss = surface.plain_loss(logits, weights)
+                progress(Share(step / self.steps, loss=loss))
+                if loss < self.goal:
+                    return loss
+            surface.step(logits, weights, move, None if self.subsets is None else self.subsets.drawn(self.part, rng))
         return surface.plain_loss(logits, weights)
 
 

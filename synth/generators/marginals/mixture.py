@@ -23,6 +23,7 @@ from synth.generators.marginals.calm import calmed
 from synth.generators.marginals.choose_heads import headed
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.marginals.misfit import misfit
 from synth.generators.method import Method
 from synth.generators.product_mixture.column import Axis, within_groups
 from synth.generators.product_mixture.model import Product
@@ -154,8 +155,10 @@ class Mixture(Method):
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
         progress(1.0)
+        own = problem if calmer is tables else layout.problem(found, groups, tables, total)[0]
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
-        return headed(Product(total=total, weights=weights, axes=axes), groups, tables, setting.schema.target, rng=rng)
+        made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
+        return headed(made, groups, tables, setting.schema.target, rng=rng)
 
 
 def axis(found: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:

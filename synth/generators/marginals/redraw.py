@@ -99,7 +99,7 @@ def carried_on(
     surface = Surface(problem, "cpu")
     if problem.blocks:
         fewer = int(np.clip(WORK * steps / STEPS / (problem.work * len(weights)), LEAST_STEPS, steps))
-        descent = fitting._Descent(rate=rate * steps / fewer, steps=fewer, goal=0.0)
-        descent.run(surface, logits, shares, LAST_RATE, lambda _: None)
+        descent = fitting.Descent(rate=rate * steps / fewer, last=LAST_RATE, steps=fewer, goal=0.0)
+        descent.run(surface, logits, shares, lambda _: None)
     share, out = surface.probabilities(logits, shares)
     return share[0].double().numpy(), out[0].T.double().numpy()

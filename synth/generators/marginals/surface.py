@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.generators import micro_batches
+from synth.generators.marginals.sides import Buffers, Side
 from synth.generators.marginals.smoothness import Bends
 from synth.schema.lazy import Lazy
 
@@ -24,7 +27,7 @@ else:
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 CACHED = 2**20  # numbers of groups, views and components that are worked on at a time
 SHARED = 2**16  # such numbers from which on the cores share them: less is done before another core has begun
-HELD = 2**23  # most cells of an ensemble's tables held at a time
+HELD = 2**21  # most cells of an ensemble's tables held at a time
 
 
 def even(count: int, parts: int) -> list[slice]:
@@ -36,6 +39,17 @@ def even(count: int, parts: int) -> list[slice]:
     ends = np.linspace(0, count, max(1, min(parts, count)) + 1).round(6)
     ends = np.ceil(ends).astype(int).tolist()
     return [slice(a, b) for a, b in pairwise(ends)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sheet:
+    """A block on the device; ``mirrored``: ``rows`` are its columns too."""
+
+    rows: Side
+    cols: Side
+    y: torch.Tensor
+    precision: torch.Tensor
+    mirrored: bool
 
 
 class Surface:
@@ -57,11 +71,16 @@ class Surface:
         self.column, self.columns = index(problem.column), int(problem.column.max()) + 1
         self.source, self.view = index(problem.member)
         self.views = int(problem.member[1].max(initial=-1)) + 1
-        self.left, self.right = index(problem.joint)
         self.mass, self.precision = real(problem.mass)[:, None], real(problem.precision)[:, None]
         self.log_mass = torch.log(self.mass.clamp_min(1e-6))
-        self.blocks = [(index(b.rows), index(b.cols), real(b.y), real(b.precision), b.mirrored) for b in problem.blocks]
-        self.told = (self.precision, self.blocks)
+        sides = [[Side(i, self.views, problem.joint, device) for i in (b.rows, b.cols)] for b in problem.blocks]
+        self.blocks = [
+            Sheet(rows=rows, cols=cols, y=real(b.y), precision=real(b.precision), mirrored=b.mirrored)
+            for (rows, cols), b in zip(sides, problem.blocks, strict=True)
+        ]
+        self.longest = max([side.size for pair in sides for side in pair], default=0)
+        self.released = (self.precision, self.blocks)
+        self.memory = threading.local()
         self.total, self.chance = problem.total, 0.0
         self.bends = Bends(problem.neighbours, problem.mass, device, strength=smooth)
         self.pool: ThreadPoolExecutor | None = None
@@ -70,21 +89,22 @@ class Surface:
         """Weighs cells as if so much of the rows' own chance were noise: a count's variance is its mean, at most."""
         if self.total <= 0 or chance == self.chance:
             return
-        precision, blocks = self.told
+        precision, blocks = self.released
         share = chance / self.total
         self.chance, self.precision = chance, precision / (1 + precision * self.mass.clamp_min(0) * share)
         self.blocks = [
-            (rows, cols, y, own / (1 + own * y.clamp_min(0) * share * (2 if mirrored else 1)), mirrored)
-            for rows, cols, y, own, mirrored in blocks
+            replace(b, precision=b.precision / (1 + b.precision * b.y.clamp_min(0) * share * (2 if b.mirrored else 1)))
+            for b in blocks
         ]
 
     def plain_loss(self, logits: torch.Tensor, weights: torch.Tensor) -> float:
-        """The loss by the noise alone."""
-        chance = self.chance
-        self.soften(0.0)
-        loss = float(self.gradient(logits, weights)[0])
-        self.soften(chance)
-        return loss
+        """The mean loss by the noise alone, of all tables."""
+        found = logits.new_zeros(())
+        for own, share in zip(logits, torch.softmax(weights, -1), strict=True):
+            views = self._views(self._shares(own[None].clamp(-40, 40))[0])
+            for block in self.released[1]:
+                found += self._table(block, views, share[None], None)
+        return float(found) / len(logits)
 
     def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Component weights (E, B) and group probabilities (E, G, B), which sum to one over a column."""
@@ -101,30 +121,36 @@ class Surface:
         return self.step(logits, weights, keep), *found
 
     def step(
-        self, logits: torch.Tensor, weights: torch.Tensor, move: Callable[[slice, Sequence[torch.Tensor]], None]
+        self,
+        logits: torch.Tensor,
+        weights: torch.Tensor,
+        move: Callable[[slice, Sequence[torch.Tensor]], None],
+        some: Mapping[int, float] | None = None,
     ) -> torch.Tensor:
         """The mean loss; ``move`` is given each part of the ensemble with its gradients, once these are known.
+
+        ``some``: blocks that are looked at, by their number, and how often each counts; by default all of them, once.
 
         On a processor a part is as many mixtures as stay in its cache, and all cores work on parts of their own.
         """
         count = len(logits)
 
-        def some(part: slice) -> tuple[torch.Tensor, slice, list[torch.Tensor]]:
-            loss, *own = self._gradient(logits[part], weights[part])
+        def of(part: slice) -> tuple[torch.Tensor, slice, list[torch.Tensor]]:
+            loss, *own = self._gradient(logits[part], weights[part], some)
             return loss / count, part, own
 
         if logits.device.type not in micro_batches.BOUNDLESS:
-            done = list(self.pieces.run(count, some))
+            done = list(self.pieces.run(count, of))
             for _, part, own in done:
                 move(part, own)
             return torch.stack([loss for loss, _, _ in done]).sum()
 
         def both(part: slice) -> torch.Tensor:
-            loss, _, own = some(part)
+            loss, _, own = of(part)
             move(part, own)
             return loss
 
-        numbers = count * (logits.shape[1] + self.views + len(self.left)) * logits.shape[2]
+        numbers = count * (logits.shape[1] + self.views + self.longest) * logits.shape[2]
         parts = max(-(-numbers // CACHED), CORES if numbers > SHARED else 1)
         return torch.stack(self._mapped(both, even(count, parts))).sum()
 
@@ -140,14 +166,14 @@ class Surface:
         sums = self._column_sums(grown)
         return grown / sums.index_select(1, self.column), sums.log()
 
-    def _gradient(self, logits: torch.Tensor, weights: torch.Tensor):
+    def _gradient(self, logits: torch.Tensor, weights: torch.Tensor, some: Mapping[int, float] | None):
         share = torch.softmax(weights, -1)
         w = share[:, None, :]
         held = logits.clamp(-40, 40)
         probs, log_sums = self._shares(held)
         off = (torch.bmm(probs, share[:, :, None]) - self.mass) * self.precision
         by_share = torch.bmm(off.transpose(1, 2), probs)[:, 0]
-        loss, by_views, more = self._tables(self._views(probs), share)
+        loss, by_views, more = self._tables(self._views(probs), share, some)
         by_probs = off * w
         by_probs.index_add_(1, self.source, by_views.index_select(1, self.view))
         by_share += more
@@ -166,47 +192,62 @@ class Surface:
         by_logits = by_logits if by_bends is None else by_logits.add_(by_bends)
         return loss, by_logits, share * (by_share - (share * by_share).sum(-1, keepdim=True))
 
-    def _tables(self, views: torch.Tensor, share: torch.Tensor):
-        """Loss of all blocks summed over mixtures, its gradient by the plain views (E, V, B) and by the weights (E, B).
-
-        Both factors of a table carry the root of the components' weights, which are then told of in one place.
-        """
-        root = share.sqrt()[:, None, :]
-        rooted, by_views = views * root, torch.zeros_like(views)
+    def _tables(self, views: torch.Tensor, share: torch.Tensor, some: Mapping[int, float] | None):
+        """Loss of blocks summed over mixtures, its gradient by the plain views (E, V, B) and by the weights (E, B)."""
+        by_views, by_share = torch.zeros_like(views), torch.zeros_like(share)
         loss = views.new_zeros(())
-        for rows, cols, y, precision, mirrored in self.blocks:
-            some = max(HELD // y.numel(), 1)
-            for at in range(0, len(views), some):
-                part = slice(at, at + some)
-                a = rooted[part].index_select(1, rows)
-                b = a if mirrored else rooted[part].index_select(1, cols)
-                residual = torch.bmm(a, b.transpose(1, 2)).sub_(y)
-                force = residual * precision
-                loss += torch.linalg.vecdot(force.flatten(), residual.flatten())
-                by_views[part].index_add_(1, rows, torch.bmm(force, b), alpha=2 if mirrored else 1)
-                if not mirrored:
-                    by_views[part].index_add_(1, cols, torch.bmm(force.transpose(1, 2), a))
-        by_views *= root
-        by_share = torch.linalg.vecdot(by_views, views, dim=1) / (2 * share).clamp_min(1e-30)
-        return loss, self._back(views, by_views), by_share
+        for number, times in (some or dict.fromkeys(range(len(self.blocks)), 1.0)).items():
+            block = self.blocks[number]
+            held = max(HELD // block.y.numel(), 1)
+            for at in range(0, len(views), held):
+                part = slice(at, at + held)
+                loss += times * self._table(block, views[part], share[part], (by_views[part], by_share[part]), times)
+        return loss, by_views, by_share
+
+    def _table(
+        self,
+        block: Sheet,
+        views: torch.Tensor,
+        share: torch.Tensor,
+        gradients: tuple[torch.Tensor, torch.Tensor] | None,
+        times: float = 1.0,
+    ) -> torch.Tensor:
+        """Loss of one block; its gradients, so many ``times``, are added to those given."""
+        buffers = self._buffers()
+        many, _, components = views.shape
+        rows = block.rows.of(views, buffers.get("rows", views, many, block.rows.size, components))
+        cols = rows
+        if not block.mirrored:
+            cols = block.cols.of(views, buffers.get("cols", views, many, block.cols.size, components))
+        weighted = torch.mul(rows, share[:, None], out=buffers.get("weighted", views, *rows.shape))
+        residual = buffers.get("residual", views, many, *block.y.shape)
+        torch.bmm(weighted, cols.transpose(1, 2), out=residual).sub_(block.y)
+        force = torch.mul(residual, block.precision, out=buffers.get("force", views, *residual.shape))
+        loss = torch.dot(force.flatten(), residual.flatten())
+        if gradients is None:
+            return loss
+        by_views, by_share = gradients
+        force = force if times == 1.0 else force.mul_(times)
+        by_rows = torch.bmm(force, cols, out=buffers.get("by rows", views, *rows.shape))
+        by_share += torch.linalg.vecdot(by_rows, rows, dim=1)
+        by_rows *= share[:, None] * (2 if block.mirrored else 1)
+        block.rows.back(by_rows, views, by_views, buffers)
+        if not block.mirrored:
+            by_cols = buffers.get("by cols", views, *cols.shape)
+            torch.bmm(force.transpose(1, 2), weighted, out=by_cols)
+            block.cols.back(by_cols, views, by_views, buffers)
+        return loss
+
+    def _buffers(self) -> Buffers:
+        """Those of the thread that asks."""
+        if not hasattr(self.memory, "buffers"):
+            self.memory.buffers = Buffers()
+        return self.memory.buffers
 
     def _views(self, probs: torch.Tensor) -> torch.Tensor:
-        """All views (E, V + J, B): sums of groups, then products of two of these."""
-        out = probs.new_zeros((len(probs), self.views + len(self.left), probs.shape[2]))
-        plain = out[:, : self.views]
-        plain.index_add_(1, self.view, probs.index_select(1, self.source))
-        if len(self.left):
-            out[:, self.views :] = plain.index_select(1, self.left) * plain.index_select(1, self.right)
-        return out
-
-    def _back(self, views: torch.Tensor, by_views: torch.Tensor) -> torch.Tensor:
-        """Gradient by the plain views, in place: that of joint views is passed on to their two factors."""
-        plain = by_views[:, : self.views]
-        if len(self.left):
-            joint = by_views[:, self.views :]
-            plain.index_add_(1, self.left, joint * views.index_select(1, self.right))
-            plain.index_add_(1, self.right, joint * views.index_select(1, self.left))
-        return plain
+        """The plain views (E, V, B): sums of groups."""
+        out = probs.new_zeros((len(probs), self.views, probs.shape[2]))
+        return out.index_add_(1, self.view, probs.index_select(1, self.source))
 
     def _column_sums(self, x: torch.Tensor) -> torch.Tensor:
         """Sums over the groups of each column, (E, C, B)."""

@@ -24,6 +24,8 @@ PROBES = 20_000  # rows by which the probability of a condition on a head's colu
 class Product:
     """Rows fall into a component with probability ``weights`` (B,); inside it columns are independent.
 
+    ``misfit``: how far the model is from the answers that it was fitted to, where its fit tells; not stored with it.
+
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
 
@@ -31,6 +33,7 @@ class Product:
     weights: np.ndarray
     axes: tuple[Axis, ...]
     heads: tuple[Head, ...] = ()
+    misfit: Mapping[str, float] | None = None
 
     def sample(
         self,

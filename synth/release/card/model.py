@@ -106,6 +106,15 @@ class Weight(Part):
     statement: str
 
 
+class Fit(Part):
+    """How far the model is from the released answers, in squared deviations of their noise."""
+
+    loss: float = Field(ge=0)
+    expected: float = Field(ge=0)
+    ratio: float = Field(ge=0)
+    pairs: float = Field(ge=0)
+
+
 class Card(Part):
     """A release card."""
 
@@ -143,6 +152,7 @@ class Card(Part):
     versions: dict[str, str]
     of_which_schema: OfSchema | None = None
     weight: Weight | None = None
+    fit: Fit | None = None
 
 
 def json_schema() -> dict[str, Any]:

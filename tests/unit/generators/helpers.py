@@ -1,5 +1,7 @@
 """A stand-in for the curator: exact or noisy counts of positions given in the open, for tests only."""
 
+from itertools import combinations
+
 import numpy as np
 
 from synth.generators.base import Setting
@@ -62,4 +64,49 @@ def identity(size: int) -> Problem:
         member=np.stack([at, at]),
         joint=np.zeros((2, 0), dtype=np.int64),
         blocks=[table],
+    )
+
+
+SIZES = (4, 3, 2)
+
+
+def problem(rng):
+    """Three columns of 4, 3 and 2 groups: the table of the first two, and of the first with both others."""
+    truth = rng.dirichlet(np.full(24, 0.5)).reshape(SIZES)
+    spans = np.split(np.arange(9), [4, 7])
+    member = np.stack([np.arange(9), np.arange(9)])
+    joint = np.array([[4, 4, 5, 5, 6, 6], [7, 8, 7, 8, 7, 8]])
+    pair = Block(rows=spans[0], cols=spans[1], y=truth.sum(2), precision=np.full((4, 3), 50.0))
+    triple = Block(rows=spans[0], cols=np.arange(9, 15), y=truth.reshape(4, 6), precision=np.full((4, 6), 90.0))
+    mass = np.concatenate([truth.sum((1, 2)), truth.sum((0, 2)), truth.sum((0, 1))])
+    laid = Problem(
+        column=np.repeat([0, 1, 2], SIZES),
+        mass=mass,
+        precision=np.full(9, 30.0),
+        member=member,
+        joint=joint,
+        blocks=[pair, triple],
+    )
+    return laid, truth
+
+
+def counted_pairs(rng, *, rows: int, sigma: float) -> Problem:
+    """All pairs of six even columns of four values, of which the second follows the first in nine rows of ten."""
+    codes = rng.integers(0, 4, (rows, 6))
+    kept = rng.random(rows) < 0.9
+    codes[kept, 1] = codes[kept, 0]
+    at, precise = np.arange(24).reshape(6, 4), (rows / sigma) ** 2
+    blocks = []
+    for i, j in combinations(range(6), 2):
+        counts = np.bincount(4 * codes[:, i] + codes[:, j], minlength=16) + rng.normal(0, sigma, 16)
+        table = counts.reshape(4, 4) / rows
+        blocks.append(Block(rows=at[i], cols=at[j], y=table, precision=np.full((4, 4), precise)))
+    return Problem(
+        column=np.repeat(np.arange(6), 4),
+        mass=np.full(24, 0.25),
+        precision=np.full(24, precise),
+        member=np.stack([np.arange(24)] * 2),
+        joint=np.zeros((2, 0), dtype=np.int64),
+        blocks=blocks,
+        total=rows,
     )

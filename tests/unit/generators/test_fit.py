@@ -11,29 +11,7 @@ from synth.generators.marginals import interim_fit
 from synth.generators.marginals.fit_mixture import Block, Options, Problem, _joined, fit
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.marginals.surface import Surface
-from tests.unit.generators.helpers import identity, quiet
-
-SIZES = (4, 3, 2)
-
-
-def problem(rng):
-    """Three columns of 4, 3 and 2 groups: the table of the first two, and of the first with both others."""
-    truth = rng.dirichlet(np.full(24, 0.5)).reshape(SIZES)
-    spans = np.split(np.arange(9), [4, 7])
-    member = np.stack([np.arange(9), np.arange(9)])
-    joint = np.array([[4, 4, 5, 5, 6, 6], [7, 8, 7, 8, 7, 8]])
-    pair = Block(rows=spans[0], cols=spans[1], y=truth.sum(2), precision=np.full((4, 3), 50.0))
-    triple = Block(rows=spans[0], cols=np.arange(9, 15), y=truth.reshape(4, 6), precision=np.full((4, 6), 90.0))
-    mass = np.concatenate([truth.sum((1, 2)), truth.sum((0, 2)), truth.sum((0, 1))])
-    laid = Problem(
-        column=np.repeat([0, 1, 2], SIZES),
-        mass=mass,
-        precision=np.full(9, 30.0),
-        member=member,
-        joint=joint,
-        blocks=[pair, triple],
-    )
-    return laid, truth
+from tests.unit.generators.helpers import counted_pairs, identity, problem, quiet
 
 
 @pytest.mark.parametrize(("pull", "smooth"), [(0.0, 0.0), (7.0, 0.0), (0.0, 5.0), (7.0, 5.0)])
@@ -46,9 +24,11 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(pull, smooth)
     weights = torch.tensor(rng.normal(size=(2, 5)), dtype=torch.float32, requires_grad=True)
     share, probs = surface.probabilities(logits, weights)
     views = surface._views(probs)
+    views = torch.cat([views, views[:, laid.joint[0]] * views[:, laid.joint[1]]], 1)
     loss = 0.5 * (surface.precision * ((probs * share[:, None]).sum(-1, keepdim=True) - surface.mass) ** 2).sum()
-    for rows, cols, y, precision, _ in surface.blocks:
-        table = torch.einsum("eb,erb,ecb->erc", share, views[:, rows], views[:, cols])
+    for b in laid.blocks:
+        table = torch.einsum("eb,erb,ecb->erc", share, views[:, b.rows], views[:, b.cols])
+        y, precision = (torch.as_tensor(x, dtype=torch.float32) for x in (b.y, b.precision))
         loss = loss + 0.5 * (precision * (table - y) ** 2).sum()
     apart = probs * (probs / surface.mass).log()
     told = torch.stack([(apart[:, at].sum(1) * share).sum(-1) for at in np.split(np.arange(9), [4, 7])])
@@ -226,28 +206,6 @@ def test_strong_dependence_is_kept_all_the_same():
     """Of a table of which .83 depends; the noise is .17."""
     laid, truth = noisy_pair(np.random.default_rng(6), dependent=True)
     assert apart(laid, truth, Options().pull) < 0.12
-
-
-def counted_pairs(rng, *, rows: int, sigma: float) -> Problem:
-    """All pairs of six even columns of four values, of which the second follows the first in nine rows of ten."""
-    codes = rng.integers(0, 4, (rows, 6))
-    kept = rng.random(rows) < 0.9
-    codes[kept, 1] = codes[kept, 0]
-    at, precise = np.arange(24).reshape(6, 4), (rows / sigma) ** 2
-    blocks = []
-    for i, j in combinations(range(6), 2):
-        counts = np.bincount(4 * codes[:, i] + codes[:, j], minlength=16) + rng.normal(0, sigma, 16)
-        table = counts.reshape(4, 4) / rows
-        blocks.append(Block(rows=at[i], cols=at[j], y=table, precision=np.full((4, 4), precise)))
-    return Problem(
-        column=np.repeat(np.arange(6), 4),
-        mass=np.full(24, 0.25),
-        precision=np.full(24, precise),
-        member=np.stack([np.arange(24)] * 2),
-        joint=np.zeros((2, 0), dtype=np.int64),
-        blocks=blocks,
-        total=rows,
-    )
 
 
 def test_where_noise_is_little_tables_that_nobody_counted_stay_near_what_the_counted_ones_tell():

@@ -7,7 +7,7 @@ import pytest
 
 from synth.generators.base import Setting
 from synth.generators.marginals import fit_mixture
-from synth.generators.marginals.fit_mixture import FEWEST, Options, fit
+from synth.generators.marginals.fit_mixture import Options, fit
 from synth.generators.marginals.higher_order import Rounds
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.marginals.pair_queries import PURPOSE
@@ -60,7 +60,7 @@ def test_bins_of_larger_tables_are_unions_of_those_of_pairs(asked):
 @pytest.mark.parametrize(("affordable", "mixtures"), [(2.5, 2), (0.1, 1), (99, 4)])
 def test_mixtures_are_fewer_where_even_the_fewest_steps_cost_too_much(monkeypatch, affordable, mixtures):
     laid = identity(16)
-    monkeypatch.setattr(fit_mixture, "MOST", affordable * laid.work * 3 * FEWEST)
+    monkeypatch.setattr(fit_mixture, "MOST", affordable * laid.work * 3)
     options = Options(components=3, ensembles=4, steps=1, stop=1e9)
     weights, _ = fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     assert len(weights) == 3 * mixtures

@@ -83,7 +83,7 @@ def test_an_error_of_another_kind_is_not_taken_for_a_lack_of_memory():
 
 
 def tables():
-    """Three columns of 12 groups, every pair measured: 8 mixtures' tables fill most of a step's memory."""
+    """Three columns of 12 groups, pairs and a part of all three: 8 mixtures' tables fill most of a step's memory."""
     rng = np.random.default_rng(0)
     spans = np.split(np.arange(36), 3)
     pairs = [(0, 1), (0, 2), (1, 2)]
@@ -94,7 +94,9 @@ def tables():
         for (a, b), t in zip(pairs, sums, strict=True)
     ]
     mass = np.concatenate([sums[0].sum(1), sums[0].sum(0), sums[1].sum(0)])
-    joint = np.array([[0, 1], [12, 13]])
+    joint = np.stack([np.repeat(spans[1][:5], 12), np.tile(spans[2], 5)])
+    whole = truth[:, :5].reshape(12, 60)
+    blocks.append(mixture_fit.Block(rows=spans[0], cols=36 + np.arange(60), y=whole, precision=np.full((12, 60), 1e5)))
     return mixture_fit.Problem(
         column=np.repeat([0, 1, 2], 12),
         mass=mass,
@@ -114,7 +116,7 @@ def fitted_mixture(most):
 
 
 def test_a_mixture_whose_ensemble_does_not_fit_is_fitted_in_pieces():
-    """Views are 38 wide, parameters 36: a limit between them refuses a step of all mixtures, not what it keeps."""
+    """A table's side is 60 wide, parameters 36: a limit between them refuses a step of all, not what it keeps."""
     whole, roomy = fitted_mixture(10**9)
     assert roomy.refused == 0
     limit = 8 * 16 * 36
@@ -129,7 +131,8 @@ def test_a_mixture_whose_ensemble_does_not_fit_is_fitted_in_pieces():
 def test_a_single_mixture_that_does_not_fit_is_told(monkeypatch):
     refused = []
 
-    def full(_, logits, weights):
+    def full(_, logits, weights, some):
+        assert some is None
         assert len(logits) == len(weights)
         refused.append(len(logits))
         raise torch.OutOfMemoryError("CUDA out of memory")
