@@ -15,7 +15,7 @@ from app.session import access, ahead, frame, garbage, unseen  # noqa: E402
 from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
 from app.table import owning, stored  # noqa: E402
-from synth.jobs.roles import Visitor, pages  # noqa: E402
+from synth.app_api import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
 TO_THE_TOP = Path(__file__).with_name("to_the_top.html")

@@ -24,11 +24,12 @@ import synth  # noqa: E402
 from app.session import uploads  # noqa: E402
 from app.session.door import Door  # noqa: E402
 from app.table.stowing import sweep  # noqa: E402
+from synth import app_api  # noqa: E402
 
 # Nobody else's page may send the application messages: by default the framework's makers' may. Set here, since no file
 # of settings that lies elsewhere may say otherwise.
 config.set_option("client.allowedOrigins", [])
-synth.sweep_scratch()
+app_api.sweep_scratch()
 try:
     sweep()
 except OSError as error:

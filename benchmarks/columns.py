@@ -62,7 +62,7 @@ def measured(folder: Path, method: str) -> dict[str, Any]:
     clock = Clock()
     made = synth.run(
         folder / "table.parquet",
-        schema=synth.load(folder / "schema.json"),
+        schema=synth.Schema.load(folder / "schema.json"),
         epsilon=1.0,
         delta=1e-7,
         method=method,

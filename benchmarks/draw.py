@@ -35,9 +35,9 @@ def model(folder: Path, table: str) -> None:
 
     if table == "adult":
         flagship.drafted(folder, flagship.adult(folder))
-        place, schema, target = folder / "train.csv", synth.load(folder / "schema.json"), None
+        place, schema, target = folder / "train.csv", synth.Schema.load(folder / "schema.json"), None
     else:
-        place, schema, target = folder / "table.parquet", synth.parse(scaling.schema_of(COLUMNS, 20)), "c0"
+        place, schema, target = folder / "table.parquet", synth.Schema.parse(scaling.schema_of(COLUMNS, 20)), "c0"
         scaling.write(place, FITTED, COLUMNS, 20)
     synth.run(
         place,

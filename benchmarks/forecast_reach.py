@@ -64,7 +64,7 @@ def measure(tables: list[str], out: Path) -> None:
     known = {(r["table"], r["asked"], r["epsilon"]) for r in done}
     for table in tables:
         with prepared(table) as folder:
-            schema = synth.load(folder / "schema.json")
+            schema = synth.Schema.load(folder / "schema.json")
             rows = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
             for asked in ROWS:
                 some = rows.sample(asked, random_state=asked) if asked else rows

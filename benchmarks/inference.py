@@ -68,7 +68,7 @@ def released(place: Path, name: str, epsilon: float, rows: int, seed: int) -> fl
     place.mkdir(parents=True)
     everything, table = population(name), estimands.TABLES[name]
     sample = everything.iloc[np.random.default_rng([seed, 7]).integers(0, len(everything), rows)].reset_index(drop=True)
-    schema, kept = synth.parse(table.schema), {"ledger": place / "ledger.sqlite"}
+    schema, kept = synth.Schema.parse(table.schema), {"ledger": place / "ledger.sqlite"}
     start = time.process_time()
     synth.run(sample, schema=schema, epsilon=epsilon, delta=DELTA, dataset="release", out=place / "release", **kept)
     spent = time.process_time() - start
@@ -95,7 +95,7 @@ def one(place: Path, name: str, combined: int) -> dict:
         "seconds": {"estimates": spent},
     }
     if combined:
-        drawn = [table.analysed(t) for t in synth.multiple(place / "release", count=combined)]
+        drawn = [table.analysed(t) for t in synth.app_api.multiple(place / "release", count=combined)]
         all_ = synth.combine([[t[n][0] for n in whole] for t in drawn], [[t[n][1] for n in whole] for t in drawn])
         out["combined"] = {n: [float(x[i]) for x in (all_.estimate, all_.low, all_.high)] for i, n in enumerate(whole)}
         out["seconds"]["tables"] = time.process_time() - start - spent

@@ -114,7 +114,7 @@ def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Told]:
     release = place / "release"
     synth.run(
         rows,
-        schema=synth.parse(FEW.schema),
+        schema=synth.Schema.parse(FEW.schema),
         epsilon=epsilon,
         delta=DELTA,
         relation="replace_one",
@@ -123,7 +123,7 @@ def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Told]:
         out=release,
     )
     told = {f"{a['ask']} {a['name']}": a for a in synth.estimates(release, FEW.questions)}
-    drawn = [FEW.analysed(x) for x in synth.multiple(release, count=20)]
+    drawn = [FEW.analysed(x) for x in synth.app_api.multiple(release, count=20)]
     names = list(drawn[0])
     both = synth.combine([[x[n][0] for n in names] for x in drawn], [[x[n][1] for n in names] for x in drawn])
     return {

@@ -92,7 +92,7 @@ def measured(python: str, table: str, methods: list[str], epsilon: float, seeds:
     """A line for other real rows, and one for each method and seed."""
     out = []
     with prepared(table) as folder:
-        schema = synth.load(folder / "schema.json")
+        schema = synth.Schema.load(folder / "schema.json")
         other = drawn(folder / "train.csv")[MOST:]
         out.append(
             {

@@ -40,7 +40,7 @@ MANY = 300_000  # roots that are drawn to judge a model, twelve times the real o
 
 def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
     """One run of related tables, of ``mixture`` on each table with half the budget, of single columns, of a rival."""
-    coder, schema = Coder(case), synth.parse_related(case.schema)
+    coder, schema = Coder(case), synth.app_api.parse_related(case.schema)
     real = coded(case, case.tables, coder)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.sqlite"

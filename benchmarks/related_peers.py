@@ -27,7 +27,7 @@ def sdmetrics(case: Case, made: dict[str, pd.DataFrame]) -> float | None:
         from sdmetrics.reports import QualityReport
     except ImportError:
         return None
-    metadata = to_sdv_related(synth.parse_related(case.schema))
+    metadata = to_sdv_related(synth.app_api.parse_related(case.schema))
     for table in metadata["tables"].values():  # cells are texts on both sides, identifiers are no measured columns
         table["columns"] = {n: c for n, c in table["columns"].items() if n not in _unmade(case)}
     numbers = {
@@ -75,7 +75,7 @@ class Rival:
             for name, table in case.tables.items():
                 table.to_csv(place / f"{name}.csv", index=False)
             (place / "schema.json").write_text(json.dumps(case.schema))
-            (place / "metadata.json").write_text(json.dumps(to_sdv_related(synth.parse_related(case.schema))))
+            (place / "metadata.json").write_text(json.dumps(to_sdv_related(synth.app_api.parse_related(case.schema))))
             command = [str(self.python), "-W", "ignore", str(HERE / script), str(place), *options]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
@@ -98,7 +98,7 @@ def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: di
             plain |= {"unit": key["columns"][0], "max_rows": key["most_children"]}
         frame = synth.run(
             case.tables[table],
-            schema=synth.parse(plain),
+            schema=synth.Schema.parse(plain),
             epsilon=float(half),
             delta=DELTA,
             ledger=ledger,

@@ -70,7 +70,7 @@ def prepare(folder: Path) -> synth.Schema:
     held.to_csv(folder / "held.csv", index=False)
     for name in WHOLE:
         plain["columns"][name]["nullable"] = False
-    schema = synth.parse(plain)
+    schema = synth.Schema.parse(plain)
     for method in ("mixture", "independent"):
         made = synth.run(
             real,

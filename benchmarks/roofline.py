@@ -129,7 +129,7 @@ def run(folder: Path, *, rows: int, columns_: int, categories: int, epsilon: flo
     clock = Clock()
     synth.run(
         folder / "table.parquet",
-        schema=synth.load(folder / "schema.json"),
+        schema=synth.Schema.load(folder / "schema.json"),
         epsilon=epsilon,
         delta=1e-6,
         seed=0,
@@ -171,7 +171,7 @@ def counted(folder: Path) -> tuple[dict[str, Any], dict[str, Any], float]:
     from synth.sources.rows.encoding import Encoder
     from synth.sources.table_source import place_of
 
-    schema, path = synth.load(folder / "schema.json"), folder / "long.parquet"
+    schema, path = synth.Schema.load(folder / "schema.json"), folder / "long.parquet"
     columns.draw(path, LINEAR, COLUMNS, CATEGORIES)
     encoder = Encoder(schema, SystemNoise())
 

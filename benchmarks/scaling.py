@@ -74,7 +74,7 @@ def measured(folder: Path, method: str) -> dict:
     import synth
 
     clock = Clock()
-    schema = synth.load(folder / "schema.json")
+    schema = synth.Schema.load(folder / "schema.json")
     made = synth.run(
         folder / "table.parquet",
         schema=schema,

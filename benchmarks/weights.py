@@ -48,7 +48,7 @@ def schema(rows: pd.DataFrame) -> synth.Schema:
             columns[name] = {"type": "integer", "min": low, "max": high}
         else:
             columns[name] = {"type": "categorical", "categories": sorted(set(rows[name]))}
-    return synth.parse({"columns": columns})
+    return synth.Schema.parse({"columns": columns})
 
 
 def tables(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:

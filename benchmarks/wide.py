@@ -70,7 +70,7 @@ def measured(folder: Path, method: str) -> dict[str, Any]:
     """A forecast, then a run by the library."""
     import synth
 
-    schema = synth.load(folder / "schema.json")
+    schema = synth.Schema.load(folder / "schema.json")
     rows = pq.ParquetFile(folder / "table.parquet").metadata.num_rows
     start = time.process_time()
     told = synth.plan(schema, rows=rows, epsilon=EPSILON, delta=DELTA, method=method)

@@ -39,7 +39,7 @@ def model(folder: Path) -> None:
     columns.draw(folder / "table.parquet", FITTED, COLUMNS, CATEGORIES)
     synth.run(
         folder / "table.parquet",
-        schema=synth.load(folder / "schema.json"),
+        schema=synth.Schema.load(folder / "schema.json"),
         epsilon=1.0,
         delta=1e-6,
         seed=0,

@@ -2,9 +2,14 @@
 
 Every message is one line: what is wrong, the rule it breaks, and what to do about it. A message may name
 columns, files, schema facts and options; never a value that stands only in the private rows.
+
+A message speaks Python: an option is written `` `seed=3` ``, or `` `seed=` `` without a value, and a function
+`` `synth.draft` ``. Whoever shows it elsewhere spells both in its own way (``spelled``): the command line as
+``--seed 3``, the application as the label of its field.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -14,13 +19,53 @@ MACHINE = 3  # the exit code where neither request nor budget is at fault: a dis
 LONGEST = 2000  # characters of a message: a name taken from a foreign file may be of any length
 
 
+OPTION = re.compile(r"`([a-z]\w*)=([^`]*)`")
+FUNCTION = re.compile(r"`synth\.([A-Za-z_.]+)`")
+
+
+def spelled(text: str, *, option: Callable[[str, str], str], function: Callable[[str], str]) -> str:
+    """A message with its options and functions as somebody else writes them.
+
+    ``option``: of a name and a value, which may be empty; ``function``: of a name in ``synth``.
+
+    >>> spelled("`seed=-1`: too small; see `synth.run`", option=lambda n, v: f"--{n} {v}", function=str.upper)
+    '--seed -1: too small; see RUN'
+
+    Privacy: public only.
+    """
+    text = OPTION.sub(lambda m: option(m[1], m[2]), text)
+    return FUNCTION.sub(lambda m: function(m[1]), text)
+
+
 class SynthError(Exception):
-    """Base of all errors this library raises on purpose.
+    """Base of all errors this library raises on purpose: a rule, the place where it is broken, a remedy.
+
+    ``SynthError(rule, place=..., remedy=...)``, or the whole line "place: rule; remedy", which is read as such.
+
+    >>> error = UsageError("must be positive", place="`seed=-1`", remedy="leave it out")
+    >>> str(error), error.options
+    ('`seed=-1`: must be positive; leave it out', ('seed',))
+    >>> UsageError("a.csv: is empty; use another copy").remedy
+    'use another copy'
 
     Privacy: public only: a message holds no value that stands only in the rows.
     """
 
     exit_code = 1
+
+    def __init__(self, rule: str = "", *, place: str = "", remedy: str = "") -> None:
+        super().__init__((f"{place}: " if place else "") + rule + (f"; {remedy}" if remedy else ""))
+        before, colon, rest = rule.partition(": ")
+        self.place = place or (before if colon else "")
+        rule = rest if colon and not place else rule
+        first, semicolon, after = rule.rpartition("; ")
+        self.remedy = remedy or (after if semicolon else "")
+        self.rule = first if semicolon and not remedy else rule
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that the message names."""
+        return tuple(dict.fromkeys(m[1] for m in OPTION.finditer(super().__str__())))
 
     def __str__(self) -> str:
         """The message as one line that a terminal can show: names from foreign files may hold anything."""
@@ -28,8 +73,10 @@ class SynthError(Exception):
         return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 4 :]}"
 
 
-class UsageError(SynthError):
+class UsageError(SynthError, ValueError):
     """An option or argument is out of its range or does not fit the others; nothing was read or spent.
+
+    A ``ValueError`` too, since that is what callers of Python functions expect of a wrong argument.
 
     Privacy: public only: a message holds no value that stands only in the rows.
     """
@@ -132,6 +179,8 @@ def reading(thing: object, what: str) -> Iterator[None]:
     """
     try:
         yield
+    except SynthError:
+        raise
     except MemoryError:
         raise InputError(
             f"{thing}: the {what} asks for more memory than there is; ask for fewer rows, or use another copy"

@@ -8,7 +8,7 @@ from synth.generators.product_mixture.model import Product
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
-SCHEMA = synth.parse(
+SCHEMA = synth.Schema.parse(
     {
         "columns": {
             "age": {"type": "integer", "min": 0, "max": 9},

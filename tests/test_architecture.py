@@ -25,7 +25,7 @@ ROOMS = [
     "report",
     "cli",
 ]
-LOOSE = {"__init__", "__main__"}  # the interface and the command's entry: they know every room
+LOOSE = {"__init__", "__main__", "app_api"}  # the interfaces and the command's entry: they know every room
 
 
 @cache
@@ -82,12 +82,41 @@ def test_the_command_line_adds_nothing_to_the_library():
 def test_the_app_uses_public_names_only():
     import synth
 
-    public = set(synth.__all__)
+    public = {"app_api", *synth.__all__, *(f"app_api.{name}" for name in synth.app_api.__all__)}
     for path in (ROOT / "app").rglob("*.py"):
-        for name in imports(path):
-            parts = name.split(".")
-            assert parts[0] in public | {"errors"}, (path, name)
-            assert len(parts) == 1 or parts[0] in ("jobs", "errors"), (path, name)
+        froms = [n for n in nodes(path) if isinstance(n, ast.ImportFrom) and n.module == "synth.app_api"]
+        assert imports(path) - {"app_api"} <= public, path
+        assert {f"app_api.{a.name}" for n in froms for a in n.names} <= public, path
+        used = [n for n in nodes(path) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)]
+        named = {(n.value.id, n.attr) for n in used if isinstance(n.value, ast.Name)}
+        assert {b for a, b in named if a == "synth"} <= public, path
+        assert {f"app_api.{b}" for a, b in named if a == "app_api"} <= public, path
+
+
+def test_the_public_face_is_small_and_whole():
+    import synth
+
+    assert set(synth._HOME) == {
+        *("run", "sample", "plan", "draft", "learn_schema", "Schema", "Synthesizer", "Result", "Release", "Ledger"),
+        *("compare", "report", "statistics", "estimates", "combine", "bundle", "card", "check", "methods"),
+        *("SynthError", "InputError", "UsageError", "BudgetError", "SpentError"),
+    }
+    for interface in (synth, synth.app_api):
+        assert set(interface.__all__) <= set(dir(interface))
+        assert all(getattr(interface, name) is not None for name in interface.__all__)
+    assert not set(synth._MOVED) & set(synth.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = synth.nothing
+
+
+def test_names_of_earlier_versions_warn_and_say_where_they_are_now():
+    import synth
+
+    for name in {*synth._MOVED, *synth.app_api.__all__} - set(dir(synth.jobs.__class__)):
+        if name in vars(synth):  # a room that something has imported
+            continue
+        with pytest.warns(DeprecationWarning, match=f"synth.{name} is now synth"):
+            assert getattr(synth, name) is not None
 
 
 # Ground first, as for the rooms; the pages stand on all of them, and the entry scripts on the pages' folder.

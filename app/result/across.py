@@ -13,7 +13,8 @@ from app.result import comparison, verdict, whole
 from app.session import access, charts, frame
 from app.session.aside import TooLongError, worker
 from app.table import owning, real
-from synth import jobs
+from synth import app_api
+from synth.app_api import jobs
 
 PATIENCE = 600.0  # seconds that a comparison may take
 SHOWN = 8  # pairs that are listed of one kind, the farthest first
@@ -59,7 +60,7 @@ def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
     folder = Path(str(job.request()["table"]))
     owning.allow("use_table", folder, None)
     try:
-        synth.note_look(release)
+        app_api.note_look(release)
         found = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
     except TooLongError:
         raise synth.InputError("the comparison takes too long here; use `synth report`") from None
@@ -147,7 +148,7 @@ def _listed(lines: Iterable[tuple[str, tuple[float, float, float]]]) -> pd.DataF
 def _alone(job: jobs.Job, release: Path) -> None:
     """One table as if it stood alone: the comparison of single tables, all rows of the real file."""
     st.subheader("One table at a time", anchor=False)
-    names = list(synth.load_related(release / "schema.json").tables)
+    names = list(app_api.load_related(release / "schema.json").tables)
     name = st.selectbox("Table", names, key="across_table", help="All rows of the real file, as for one table alone.")
     held = st.session_state.setdefault("across_alone", {})
     if (str(job.path), name) not in held:

@@ -12,7 +12,8 @@ from app.run import background
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import real
-from synth import jobs
+from synth import app_api
+from synth.app_api import jobs
 
 MARK = "For the steward only, not for release"
 PATIENCE = 600.0  # seconds that a comparison may take
@@ -56,7 +57,7 @@ def make(job: jobs.Job, release: Path) -> Any:
     who = access.allow("compare", job.request().get("owner"))
     try:
         with real.table(job, release) as table:
-            synth.note_look(
+            app_api.note_look(
                 release
             )  # beside the ledger, as the command line does: what it cannot note it does not show
             paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))

@@ -10,8 +10,7 @@ from app.run.follow import follow
 from app.session import access, frame, words
 from app.session.aside import worker
 from app.table import real
-from synth import jobs
-from synth.jobs import looks
+from synth.app_api import jobs, looks
 
 USUAL, USUAL_DELTA, SHOWN = 0.1, 1e-6, 3
 PATIENCE = 300.0  # seconds that counting synthetic rows may take

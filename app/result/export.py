@@ -16,8 +16,7 @@ from app.result import deciding, releasing, standing
 from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import work
-from synth import jobs
-from synth.jobs import looks
+from synth.app_api import jobs, looks
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
 FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing

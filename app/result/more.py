@@ -10,7 +10,7 @@ from app.result import releasing
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import conditions
-from synth import jobs
+from synth.app_api import jobs
 
 MOST_ROWS = 2_000_000
 PATIENCE = 300.0

@@ -9,7 +9,7 @@ import synth
 from app.result import releasing
 from app.session import access, frame
 from app.table import database, work
-from synth import jobs
+from synth.app_api import jobs
 
 NAME = re.compile(r"[A-Za-z_]\w{0,62}")
 

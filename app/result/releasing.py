@@ -8,9 +8,8 @@ import json
 import synth
 from app.run import runs
 from app.session import access
-from synth import jobs
-from synth.jobs import looks
-from synth.jobs.roles import Visitor
+from synth import app_api
+from synth.app_api import Visitor, jobs, looks
 
 ASKED = "asked.json"
 
@@ -35,7 +34,7 @@ def barrier(job: jobs.Job) -> str:
     if reason or (looks.choice(job) or {}).get("how") in ("before", "releases"):
         return reason
     known = [runs.release(one) for one in (job, *looks.rivals(job)) if _stands(one)]
-    count = synth.compared_elsewhere(known, dataset=str(job.request()["dataset"]))
+    count = app_api.compared_elsewhere(known, dataset=str(job.request()["dataset"]))
     if not count:
         return ""
     some = f"{count} other release{'s' if count > 1 else ''} of this dataset {'were' if count > 1 else 'was'}"

@@ -12,7 +12,7 @@ from app.run import recent, runs
 from app.session import frame
 from app.session.access import mine
 from app.table import work
-from synth import jobs
+from synth.app_api import jobs
 
 MOST_RUNS = 12
 ANSWERS = {

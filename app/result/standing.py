@@ -5,10 +5,10 @@ from pathlib import Path
 
 import streamlit as st
 
-import synth
 from app.run import background
 from app.session import frame
 from app.session.aside import worker
+from synth import app_api
 
 PATIENCE = 120.0  # seconds that counting may take
 
@@ -30,7 +30,7 @@ def section(release: Path) -> None:
 
 def limits(release: Path) -> None:
     """The bounds of numbers and dates in the description; from the release alone."""
-    found = synth.standing_bounds(release)
+    found = app_api.standing_bounds(release)
     if found:
         listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in found.items())
         st.info(

@@ -16,7 +16,8 @@ from app.result import standing as vouched
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import conditions
-from synth import jobs
+from synth import app_api
+from synth.app_api import jobs
 
 CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
 PAGES = (
@@ -28,7 +29,7 @@ FIRST, MOST_ROOTS, PATIENCE = 50, 200_000, 300.0
 
 def preview(place: Path) -> None:
     """The first rows of one of the tables."""
-    names = list(synth.load_related(place / "schema.json").tables)
+    names = list(app_api.load_related(place / "schema.json").tables)
     name = st.selectbox("Table", names, key="preview_table", help="The table to look at.")
     rows = pd.read_csv(place / f"{name}.csv", dtype=str, keep_default_na=False, nrows=FIRST)
     st.dataframe(rows, hide_index=True)
@@ -87,7 +88,7 @@ def more(job: jobs.Job, place: Path) -> None:
 
 
 def _ask(job: jobs.Job, place: Path) -> None:
-    schema = synth.load_related(place / "schema.json")
+    schema = app_api.load_related(place / "schema.json")
     st.markdown(f"Draws rows of {frame.escape(schema.root)} with everything below them. It costs no budget.")
     facts = {
         f"{t}.{n}": c.model_dump(mode="json", exclude_none=True)

@@ -10,7 +10,7 @@ from app.run.forecast import methods
 from app.run.options import ask
 from app.session import frame, words
 from app.session.state import view, wizard
-from synth import jobs
+from synth.app_api import jobs
 
 FAMILIES = (
     {"mixture", "independent"},

@@ -11,7 +11,8 @@ from app.run import runs
 from app.run.follow import follow
 from app.session import access, frame, words
 from app.table import owning
-from synth import jobs
+from synth import app_api
+from synth.app_api import jobs
 
 PAGE = "steward-only.html"
 SHADOWS = 200  # runs with a row and as many without: a leak is certain by then
@@ -63,7 +64,7 @@ def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0) -> jobs.Job:
     request = job.request()
     who = access.allow("compare", request.get("owner"))
     owning.allow("use_table", Path(str(request["table"])), request.get("source"))
-    asked = synth.ReportRequest(
+    asked = app_api.ReportRequest(
         reports=job.path.name,
         release=str(release),
         table=str(request["table"]),

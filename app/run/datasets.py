@@ -5,7 +5,7 @@ A dataset's name is often that of a file, so that names alone would tell what ot
 
 import synth
 from app.session import access
-from synth import jobs
+from synth.app_api import jobs
 
 
 def seen(names: list[str]) -> list[str]:

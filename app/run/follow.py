@@ -7,7 +7,7 @@ import streamlit as st
 import synth
 from app.run import runs
 from app.session import access, frame, words
-from synth import jobs
+from synth.app_api import jobs
 
 
 @st.fragment(run_every=1.0)

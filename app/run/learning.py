@@ -11,7 +11,7 @@ from app.run.forecast import budget
 from app.session import frame, words
 from app.session.state import Wizard, alone, answered, dataset, effective, wizard
 from app.table import facts
-from synth import jobs
+from synth.app_api import jobs
 
 USUAL = 0.1
 

@@ -9,6 +9,7 @@ import streamlit as st
 import synth
 from app.session import access, charts, frame, words
 from app.session.state import Wizard, schema
+from synth import app_api
 
 CURVE = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
@@ -21,10 +22,10 @@ def section(w: Wizard) -> Callable[[], None]:
     if facts is None:
         raise synth.InputError(problem)
     asked: dict[str, Any] = {"rows": w.rows, "delta": w.delta, "relation": w.relation}
-    found = synth.expected(facts, epsilons=sorted({*CURVE, w.epsilon}), **asked)
+    found = app_api.expected(facts, epsilons=sorted({*CURVE, w.epsilon}), **asked)
     here = next(f for f in found if f.epsilon == w.epsilon)
     _figures(here)
-    st.info(frame.escape(synth.expected_advice(facts, epsilon=w.epsilon, **asked)), icon=":material/lightbulb:")
+    st.info(frame.escape(app_api.expected_advice(facts, epsilon=w.epsilon, **asked)), icon=":material/lightbulb:")
     place = st.container()
 
     def draw() -> None:
@@ -60,7 +61,7 @@ def _figures(here: Any) -> None:
 
 
 def _origin(here: Any, *, changed: bool) -> str:
-    about = synth.expected_from()
+    about = app_api.expected_from()
     said = (
         f"Measured, not promised: {about['runs']} runs on {len(about['tables'])} public tables. On each of them at "
         "least 9 of 10 runs lay in the range that the other tables gave. Only the number of rows you stated, the "

@@ -9,7 +9,7 @@ import synth
 from app.session import access, frame, words
 from app.session.state import STEPS, ready, view, wizard
 from app.table import stored
-from synth import jobs
+from synth.app_api import jobs
 
 SHOWN = 10
 LABELS = {

@@ -9,9 +9,8 @@ from app.run import caps, written
 from app.session import access
 from app.session.state import Wizard, dataset, effective, several
 from app.table import owning
-from synth import jobs
-from synth.jobs import looks
-from synth.jobs.roles import Visitor
+from synth import app_api
+from synth.app_api import Visitor, jobs, looks
 
 ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")  # of a run, on its refits
 HELD = "held.json"  # arguments of a run that was held before its request told all of them
@@ -39,8 +38,8 @@ def start(w: Wizard) -> jobs.Job:
     return job
 
 
-def _request(w: Wizard) -> synth.RunRequest:
-    return synth.RunRequest(
+def _request(w: Wizard) -> app_api.RunRequest:
+    return app_api.RunRequest(
         table=w.table,
         source=w.source,
         label=w.label,
@@ -88,7 +87,7 @@ def refit(
     known = job.request()
     about = {k: known[k] for k in ABOUT if k in known}
     written_as = "plain" if known.get("dialect") == "plain" else "same"  # as the first was
-    request = synth.RefitRequest(
+    request = app_api.RefitRequest(
         **about,
         release=str(release(job)),
         method=method,
@@ -104,7 +103,7 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
     """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset."""
     assert w.table is not None
     _may_spend_beside(owning.allow("learn", w.table, w.source), dataset(w), epsilon)
-    request = synth.LearningRequest(
+    request = app_api.LearningRequest(
         table=str(w.table),
         source=w.source,
         label=w.label,
@@ -143,7 +142,7 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
         raise synth.UsageError("noisy counts have already decided between these runs; that decision stands")
     _may_spend_beside(who, name, epsilon)
-    found = synth.StatisticsRequest(
+    found = app_api.StatisticsRequest(
         table=str(request["table"]),
         schema=str(release(job) / "schema.json"),
         ask=tuple(asked),

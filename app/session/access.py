@@ -10,8 +10,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from synth import jobs, roles
-from synth.jobs.roles import ACTIONS, Roles, Visitor
+from synth.app_api import ACTIONS, Roles, Visitor, jobs, roles
 
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)
 given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks

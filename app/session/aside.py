@@ -19,6 +19,7 @@ from typing import Any
 
 import synth
 from app.session.copies import LOADED, commanded
+from synth import app_api
 
 KIND = "--kind"  # the child steps back behind pages, since nobody waits for what it does
 KINDNESS = 5  # what it then adds to its nice value
@@ -116,7 +117,7 @@ def _settings() -> dict[str, str]:
 
 def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) -> list[Any]:
     """``synth.plan`` for each epsilon, in order; those begun ``within`` so many seconds, at least the first."""
-    schema, began = synth.parse(json.loads(text)), time.monotonic()
+    schema, began = synth.Schema.parse(json.loads(text)), time.monotonic()
     found: list[Any] = []
     for epsilon in epsilons:
         if not found or time.monotonic() - began < within:
@@ -125,30 +126,30 @@ def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) 
 
 
 def forecast_related(text: str, **asked: Any) -> Any:
-    """``synth.plan_related``."""
-    return synth.plan_related(synth.parse_related(json.loads(text)), **asked)
+    """``app_api.plan_related``."""
+    return app_api.plan_related(app_api.parse_related(json.loads(text)), **asked)
 
 
 def compared_across(real: str, release: str, schema: str) -> Any:
-    """``synth.appraise_related`` on folders of tables."""
-    return synth.appraise_related(real, release, synth.load_related(schema))
+    """``app_api.appraise_related`` on folders of tables."""
+    return app_api.appraise_related(real, release, app_api.load_related(schema))
 
 
 def compared_alone(real: str, release: str, name: str) -> Any:
-    """``synth.appraise`` on one of several tables."""
-    schema = synth.load_related(Path(release) / "schema.json").tables[name]
-    return synth.appraise(synth.tables_in(Path(real))[name], Path(release) / f"{name}.csv", schema)
+    """``app_api.appraise`` on one of several tables."""
+    schema = app_api.load_related(Path(release) / "schema.json").tables[name]
+    return app_api.appraise(app_api.tables_in(Path(real))[name], Path(release) / f"{name}.csv", schema)
 
 
 def sampled_related(model: str, out: str, **asked: Any) -> tuple[dict[str, int], float]:
-    """``synth.sample_related``: rows by table, and the probability of the condition."""
-    rows, probability, _ = synth.sample_related(model, out, **asked)
+    """``app_api.sample_related``: rows by table, and the probability of the condition."""
+    rows, probability, _ = app_api.sample_related(model, out, **asked)
     return rows, probability
 
 
 def compared(table: str, synthetic: str, schema: str) -> Any:
-    """``synth.appraise`` on files."""
-    return synth.appraise(table, synthetic, synth.load(schema))
+    """``app_api.appraise`` on files."""
+    return app_api.appraise(table, synthetic, synth.Schema.load(schema))
 
 
 def sampled(model: str, **asked: Any) -> tuple[int, float]:
@@ -158,48 +159,50 @@ def sampled(model: str, **asked: Any) -> tuple[int, float]:
 
 
 def listed(source: str) -> list[str]:
-    """``synth.databases.tables``."""
-    return synth.databases.tables(source)
+    """``app_api.databases.tables``."""
+    return app_api.databases.tables(source)
 
 
 def fetched(source: str | None, table: str, out: str, schema: str) -> None:
-    """``synth.databases.fetch`` of a description's columns."""
-    synth.databases.fetch(source, table, out, columns=list(synth.load(schema).columns))
+    """``app_api.databases.fetch`` of a description's columns."""
+    app_api.databases.fetch(source, table, out, columns=list(synth.Schema.load(schema).columns))
 
 
 def decided(counts: str, releases: list[str]) -> list[float]:
-    """``synth.choice_distances``."""
-    return synth.choice_distances(counts, releases)
+    """``app_api.choice_distances``."""
+    return app_api.choice_distances(counts, releases)
 
 
 def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[list[str], list[str]]:
-    """``synth.choice_columns``, and ``synth.choice_questions`` about those ``columns``, by default the first three."""
-    names = synth.choice_columns(releases)
-    schema = synth.load(Path(releases[0]) / "schema.json")
-    return names, synth.choice_questions(schema, [n for n in columns or names[:3] if n in names])
+    """``app_api.choice_columns``, and its ``choice_questions`` about those ``columns``, by default the first three."""
+    names = app_api.choice_columns(releases)
+    schema = synth.Schema.load(Path(releases[0]) / "schema.json")
+    return names, app_api.choice_questions(schema, [n for n in columns or names[:3] if n in names])
 
 
 def charged_before(table: str, text: str, names: list[str], **asked: Any) -> list[str]:
-    """``synth.charged_before``, among the datasets of these names."""
+    """``app_api.charged_before``, among the datasets of these names."""
     plain = json.loads(text)
     if "tables" in plain:
-        facts = synth.parse_related(plain)
-        return synth.tables_charged_before(table, schema=facts, dataset=asked["dataset"], may_spend=names.__contains__)
-    return synth.charged_before(table, schema=synth.parse(plain), may_spend=names.__contains__, **asked)
+        facts = app_api.parse_related(plain)
+        return app_api.tables_charged_before(
+            table, schema=facts, dataset=asked["dataset"], may_spend=names.__contains__
+        )
+    return app_api.charged_before(table, schema=synth.Schema.parse(plain), may_spend=names.__contains__, **asked)
 
 
 def rough_rows(table: str, text: str, source: str | None) -> int:
-    """``synth.rough_rows``; of several tables, of the root."""
+    """``app_api.rough_rows``; of several tables, of the root."""
     plain = json.loads(text)
     if "tables" in plain:
-        facts = synth.parse_related(plain)
-        return synth.rough_rows(synth.tables_in(Path(table))[facts.root], schema=facts.tables[facts.root])
-    return synth.rough_rows(table, schema=synth.parse(plain), source=source)
+        facts = app_api.parse_related(plain)
+        return app_api.rough_rows(app_api.tables_in(Path(table))[facts.root], schema=facts.tables[facts.root])
+    return app_api.rough_rows(table, schema=synth.Schema.parse(plain), source=source)
 
 
 def standing(release: str, real: str | None = None) -> dict[str, int]:
-    """``synth.standing``, or with the real table ``synth.standing_rare``."""
-    return synth.standing(release) if real is None else synth.standing_rare(release, real)
+    """``app_api.standing``, or with the real table ``app_api.standing_rare``."""
+    return app_api.standing(release) if real is None else app_api.standing_rare(release, real)
 
 
 def comparing() -> None:

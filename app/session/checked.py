@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import synth
+from synth import app_api
 
 NAME = "description"
 KEPT = 16  # descriptions; one may list many values
@@ -17,28 +18,28 @@ def single(plain: dict[str, Any], *, complete: bool = True) -> tuple[synth.Schem
     return _single(json.dumps(plain), complete)
 
 
-def several(plain: dict[str, Any], *, complete: bool = True) -> tuple[synth.Related | None, str]:
+def several(plain: dict[str, Any], *, complete: bool = True) -> tuple[app_api.Related | None, str]:
     """The checked description of tables that belong together, or None and what is wrong with it."""
     return _several(json.dumps(plain), complete)
 
 
 def alone(plain: dict[str, Any]) -> dict[str, str]:
-    """``synth.alone`` of one table's description; nothing where it is not sound."""
+    """``app_api.alone`` of one table's description; nothing where it is not sound."""
     return dict(_alone(json.dumps(plain)))
 
 
 @lru_cache(maxsize=KEPT)
 def _single(text: str, complete: bool) -> tuple[synth.Schema | None, str]:
     try:
-        return synth.parse(json.loads(text), name=NAME, complete=complete), ""
+        return synth.Schema.parse(json.loads(text), name=NAME, complete=complete), ""
     except synth.InputError as error:
         return None, str(error)
 
 
 @lru_cache(maxsize=KEPT)
-def _several(text: str, complete: bool) -> tuple[synth.Related | None, str]:
+def _several(text: str, complete: bool) -> tuple[app_api.Related | None, str]:
     try:
-        return synth.parse_related(json.loads(text), name=NAME, complete=complete), ""
+        return app_api.parse_related(json.loads(text), name=NAME, complete=complete), ""
     except synth.InputError as error:
         return None, str(error)
 
@@ -46,4 +47,4 @@ def _several(text: str, complete: bool) -> tuple[synth.Related | None, str]:
 @lru_cache(maxsize=KEPT)
 def _alone(text: str) -> dict[str, str]:
     facts, _ = _single(text, False)
-    return {} if facts is None else synth.alone(facts)
+    return {} if facts is None else app_api.alone(facts)

@@ -22,7 +22,7 @@ from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_N
 
 import synth
 from app.session import access, uploads
-from synth import roles
+from synth.app_api import roles
 
 HEADERS = {
     "X-Frame-Options": "SAMEORIGIN",

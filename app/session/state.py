@@ -8,6 +8,7 @@ import streamlit as st
 
 import synth
 from app.session import checked
+from synth import app_api
 
 STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
 RESUMED = ("describe", "budget", "method", "run")  # pages at which one may go on at a later visit
@@ -163,7 +164,7 @@ def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
     return checked.single(effective(w))
 
 
-def related(w: Wizard, *, complete: bool = True) -> tuple[synth.Related | None, str]:
+def related(w: Wizard, *, complete: bool = True) -> tuple[app_api.Related | None, str]:
     """The checked description of several tables, or None and what is wrong with it.
 
     What a draft left open counts until the tables and keys are sound: each such line is about a rule that they break.
@@ -245,6 +246,6 @@ def passed(w: Wizard) -> set[str]:
 def _done(w: Wizard) -> bool:
     """Whether the chosen run has ended well; its folder may have been removed meanwhile."""
     try:
-        return w.job is not None and synth.jobs.Job(w.job).status().state == "done"
+        return w.job is not None and app_api.jobs.Job(w.job).status().state == "done"
     except synth.SynthError:
         return False

@@ -65,7 +65,9 @@ def _form(rules: list[Plain]) -> None:
         st.markdown(f"**It will say:** {frame.escape(sentence(rule))}")
     if st.button("Add this rule", key="add_rule", disabled=rule is None, icon=":material/add:") and rule is not None:
         try:
-            synth.parse({**effective_own(wizard()), "constraints": [*rules, rule]}, name="description", complete=False)
+            synth.Schema.parse(
+                {**effective_own(wizard()), "constraints": [*rules, rule]}, name="description", complete=False
+            )
         except synth.InputError as error:
             st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
             return

@@ -12,6 +12,7 @@ from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.session.state import view
 from app.table import intake, owning
+from synth import app_api
 
 PATIENCE = 60.0  # seconds that a database may take to list its tables
 HELP = (
@@ -20,13 +21,13 @@ HELP = (
 )
 
 
-def offered(*, writing: bool = False) -> list[synth.databases.Database]:
+def offered(*, writing: bool = False) -> list[app_api.databases.Database]:
     """The databases that this visitor may use. Errors: InputError for a faulty file of them."""
     if not os.environ.get("SYNTH_SOURCES"):
         return []
     who = access.me()
     return [
-        d for d in synth.databases.databases() if (who.alone or d.open_to(who.name)) and (d.may_write or not writing)
+        d for d in app_api.databases.databases() if (who.alone or d.open_to(who.name)) and (d.may_write or not writing)
     ]
 
 
@@ -44,7 +45,7 @@ def section(description: Any) -> None:
             _choose(source, listed[1], description)
 
 
-def _source(found: list[synth.databases.Database], *, alone: bool) -> str:
+def _source(found: list[app_api.databases.Database], *, alone: bool) -> str:
     """The chosen database: @name, or the address that the only user types."""
     chosen = None
     if found:
@@ -64,7 +65,7 @@ def _source(found: list[synth.databases.Database], *, alone: bool) -> str:
     )
     if typed.strip():
         try:
-            synth.databases.check_bare(typed.strip())
+            app_api.databases.check_bare(typed.strip())
         except synth.SynthError as error:
             frame.tell(error)
             return ""

@@ -12,6 +12,7 @@ from app.session import access, garbage, tour
 from app.session.state import Wizard, take_table, with_own, wizard
 from app.table import owning, stored, work
 from app.table.work import Plain
+from synth import app_api
 
 LITTLE = 1 << 20  # bytes of an upload that nobody need hurry to give back
 NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
@@ -20,7 +21,7 @@ NEITHER = "neither a description saved here nor SDV metadata; upload one of thes
 def sample() -> None:
     """The sample table, of which nothing is copied. Errors: InputError, UsageError."""
     who = access.allow("take_sample")
-    facts = json.loads(synth.load(tour.SAMPLE_SCHEMA).to_json())
+    facts = json.loads(synth.Schema.load(tour.SAMPLE_SCHEMA).to_json())
     take_table(
         wizard(),
         tour.SAMPLE,
@@ -96,7 +97,7 @@ def _name(path: Path, label: str, source: str | None) -> str:
     if source is not None:
         return label.split(".")[0]
     ours = path.parent.parent == work.folder()  # an upload's copy, whose own name was made safe
-    return synth.dataset_of(label if ours else path, book=synth.Ledger())
+    return app_api.dataset_of(label if ours else path, book=synth.Ledger())
 
 
 def description(
@@ -112,9 +113,9 @@ def description(
         return work.draft(path, place, hints={}, books=files, source=source)
     if is_sdv(found):
         metadata = place / "metadata.json"
-        synth.jobs.write_file(metadata, json.dumps(found))
+        app_api.jobs.write_file(metadata, json.dumps(found))
         return work.imported(metadata, path, place, books=files, source=source)
-    plain: Plain = json.loads(synth.parse(found, name=given.name).to_json())
+    plain: Plain = json.loads(synth.Schema.parse(found, name=given.name).to_json())
     notes: list[str] = []
     for column, book in files.items():
         plain, more = work.booked(plain, column, book, place)

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-import synth
 from app.session import frame
 from app.session.state import Wizard, alone, own, several, wizard
 from app.table import facts
+from synth import app_api
 
 WAYS = {
     "learn": "Learn it privately (safe)",
@@ -38,7 +38,7 @@ def section() -> tuple[dict, str] | None:
 
 def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     column = own(w)["columns"][name]
-    count, length = len(column.get("categories") or ()), synth.groups(list(column.get("categories") or ()))
+    count, length = len(column.get("categories") or ()), app_api.groups(list(column.get("categories") or ()))
     what = f"{count} values" if count else f"{column.get('min')} to {column.get('max')}"
     no = {"group"} if not length else set()
     no |= ({"learn"} if several(w) else set()) | (set() if count else {"list"})
@@ -91,7 +91,7 @@ def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
                 help="What comes after them is cut off in every cell, before anything is counted.",
             )
         )
-    found = synth.grouped(own(w)["columns"][name], length)
+    found = app_api.grouped(own(w)["columns"][name], length)
     count = len(found["categories"]) if found else 0
     st.caption(f"{count} groups, every one that is possible: the list does not depend on the rows.")
     if found is None or not st.button(f"Group {name}", key=f"group_{name}", icon=":material/unfold_less:"):
@@ -125,7 +125,7 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
     ):
         return None
     try:
-        found = synth.listed(own(w)["columns"][name], values.splitlines(), other, reason)
+        found = app_api.listed(own(w)["columns"][name], values.splitlines(), other, reason)
     except ValueError as error:
         st.error(f"{frame.sentence(str(error))}.", icon=":material/error:")
         return None

@@ -6,8 +6,8 @@ import synth
 from app.session import access, tour
 from app.session.state import Wizard
 from app.table import work
-from synth import jobs
-from synth.jobs.roles import Visitor
+from synth import app_api
+from synth.app_api import Visitor, jobs
 
 
 def open_to(who: Visitor, table: Path, source: str | None) -> bool:
@@ -15,7 +15,7 @@ def open_to(who: Visitor, table: Path, source: str | None) -> bool:
     if who.alone:
         return True
     if source is not None:
-        return any(f"@{d.name}" == source and d.open_to(who.name) for d in synth.databases.databases())
+        return any(f"@{d.name}" == source and d.open_to(who.name) for d in app_api.databases.databases())
     if table == tour.SAMPLE:
         return True
     if table.parent.parent == work.folder():

@@ -8,7 +8,7 @@ import synth
 from app.session import access
 from app.session.aside import TooLongError, worker
 from app.table import owning, work
-from synth import jobs
+from synth.app_api import jobs
 
 PATIENCE = 600.0  # seconds that a copy may take
 GONE = "the real table is no longer stored here, so there is nothing to compare with"

@@ -24,6 +24,7 @@ from app.session.state import (
 from app.table import facts, intake, keys, owning, stored, work
 from app.table.reading import PLAIN
 from app.table.work import Plain
+from synth import app_api
 
 FOLDER = "tables"  # in the place of tables that were uploaded together
 
@@ -70,9 +71,9 @@ def _described(folder: Path, place: Path, found: Plain | None) -> tuple[Plain, l
         return work.draft_related(folder, place)
     if "keys" not in found and intake.is_sdv(found):
         metadata = place / "metadata.json"
-        synth.jobs.write_file(metadata, json.dumps(found))
+        app_api.jobs.write_file(metadata, json.dumps(found))
         return work.imported(metadata, folder, place, books={})
-    plain: Plain = json.loads(synth.parse_related(found, name="description", complete=False).to_json())
+    plain: Plain = json.loads(app_api.parse_related(found, name="description", complete=False).to_json())
     work.check(folder, plain, place)
     return plain, []
 
@@ -115,7 +116,7 @@ def reading() -> None:
     dialect = own(w).get("dialect")
     if not dialect:
         return
-    found = synth.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
+    found = synth.Schema.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
     told = found.in_words() if found is not None else PLAIN
     unread = dialect.get("source") == "unconfirmed"
     st.markdown(f"**We read it so:** {frame.escape(told)}{'; correct?' if unread else '.'}")
@@ -140,7 +141,7 @@ def draft_again() -> None:
             st.markdown(f"- {frame.escape(words.plain(line))}")
         st.caption("A new draft replaces the descriptions above. Drafting reads the rows but spends nothing.")
         assert w.table is not None
-        names = list(synth.tables_in(w.table))
+        names = list(app_api.tables_in(w.table))
         columns = [f"{t}.{c}" for t, s in w.plain["tables"].items() for c in s["columns"]]
         left, right = st.columns(2)
         root = left.selectbox(
@@ -209,7 +210,7 @@ def _draft(w: Wizard, hints: dict[str, list[str]]) -> None:
 
 def is_folder(path: Path) -> bool:
     """Whether a folder holds several tables, and not the parts of one."""
-    return path.is_dir() and synth.is_folder_of_tables(path) and len(synth.tables_in(path)) > 1
+    return path.is_dir() and app_api.is_folder_of_tables(path) and len(app_api.tables_in(path)) > 1
 
 
 def summary(w: Wizard) -> str:

@@ -8,6 +8,7 @@ import synth
 from app.session import frame, words
 from app.session.state import effective, wizard
 from app.table import intake
+from synth import app_api
 
 Plain = dict[str, Any]
 NUMBERS = ("integer", "float")
@@ -61,7 +62,7 @@ def _form(rules: list[Plain]) -> None:
     if st.button("Add this rule", key="add_across", disabled=rule is None, icon=":material/add:") and rule is not None:
         try:
             told = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
-            synth.parse_related(told, name="description", complete=False)
+            app_api.parse_related(told, name="description", complete=False)
         except synth.InputError as error:
             st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
             return

@@ -10,8 +10,7 @@ from app.session import access, frame
 from app.session.state import STEPS, Wizard, ready, take_table, view, wizard
 from app.table import owning, work
 from app.table.stowing import NOTE
-from synth import jobs
-from synth.jobs.roles import Visitor
+from synth.app_api import Visitor, jobs
 
 CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at")  # of all pages
 

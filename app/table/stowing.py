@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import synth
-from synth import jobs
+from synth.app_api import jobs
 
 NOTE = "wizard.json"  # the description and choices of a stored table
 MAKER = "maker.json"

@@ -14,6 +14,7 @@ import synth
 from app.session import aside
 from app.session.copies import Ended, copyable
 from app.table.stowing import discard, folder, new_place, owner
+from synth import app_api
 
 CHUNK = 1 << 20
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
@@ -116,7 +117,7 @@ def imported(
 def booked(plain: Plain, column: str, book: Path, place: Path) -> tuple[Plain, list[str]]:
     """The description with a column's values and labels from its code book. Errors: InputError."""
     beside = place / "given.schema.json"
-    synth.jobs.write_file(beside, json.dumps(plain))
+    app_api.jobs.write_file(beside, json.dumps(plain))
     return _made(place, "schema", "codes", str(beside), column, str(book))
 
 
@@ -141,7 +142,7 @@ def _made(place: Path, *arguments: str) -> tuple[Plain, list[str]]:
 def check(table: Path, plain: Plain, place: Path, *, source: str | None = None) -> None:
     """Whether the table is in order and has the described columns. Errors: InputError with the reason."""
     beside = place / "given.schema.json"
-    synth.jobs.write_file(beside, json.dumps(plain))
+    app_api.jobs.write_file(beside, json.dumps(plain))
     _synth("schema", "check", str(beside), "--table", str(table), *_at(source))
 
 

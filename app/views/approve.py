@@ -6,8 +6,8 @@ import synth
 from app.result import export, releasing
 from app.run import recent, runs
 from app.session import frame, words
-from synth import jobs
-from synth.jobs import looks
+from synth import app_api
+from synth.app_api import jobs, looks
 
 
 def page() -> None:
@@ -49,7 +49,7 @@ def _spend(i: int, job: jobs.Job) -> None:
             f"{frame.escape(request.get('owner') or 'nobody')}. Budget: {left}."
         )
         st.caption(
-            f"It means: {frame.escape(synth.meaning(request['epsilon'], relation=request['relation']))}. "
+            f"It means: {frame.escape(app_api.meaning(request['epsilon'], relation=request['relation']))}. "
             f"{words.caution(request['epsilon'])[1]}"
         )
         with st.container(horizontal=True):

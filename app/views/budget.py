@@ -4,11 +4,11 @@ from math import exp, log
 
 import streamlit as st
 
-import synth
 from app.run import caps, size
 from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
 from app.session.state import dataset, related, several, wizard
+from synth import app_api
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
@@ -100,10 +100,10 @@ def _meaning() -> None:
         )
         return
     level, text = words.caution(w.epsilon)
-    sure = 100 * synth.odds(w.epsilon)
+    sure = 100 * app_api.odds(w.epsilon)
     wonder = "which of two contents one row has" if w.relation == "replace_one" else "whether one row was used at all"
     said = (
-        f"**What epsilon {w.epsilon:g} means:** {frame.escape(synth.meaning(w.epsilon, relation=w.relation))}. In "
+        f"**What epsilon {w.epsilon:g} means:** {frame.escape(app_api.meaning(w.epsilon, relation=w.relation))}. In "
         f"other words: somebody who wonders {wonder}, and sees no reason for either side, can be at most "
         f"{sure:.{0 if sure < 99.5 else 4}f} % sure after seeing the result, but for a probability of delta. {text}"
     )

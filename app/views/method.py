@@ -11,6 +11,7 @@ from app.run.forecast import begun, curve, forecast, methods, pairs_alike, timed
 from app.run.options import ask
 from app.session import charts, frame, words
 from app.session.state import Wizard, lacks, schema, several, wizard
+from synth import app_api
 
 MOST = 2000  # categories of a column that is shown one-hot
 
@@ -87,7 +88,7 @@ def _options(w: Wizard, defaults: dict[str, Any]) -> None:
 def _keeps(w: Wizard) -> None:
     """What the method was measured to keep at this epsilon; a warning where that is nothing between columns."""
     asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
-    held, warned = synth.kept(w.method, **asked), synth.kept_warning(w.method, **asked)
+    held, warned = app_api.kept(w.method, **asked), app_api.kept_warning(w.method, **asked)
     if warned:
         st.warning(frame.escape(f"{warned[:1].upper()}{warned[1:]}."), icon=":material/link_off:")
     elif held:
@@ -109,7 +110,7 @@ def _encoded(w: Wizard) -> None:
 
 def _vectors(facts: synth.Schema, relation: str) -> None:
     wide = any(c.cells > MOST for c in facts.measured().values() if not c.is_numeric)
-    told = synth.encode(facts, relation=relation, form="binned" if wide else "scaled")
+    told = app_api.encode(facts, relation=relation, form="binned" if wide else "scaled")
     st.caption(
         "Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
         "so that one person moves a sum by no more than the sensitivity."

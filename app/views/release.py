@@ -11,7 +11,7 @@ import synth
 from app.result import export, more, outlet, standing, tables
 from app.run import background, recent, runs
 from app.session import access, frame, words
-from synth import jobs
+from synth.app_api import jobs
 
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
 CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
@@ -37,7 +37,7 @@ def page() -> None:
         tables.more(job, place)
         st.caption("Putting synthetic tables into a database is there for single tables alone.")
     elif free:
-        more.section(job, place, synth.load(place / "schema.json"))
+        more.section(job, place, synth.Schema.load(place / "schema.json"))
         outlet.section(job, str(place / "model.json"))
     recent.table()
     frame.onward("release")
@@ -120,7 +120,7 @@ def _csv(place: Path) -> tuple[str, str]:
     """The CSV to be downloaded and what to say of it: a choice where there is one in the private table's dialect."""
     if not (place / DIALECT).is_file():
         return "synthetic.csv", "Opens in any program."
-    facts = synth.load(place / "schema.json").dialect
+    facts = synth.Schema.load(place / "schema.json").dialect
     own = facts.in_words() if facts else "its own dates and numbers"
     said = {
         "same": f"Like the private table: {own}",

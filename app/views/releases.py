@@ -6,8 +6,7 @@ import synth
 from app.result import export, releasing
 from app.run import recent, runs
 from app.session import access, frame
-from synth import jobs
-from synth.jobs import looks
+from synth.app_api import jobs, looks
 
 
 def page() -> None:

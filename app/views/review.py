@@ -34,7 +34,7 @@ def page() -> None:
     else:
         comparison.section(job, place)
         sidebyside.section(job)
-        whatif.section(job, card, synth.load(place / "schema.json"))
+        whatif.section(job, card, synth.Schema.load(place / "schema.json"))
     recent.table()
     frame.onward("review")
 

@@ -12,7 +12,7 @@ from app.run.forecast import begun, budget, forecast, short_by, timed
 from app.session import access, charts, frame, words
 from app.session.aside import planner, runner
 from app.session.state import dataset, lacks, ready, several, view, wizard
-from synth import jobs
+from synth.app_api import jobs
 
 POLL = 1.0
 LAST = "write"  # a run's last stage: by then it has given back the memory of its fit

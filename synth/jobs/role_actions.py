@@ -116,7 +116,9 @@ def may(role: str, action: str, *, name: str = "", owner: str | None = None) -> 
 
 
 def pages(role: str) -> tuple[str, ...]:
-    """The pages that a role opens, in the order of the table.
+    """The pages that a ``role`` opens, in the order of the table.
+
+    Privacy: public only.
 
     >>> pages("analyst")
     ('releases',)

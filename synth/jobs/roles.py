@@ -48,7 +48,10 @@ class Book(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Visitor:
-    """Somebody at the application. ``name`` is the verified address, empty for the only user."""
+    """Somebody at the application. ``name`` is the verified address, empty for the only user.
+
+    Privacy: public only.
+    """
 
     name: str = ""
     role: str = ALONE
@@ -69,7 +72,10 @@ class Visitor:
 
 @dataclass(frozen=True)
 class Roles:
-    """The rules of a shared installation."""
+    """The rules of a shared installation.
+
+    Privacy: public only.
+    """
 
     people: dict[str, list[str]]
     epsilon_above: float | None = None

@@ -21,6 +21,7 @@ from synth.schema import codec
 from synth.schema.enforcement import Rules
 from synth.schema.lazy import Lazy
 from synth.schema.table import Schema
+from synth.schema.typed_frame import typed_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,12 +62,10 @@ def multiple(
 
     Privacy: released answers only.
     """
-    import pandas as pd
-
     heard = reporter or Warns()
     schema, tables = texts(release, count=count, num_rows=num_rows, seed=seed, columns=columns, reporter=heard)
     for one in tables:
-        yield pd.DataFrame({n: a.to_pandas() for n, a in codec.typed(one, schema).items()})
+        yield typed_frame(one, schema)
 
 
 def multiple_to(

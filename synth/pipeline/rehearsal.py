@@ -88,6 +88,8 @@ def rehearse(generator: Questions, schema: Schema, grant: Grant, *, rows: int = 
             f"method {generator.name} on {len(schema.measured())} columns: {error}; or choose fewer columns or other "
             f"options{HELD_BACK if 'precise' in str(error) else ''}"
         ) from None
+    except UsageError:
+        raise
     except (
         ArithmeticError,
         LookupError,

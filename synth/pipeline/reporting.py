@@ -1,6 +1,9 @@
 """Who is told how far a run is."""
 
+import sys
 from typing import Protocol
+
+from synth.jobs.progress_line import ProgressLine
 
 STAGES = {"check": 0.1, "read": 0.1, "learn": 0.02, "measure": 0.18, "fit": 0.45, "sample": 0.05, "write": 0.1}
 
@@ -26,3 +29,8 @@ class Quiet:
 
     def note(self, message: str) -> None:
         """Ignored."""
+
+
+def watched() -> Reporter:
+    """A progress line where somebody watches, in a terminal or a notebook; else nobody is told."""
+    return ProgressLine(STAGES) if sys.stderr.isatty() or "ipykernel" in sys.modules else Quiet()

@@ -90,7 +90,7 @@ class RunRequest(BaseModel):
         try:
             super().__init__(**facts)
         except ValidationError as error:
-            raise UsageError(fault(error)) from None
+            raise refused(error) from None
 
     @model_validator(mode="before")
     @classmethod
@@ -152,6 +152,12 @@ def check_seed(seed: int | None) -> None:
     """Errors: UsageError for a seed that random generators do not take."""
     if seed is not None and not 0 <= seed < 2**63:
         raise UsageError(f"--seed {seed}: must be a whole number from 0 to 2**63 - 1")
+
+
+def refused(error: ValidationError) -> UsageError:
+    """The error for the first fault: a check's own, which a validation wraps, or one that says option and rule."""
+    raised = error.errors(include_url=False, include_input=False)[0].get("ctx", {}).get("error")
+    return raised if isinstance(raised, UsageError) else UsageError(fault(error))
 
 
 def fault(error: ValidationError) -> str:

@@ -8,8 +8,9 @@ import pandas as pd
 import pyarrow as pa
 
 from synth.generators.base import Model
+from synth.release import folder
 from synth.schema.table import Schema
-from synth.sources.formats import files
+from synth.schema.typed_frame import typed_frame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +59,21 @@ class Result(Outcome):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The synthetic table, one text column for each column of the schema; a long one is read from its file."""
+        """The synthetic table: numbers and dates as such, missing values as missing; a long one is read from its file.
+
+        Its cells as text, missing codes and all: ``texts``, empty where the table is long.
+        """
         if not self.texts and "synthetic" in self.paths:
-            table = files.read(self.paths["synthetic"])
-            return pd.DataFrame({n: (t := table.column(n)).values[t.codes] for n in table.names})
-        return pd.DataFrame({n: a.to_pandas() for n, a in self.texts.items()})
+            return typed_frame(folder.read_texts(self.paths["synthetic"], self.schema), self.schema)
+        return typed_frame(self.texts, self.schema)
+
+    def __repr__(self) -> str:
+        size = f"{self.num_rows:,} rows, {len(self.schema.columns)} columns by {self.method}"
+        cost = f"epsilon {self.epsilon_spent:g}, delta {self.delta:g}, {self.relation}"
+        return f"Result({size}; {cost}; {self.paths.get('card', 'not written')})"
+
+    def _repr_html_(self) -> str:
+        """A small picture of the synthetic columns, for notebooks."""
+        import synth  # the interface knows every room, that of pages too
+
+        return str(synth.app_api.result_page(self))

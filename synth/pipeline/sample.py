@@ -14,6 +14,7 @@ from synth.pipeline.request import check_num_rows, check_seed
 from synth.release import dialect_copy, folder
 from synth.schema import codec
 from synth.schema.table import Schema
+from synth.schema.typed_frame import typed_frame
 from synth.sources.engines.engine import Engine
 
 MOST_ROWS = 10_000_000  # made unasked: at tiny epsilon the noisy total can be anything
@@ -29,7 +30,9 @@ def sample(
     raw_text: bool = False,
     dialect: str = "same",
 ) -> tuple[pd.DataFrame, float]:
-    """Rows from a stored model: free. Returns the table as text and the model's probability of ``where``.
+    """Rows from a stored model: free. Returns the table and the model's probability of ``where``.
+
+    Numbers and dates are such, categories text, missing values null.
 
     ``where``: by column a value, ``a|b``, or ``low..high`` for numbers and dates. ``num_rows``: default the
     model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx file to write as well.
@@ -48,7 +51,7 @@ def sample(
         texts = plan.drawn.whole()
     if out is not None:
         folder.write_table(Path(out), texts, plan.schema, raw_text=raw_text, dialect=dialect)
-    return pd.DataFrame({n: a.to_pandas() for n, a in texts.items()}), plan.probability
+    return typed_frame(texts, plan.schema), plan.probability
 
 
 def sample_to(

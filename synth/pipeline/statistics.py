@@ -1,7 +1,7 @@
 """Further statistics of a private table, paid for by a spend of their own: means, quantiles and group counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
@@ -35,7 +35,7 @@ class Statistics:
     """The answers as JSON data, each with its interval, and the card of what they cost."""
 
     answers: tuple[dict[str, Any], ...]
-    card: dict[str, Any]
+    card: dict[str, Any] = field(repr=False)
 
     def plain(self) -> dict[str, Any]:
         """Statistics and card, as they are written."""
@@ -58,7 +58,8 @@ def statistics(
 
     ``ask``: ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL``, ``count:COL*COL`` or, where the schema names the
     weight of a row, ``weight:COL``; each takes an equal share of the noise budget. Intervals are for the privacy
-    noise alone. ``options``: as of ``synth.run``, as far as they concern rows, guarantee and ledger.
+    noise alone. ``reporter``, ``may_spend``, ``options``: as of ``synth.run``, as far as they concern rows, guarantee
+    and ledger.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``;
     UsageError where nothing is asked.

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError, UsageError
-from synth.pipeline.request import RunRequest, fault
+from synth.pipeline.request import RunRequest, refused
 
 
 class LearningRequest(RunRequest):
@@ -46,7 +46,7 @@ class FreeRequest(BaseModel):
         try:
             super().__init__(**facts)
         except ValidationError as error:
-            raise UsageError(fault(error)) from None
+            raise refused(error) from None
 
     def stored(self) -> dict[str, Any]:
         """The request as a job's folder keeps it."""

@@ -1,87 +1,146 @@
 """A method as an object that is fitted, drawn from and saved: the convention of SDV and scikit-learn, over `run`."""
 
+import inspect
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, meant
 from synth.pipeline.private_rows import Source
-from synth.pipeline.request import RunRequest
+from synth.pipeline.reporting import Reporter, watched
+from synth.pipeline.request import MAX_CATEGORIES
 from synth.pipeline.run import run
 from synth.pipeline.sample import sample
 from synth.release import folder
-from synth.schema import codec
 from synth.schema.given import check_schema
 from synth.schema.related import Related
 from synth.schema.table import Schema
+from synth.sources.named_databases import shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from synth.pipeline.result import Result
 
-OWN = ("table", "schema_file", "epsilon", "out")  # fields of a request that this object fills in itself
-
 
 class Synthesizer:
     """A method under names that harnesses know: ``fit``, ``sample``, ``save``, ``load``, ``get_params``.
 
-    ``schema``: the public facts of the table. ``method``, ``delta`` and ``options``: the fields of
-    ``synth.RunRequest``, as of ``run``: ``relation``, ``unit``, ``dataset``, ``ledger``, ``seed`` and others; the
-    method's own options are ``options=...``. Nothing is checked against a table before ``fit``, which refuses whatever
-    ``run`` refuses, before the spend.
+    ``schema``: the public facts of the table. ``epsilon``, ``delta``: of each fit. All else as of ``synth.run``, the
+    method's own options as ``options``. As scikit-learn has it, what is given is kept untouched and first looked at by
+    ``fit``, which refuses whatever ``run`` refuses, before the spend.
 
     Until it is saved, the release lies in a temporary folder that goes with the object: what was paid for and not
     saved is lost. There is nothing in it but released answers, and what was made of them.
 
     **Guarantee**: each ``fit`` is a run of its own, (epsilon, delta)-DP, charged to the dataset's ledger; two are two
-    charges. All else is free. Errors: UsageError for several tables, or an option that ``run`` does not have.
+    charges. All else is free. Errors: UsageError.
 
     Privacy: reads rows, under noise.
+
+    >>> Synthesizer(epsilon=1.0, method="mst")
+    Synthesizer(epsilon=1.0, method='mst')
     """
 
-    def __init__(self, schema: Schema, *, method: str = "mixture", delta: float = 1e-5, **options: Any) -> None:
-        if isinstance(schema, Related):
-            raise UsageError("Synthesizer: is for one table; make related tables with synth.run")
-        check_schema(schema)
-        _known(options)
-        self.schema, self.method, self.delta, self._options = schema, method, delta, options
+    def __init__(
+        self,
+        schema: Schema | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        method: str = "mixture",
+        options: Mapping[str, Any] | None = None,
+        relation: str = "add_remove",
+        target: str | None = None,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        learn_share: float | None = None,
+        num_rows: int | None = None,
+        seed: int | None = None,
+        device: str = "auto",
+        dataset: str | None = None,
+        ledger: str | Path | None = None,
+        source: str | None = None,
+        assume_public: bool | Collection[str] = False,
+        reasons: Mapping[str, str] | None = None,
+        max_categories: int = MAX_CATEGORIES,
+        actor: str | None = None,
+        approved_by: str | None = None,
+        raw_text: bool = False,
+        dialect: str = "same",
+        separate: bool = False,
+    ) -> None:
+        self.schema = schema
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.options = options
+        self.relation = relation
+        self.target = target
+        self.unit = unit
+        self.max_rows = max_rows
+        self.learn_share = learn_share
+        self.num_rows = num_rows
+        self.seed = seed
+        self.device = device
+        self.dataset = dataset
+        self.ledger = ledger
+        self.source = source
+        self.assume_public = assume_public
+        self.reasons = reasons
+        self.max_categories = max_categories
+        self.actor = actor
+        self.approved_by = approved_by
+        self.raw_text = raw_text
+        self.dialect = dialect
+        self.separate = separate
         self.result: Result | None = None
         self._place: Path | None = None
         self._held: tempfile.TemporaryDirectory[str] | None = None
 
-    def fit(self, table: Source, *, epsilon: float, **handed: Any) -> Self:
+    def fit(
+        self,
+        X: Source,
+        y: None = None,
+        *,
+        epsilon: float | None = None,
+        reporter: Reporter | None = None,
+        **handed: Any,
+    ) -> Self:
         """Charges the ledger with epsilon and delta, measures the table and fits the method.
 
-        ``table``: a path, or a frame, for which a ``dataset`` must be named. ``handed``: ``reporter`` and what else
-        ``run`` takes beside its options. Errors: as of ``run``. A fit that is refused leaves the one before.
+        ``X``: a path, or a frame, for which a ``dataset`` must be named; ``y``: nothing, as scikit-learn has it.
+        ``epsilon``: in place of the object's own. ``reporter``: is told of progress; by default a line in a terminal
+        or a notebook. ``handed``: what else ``run`` takes beside its options. Errors: as of ``run``; UsageError without
+        a schema or an epsilon. A fit that is refused leaves the one before.
         """
+        del y
+        epsilon = self.epsilon if epsilon is None else epsilon
+        if isinstance(self.schema, Related):
+            raise UsageError("Synthesizer: is for one table; make related tables with synth.run")
+        check_schema(self.schema)
+        if epsilon is None:
+            raise UsageError("Synthesizer: epsilon is missing; name it when the object is made, or by set_params")
         held = tempfile.TemporaryDirectory(prefix="synthesizer-")
-        params = {n: v for n, v in self.get_params().items() if n != "schema"}
-        result = run(table, schema=self.schema, epsilon=epsilon, out=held.name, **params, **handed)
+        params = {**self.get_params(), "epsilon": epsilon}
+        result = run(X, out=held.name, reporter=reporter or watched(), **params, **handed)
         self.result, self._held, self._place = result, held, Path(held.name)
         return self
 
     def sample(
         self, num_rows: int | None = None, conditions: Mapping[str, str] | None = None, *, seed: int | None = None
     ) -> "pd.DataFrame":
-        """Rows of the fitted model, free: numbers and dates as such, categories as text, a missing number as null.
+        """Rows of the fitted model, free: numbers and dates as such, categories as text, missing values as null.
 
         ``num_rows``: default the model's own number, times the probability of the conditions. ``conditions``: by column
         a value, ``a|b``, or ``low..high``. Errors: UsageError before a fit, or for a condition that cannot be met.
         """
-        import pandas as pd
-        import pyarrow as pa
-
-        texts, _ = sample(self._fitted(), num_rows=num_rows, where=conditions, seed=seed)
-        schema = self.release_schema
-        typed = codec.typed({n: pa.array(texts[n], type=pa.string()) for n in texts.columns}, schema)
-        return pd.DataFrame({n: a.to_pandas() for n, a in typed.items()})
+        return sample(self._fitted(), num_rows=num_rows, where=conditions, seed=seed)[0]
 
     def save(self, place: str | Path) -> None:
-        """Writes the release into a new folder: what ``synth run --out`` writes, so ``synth bundle`` packs it.
+        """Writes the release into a new folder, as ``synth.run`` writes it, so that ``synth.bundle`` packs it.
 
         Errors: UsageError before a fit, where something lies there already, or nothing can be written.
         """
@@ -96,17 +155,19 @@ class Synthesizer:
 
     @classmethod
     def load(cls, place: str | Path) -> Self:
-        """The fitted object from a folder that ``save`` or ``synth run`` wrote, read in place. Errors: InputError."""
+        """The fitted object from a folder that ``save`` or ``run`` wrote, read in place. Errors: InputError."""
         stored = folder.load_release(place)
         folder.load_model(place)
         try:
-            delta, relation = float(stored.card["delta"]), str(stored.card["relation"])
+            epsilon, delta = float(stored.card["epsilon"]), float(stored.card["delta"])
+            relation = str(stored.card["relation"])
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{place}: the card is damaged; make it again or use another copy") from None
         made = cls(
             stored.setting.schema,
-            method=stored.method,
+            epsilon=epsilon,
             delta=delta,
+            method=stored.method,
             relation=relation,
             dataset=stored.card["dataset"],
             options=dict(stored.options),
@@ -127,26 +188,30 @@ class Synthesizer:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the object was made with, by name, as scikit-learn asks for. ``deep``: there is nothing deeper."""
         del deep
-        return {"schema": self.schema, "method": self.method, "delta": self.delta, **self._options}
+        return {name: getattr(self, name) for name in _defaults()}
 
     def set_params(self, **params: Any) -> Self:
         """Changes some of them for the next ``fit``. Errors: UsageError for an unknown one."""
-        _known({n: v for n, v in params.items() if n not in ("schema", "method", "delta")})
+        for name in params:
+            if name not in _defaults():
+                raise UsageError(f"Synthesizer: {name} is none of its parameters; {meant(name, _defaults())}")
         for name, value in params.items():
-            if name in ("schema", "method", "delta"):
-                setattr(self, name, value)
-            else:
-                self._options = {**self._options, name: value}
+            setattr(self, name, value)
         return self
+
+    def __repr__(self) -> str:
+        changed = {n: v for n, v in self.get_params().items() if v is not _defaults()[n] and v != _defaults()[n]}
+        if "source" in changed:
+            changed["source"] = shown(str(self.source))  # without a password
+        return f"Synthesizer({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
 
     def _fitted(self) -> Path:
         if self._place is None:
-            raise UsageError("Synthesizer: is not fitted yet; call fit(table, epsilon=...) or load(folder)")
+            raise UsageError("Synthesizer: is not fitted yet; call fit(table) or load(folder)")
         return self._place
 
 
-def _known(options: Mapping[str, Any]) -> None:
-    """Errors: UsageError for an option that no run has, or that ``fit`` and ``save`` stand for."""
-    for name in options:
-        if name not in RunRequest.model_fields or name in OWN:
-            raise UsageError(f"Synthesizer: {name} is none of its options; see synth.RunRequest")
+def _defaults() -> dict[str, Any]:
+    """The parameters of the constructor, with their defaults."""
+    named = inspect.signature(Synthesizer.__init__).parameters
+    return {n: p.default for n, p in named.items() if n != "self"}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from synth.errors import InputError, UsageError
@@ -129,6 +130,18 @@ def _as_written(
     if raw_text:
         return texts
     return {csv_injection.marked(n, texts): _marked(a, known_texts(schema.columns[n])) for n, a in texts.items()}
+
+
+def read_texts(path: str | Path, schema: Schema) -> dict[str, pa.Array]:
+    """A CSV that ``write_table`` wrote in the plain way: by column its cells, without the marks before risky text."""
+    table = files.read(Path(path), columns=list(schema.columns))
+    return {n: unmarked(table.column(n), known_texts(c)) for n, c in schema.columns.items()}
+
+
+def unmarked(column: codec.TextColumn, known: frozenset[str]) -> pa.Array:
+    """A column's cells, without the marks that stand before risky text in CSV."""
+    values = np.array([csv_injection.read(text, known) for text in column.values], dtype=object)
+    return pa.array(values[column.codes], type=pa.string())
 
 
 def known_texts(column: Column) -> frozenset[str]:
@@ -266,6 +279,8 @@ def check_out(out: Path | None) -> None:
             for folder in made:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
+    except UsageError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = getattr(error, "strerror", None) or "no name of a folder"
         raise UsageError(f"--out {out}: cannot be written ({reason}); choose a folder you may write to") from None

@@ -8,7 +8,7 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from synth.release.card.statements import UNCOVERED, complete, deployment, regis
 from synth.release.folder import StoredRelease
 from synth.report import bundle_texts, card_page, chosen_release, index_page, publish, publishable
 from synth.report.documents import pack
-from synth.schema import codec, csv_injection, whole_files
+from synth.schema import codec, whole_files
 from synth.schema import table as schemas
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -42,7 +42,7 @@ class Bundled:
     path: str
     sha256: str
     parts: tuple[str, ...]
-    card: dict[str, Any]
+    card: dict[str, Any] = field(repr=False)
 
     def plain(self) -> dict[str, Any]:
         """All but the card, with its guarantee, as JSON data."""
@@ -235,20 +235,10 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
 
 def _parquet(folder: Path, stored: StoredRelease) -> bytes:
     schema = stored.setting.schema
-    table = files.read(folder / "synthetic.csv", columns=list(schema.columns))
-    texts = {n: unmarked(table, n, bundle.known_texts(schema.columns[n])) for n in schema.columns}
+    texts = bundle.read_texts(folder / "synthetic.csv", schema)
     with tempfile.TemporaryDirectory() as name:
         bundle.write_table(Path(name) / "synthetic.parquet", texts, schema)
         return (Path(name) / "synthetic.parquet").read_bytes()
-
-
-def unmarked(table: Any, name: str, known: frozenset[str]) -> Any:
-    """A column's cells, without the marks that stand before risky text in CSV."""
-    import pyarrow as pa
-
-    column = table.column(name)
-    values = np.array([csv_injection.read(text, known) for text in column.values], dtype=object)
-    return pa.array(values[column.codes], type=pa.string())
 
 
 def manifest(parts: Mapping[str, bytes]) -> bytes:

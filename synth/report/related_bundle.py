@@ -178,7 +178,7 @@ def _parts(folder: Path, schema: Related, card: Mapping[str, Any]) -> dict[str, 
 def _parquet(folder: Path, schema: Related, name: str) -> bytes:
     facts = schema.tables[name]
     table = files.read(folder / f"{name}.csv", columns=list(facts.columns))
-    texts = {n: bundle.unmarked(table, n, single.known_texts(facts.columns[n])) for n in facts.columns}
+    texts = {n: single.unmarked(table.column(n), single.known_texts(facts.columns[n])) for n in facts.columns}
     with tempfile.TemporaryDirectory() as place:
         single.write_table(Path(place) / "table.parquet", texts, facts)
         return (Path(place) / "table.parquet").read_bytes()

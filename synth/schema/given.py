@@ -21,9 +21,10 @@ def check_schema(given: object, *, related: bool | None = False) -> None:
     if isinstance(given, Schema | Related):
         one, other = ("several tables", "one of one") if isinstance(given, Related) else ("one table", "one of several")
         raise UsageError(f"schema: it describes {one}; here {other} is needed")
-    ending = "_related" if related else ""
-    more = "; for several tables synth.load_related and synth.parse_related" if related is None else ""
+    several = ("synth.app_api.load_related", "synth.app_api.parse_related")
+    read, made = several if related else ("synth.Schema.load", "synth.Schema.parse")
+    more = f"; for several tables {' and '.join(several)}" if related is None else ""
     raise UsageError(
-        f"schema: a {type(given).__name__} is no schema; read its file with synth.load{ending}(path), or "
-        f"make it of plain data with synth.parse{ending}(data){more}"
+        f"schema: a {type(given).__name__} is no schema; read its file with {read}(path), or "
+        f"make it of plain data with {made}(data){more}"
     )

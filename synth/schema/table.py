@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from synth.errors import InputError
-from synth.schema import regular_files, survey_weight
+from synth.errors import InputError, UsageError
+from synth.schema import regular_files, survey_weight, whole_files
 from synth.schema.column import (
     CATEGORICAL,
     NUMERIC,
@@ -54,6 +54,7 @@ MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-cate
 MOST_COLUMNS = 20_000  # of a table, those that are omitted among them
 MOST_LISTED = 1_000_000  # categories of all columns that are looked at at all
 LISTS = ("categories", "labels", "missing")
+SHOWN = 8  # names of columns in a representation
 
 
 class Learnt(BaseModel):
@@ -124,6 +125,45 @@ class Schema(BaseModel):
     def _dialect_confirmed(self, mark: dict[str, str]) -> dict[str, Dialect]:
         waiting = self.dialect is not None and self.dialect.source == UNCONFIRMED
         return {"dialect": self.dialect.model_copy(update=mark)} if waiting and self.dialect is not None else {}
+
+    @classmethod
+    def load(cls, path: str | Path, *, complete: bool = True) -> "Schema":
+        """The schema in a JSON file, every rule checked. ``complete=False``: what is to be learnt may be absent.
+
+        Errors: InputError when missing, not JSON, or wrong.
+        """
+        return load(path, complete=complete)
+
+    @classmethod
+    def parse(cls, plain: object, *, name: str = "schema", complete: bool = True) -> "Schema":
+        """A checked schema from plain JSON data; ``name`` stands in messages. Errors: InputError."""
+        return parse(plain, name=name, complete=complete)
+
+    @classmethod
+    def draft(cls, table: Any, **options: Any) -> "Schema":
+        """The schema that ``synth.draft`` proposes for a frame or a file; each fact waits for somebody to vouch for it.
+
+        Privacy: reads rows, exact: for the steward alone until then.
+        """
+        import synth  # the interface knows every room
+
+        return synth.draft(table, **options).schema
+
+    def save(self, path: str | Path) -> None:
+        """Writes the schema as JSON. Errors: UsageError where that is not possible."""
+        try:
+            whole_files.write(Path(path), self.to_json())
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}; name another file") from None
+
+    def __repr__(self) -> str:
+        """How many columns of which names, never a value."""
+        names = [*list(self.columns)[:SHOWN], *(["..."] if len(self.columns) > SHOWN else [])]
+        waiting = len(self.unconfirmed())
+        told = f"; {waiting} unconfirmed" if waiting else ""
+        return f"Schema({len(self.columns)} columns: {', '.join(names)}{told})"
+
+    __str__ = __repr__
 
     def to_json(self) -> str:
         """The schema as JSON text; absent facts are left out, whole numbers written without a point."""

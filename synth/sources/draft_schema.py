@@ -7,6 +7,7 @@ note, or a long list is drafted so that nothing of it is published (``synth.sour
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from synth.errors import UsageError, meant
 from synth.schema import coarsening
 from synth.schema.column import RISKS
 from synth.schema.table import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, parse
-from synth.sources import draft_risks
+from synth.sources import draft_risks, named_databases
 from synth.sources.draft_cells import Notes, cells_of
 from synth.sources.draft_kinds import kind_of
 from synth.sources.draft_risks import named_like_key
@@ -36,7 +37,7 @@ class Drafted:
 
 
 def draft(
-    table: Table | pd.DataFrame,
+    table: Table | pd.DataFrame | str | Path,
     *,
     categorical: Sequence[str] = (),
     ordinal: Sequence[str] = (),
@@ -55,14 +56,14 @@ def draft(
 
     How texts are written (marks in numbers, order of dates, NA or 999 for missing) is detected, with a line for each
     guess (sniff_formats.py); ``formats`` states it by column. Empty cells and those of ``missing`` are missing.
-    ``table``: a frame, or cells as text. Bounds are round numbers outside the values, since the smallest and the
-    largest are persons' (round_bounds.py). Columns of whole or decimal numbers become integer or float, dates datetime,
-    two texts boolean, keys identifier, notes ``omitted``, other text categorical; a column without any value is a
-    constant. ``categorical``, ``ordinal``,
-    ``identifier`` and ``datetime_`` name columns of a kind. A list of values that may identify persons has a ``risk``,
-    so that it is not vouched for together with others. ``group``: columns whose values are grouped by so many first
-    characters, with a public list of groups. ``unit``, ``max_rows``: whether a person has several rows, as of
-    ``synth.run``; where a key repeats and nobody says, a proposal. ``target``, ``dataset``: written into the schema.
+    ``table``: a frame, a file, or cells as text. Bounds are round numbers outside the values, since the smallest and
+    the largest are persons' (round_bounds.py). Columns of whole or decimal numbers become integer or float, dates
+    datetime, two texts boolean, keys identifier, notes ``omitted``, other text categorical; a column without any value
+    is a constant. ``categorical``, ``ordinal``, ``identifier`` and ``datetime_`` name columns of a kind. A list of
+    values that may identify persons has a ``risk``, so that it is not vouched for together with others. ``group``:
+    columns whose values are grouped by so many first characters, with a public list of groups. ``unit``, ``max_rows``:
+    whether a person has several rows, as of ``synth.run``; where a key repeats and nobody says, a proposal. ``target``,
+    ``dataset``: written into the schema.
     Errors: UsageError for a name that is no column; InputError for text with more than ``max_categories`` values.
 
     Privacy: reads rows, exact: for the steward alone until somebody vouches for each fact.
@@ -82,6 +83,9 @@ def draft(
         "group": list(group or {}),
         "target": [target] if target else [],
     }
+    lines: list[str] = []
+    if isinstance(table, str | Path):
+        table, lines = named_databases.whole(table, None)
     table = from_frame(table) if isinstance(table, pd.DataFrame) else table
     named = _named(table, options)
     notes = Notes()
@@ -94,7 +98,7 @@ def draft(
         facts = {"unit": unit, "max_rows": max_rows, "unit_source": "declared"}
     stated = {"dataset": dataset, "target": _target(target, columns), "dialect": told.stated_dialect}
     schema = Schema.model_validate({**stated, "columns": columns, **facts})
-    sentences = [*told.lines, *notes.sentences(), *([] if unit else found.sentences())]
+    sentences = [*lines, *told.lines, *notes.sentences(), *([] if unit else found.sentences())]
     return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences, persons=found)
 
 

@@ -44,7 +44,7 @@ def table_of(owner: str) -> Wizard:
     """A stored upload of somebody's, described, as his session holds it."""
     place = work.new_place(owner)
     (place / "people.csv").write_text("age,team,city\n20,a,Rome\n21,b,Oslo\n")
-    plain = json.loads(synth.parse(SCHEMA).to_json())
+    plain = json.loads(synth.Schema.parse(SCHEMA).to_json())
     (place / "wizard.json").write_text(
         json.dumps({"plain": plain, "label": "people.csv", "owner": owner, "rows": 9, "suggestions": []})
     )
@@ -180,12 +180,12 @@ def test_every_action_is_refused_to_every_role_that_may_not(signed, home, monkey
 def test_the_table_says_what_a_visitor_may():
     for action, row in ACTIONS.items():
         for role, right in zip(ROLES, row.rights, strict=True):
-            who = synth.roles.Visitor(name="" if role == "alone" else "x@example.org", role=role)
+            who = synth.app_api.roles.Visitor(name="" if role == "alone" else "x@example.org", role=role)
             assert who.may(action, who.name) == (right in (ANY, OWN)), (role, action)
             assert who.may(action, "y@example.org") == (right in (ANY, OTHERS)), (role, action)
-        assert not synth.roles.Visitor(name="", role="steward").may(action, "") or row.rights[1] == ANY
+        assert not synth.app_api.roles.Visitor(name="", role="steward").may(action, "") or row.rights[1] == ANY
     with pytest.raises(KeyError):
-        synth.roles.Visitor().may("fly")
+        synth.app_api.roles.Visitor().may("fly")
 
 
 @pytest.mark.parametrize("page", ["run", "review", "release"])

@@ -32,7 +32,7 @@ def club(home, monkeypatch):
 
 def taken(at):
     """The page Describe with the database's table."""
-    at.selectbox(key="source").set_value(synth.databases.databases()[0]).run()
+    at.selectbox(key="source").set_value(synth.app_api.databases.databases()[0]).run()
     at.button(key="list_tables").click().run()
     at.selectbox(key="source_table").set_value("club").run()
     return at.button(key="use_table").click().run()
@@ -87,7 +87,7 @@ def test_a_folder_of_parquet_files_is_one_table(start, club, home, monkeypatch):
     parts = home / "mount" / "parts"
     parts.mkdir(parents=True)
     for i in range(2):
-        synth.databases.fetch(f"duckdb://{club}", "club", parts / f"{i}.parquet", columns=["age", "team"])
+        synth.app_api.databases.fetch(f"duckdb://{club}", "club", parts / f"{i}.parquet", columns=["age", "team"])
     monkeypatch.setenv("SYNTH_TABLES", str(home / "mount"))
     at = start()
     assert [p.name for p in work.mounted()] == ["parts", "0.parquet", "1.parquet"]

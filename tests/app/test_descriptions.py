@@ -215,9 +215,11 @@ def test_steps_are_pages_of_their_own():
 
 
 def test_a_page_checks_each_description_once(start, monkeypatch):
-    at, asked, parse = sample(start), [], synth.parse
+    at, asked, parse = sample(start), [], synth.Schema.parse
     checked._single.cache_clear()
-    monkeypatch.setattr(synth, "parse", lambda plain, **told: asked.append(json.dumps(plain)) or parse(plain, **told))
+    monkeypatch.setattr(
+        synth.Schema, "parse", lambda plain, **told: asked.append(json.dumps(plain)) or parse(plain, **told)
+    )
     at.switch_page(view("method")).run()
     at.switch_page(view("describe")).run()
     assert 1 <= len(asked) <= 2  # as a complete one, and as a draft

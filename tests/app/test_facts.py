@@ -42,7 +42,7 @@ def test_bounds_are_read_as_numbers_and_other_text_is_left_to_be_refused():
     assert found["columns"]["n"] == {"type": "integer", "min": 0, "max": "many", "source": "unconfirmed"}
     assert found["columns"]["f"]["max"] == 10.25
     with pytest.raises(synth.InputError, match="a number"):
-        synth.parse({"columns": {"n": found["columns"]["n"]}})
+        synth.Schema.parse({"columns": {"n": found["columns"]["n"]}})
 
 
 def test_an_emptied_bound_is_left_out():
@@ -58,7 +58,7 @@ def test_whole_numbers_become_the_categories_they_span():
 def test_a_category_made_a_number_keeps_no_category():
     found, _ = edited({"c": {"kind": "integer", "min": "0", "max": "5"}})
     assert found["columns"]["c"] == {"type": "integer", "min": 0, "max": 5, "nullable": True}
-    synth.parse({"columns": {"c": found["columns"]["c"]}})
+    synth.Schema.parse({"columns": {"c": found["columns"]["c"]}})
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_a_step_is_kept_as_decimals_where_it_is_a_power_of_ten(step, expected):
 
 def test_missing_codes_are_a_list_and_an_empty_cell_is_one_of_them():
     found, _ = edited({"n": {"missing": "N, -9", "empty": True}})
-    column = synth.parse({"columns": {"n": found["columns"]["n"]}}).columns["n"]
+    column = synth.Schema.parse({"columns": {"n": found["columns"]["n"]}}).columns["n"]
     assert column.missing_codes == ("", "N", "-9")
     found, _ = edited({"f": {"empty": False}})
-    assert synth.parse({"columns": {"f": found["columns"]["f"]}}).columns["f"].missing_codes == ("N, or so",)
+    assert synth.Schema.parse({"columns": {"f": found["columns"]["f"]}}).columns["f"].missing_codes == ("N, or so",)
 
 
 def test_unticked_columns_are_left_out_and_kept_in_the_description():
@@ -98,7 +98,7 @@ def test_no_name_of_an_option_reaches_the_reader():
 def test_every_saved_chart_says_whom_it_is_for(tmp_path):
     frame = pd.DataFrame({"n": [1, 2, 3, 4] * 10, "c": ["a", "b"] * 20, "d": ["2020-02-01", "2020-05-01"] * 20})
     frame.to_csv(tmp_path / "t.csv", index=False)
-    schema = synth.parse({"columns": {k: PLAIN["columns"][k] for k in ("n", "c", "d")}}).assume_public()
+    schema = synth.Schema.parse({"columns": {k: PLAIN["columns"][k] for k in ("n", "c", "d")}}).assume_public()
     found = synth.compare(tmp_path / "t.csv", tmp_path / "t.csv", schema, quality=False)
     made = [charts.one_way(o) for o in found.one_way.values()]
     made += [charts.pairs(found), charts.two_way(found.two_way("n", "c"), ("n", "c"), charts.REAL)]

@@ -20,7 +20,7 @@ CURVE = forecast.CURVE[::2]  # each of its eight points is a plan worked out
 @pytest.fixture(scope="module")
 def lines():
     """Forecasts for the sample table over the curve's epsilons."""
-    schema = synth.load(tour.SAMPLE_SCHEMA)
+    schema = synth.Schema.load(tour.SAMPLE_SCHEMA)
     return [synth.plan(schema, rows=tour.SAMPLE_ROWS, epsilon=e, delta=1e-5) for e in CURVE]
 
 
@@ -34,7 +34,7 @@ def test_the_errors_shown_fall_as_epsilon_grows(lines):
 def test_tables_of_one_size_are_needed_where_categories_are_many():
     """Six columns of twenty categories: the tables' own errors rise with epsilon somewhere, as tables get finer."""
     facts = {"type": "categorical", "categories": [str(i) for i in range(20)]}
-    schema = synth.parse({"columns": {f"c{j}": facts for j in range(6)}})
+    schema = synth.Schema.parse({"columns": {f"c{j}": facts for j in range(6)}})
     own = [synth.plan(schema, rows=3000, epsilon=e, delta=1e-5) for e in CURVE]
     assert (np.diff([p.error_two_way for p in own]) > 0).any()
     assert (np.diff(forecast.pairs_alike(own)[0]) < 0).all()
@@ -68,7 +68,7 @@ def test_a_helper_at_rest_is_gone_and_comes_back_for_the_next_task():
 def test_a_helper_looks_into_the_ledger_that_it_is_asked_in(people, tmp_path, monkeypatch):
     """It was started with one home, and goes on for another; told what is not set any more, it forgets it."""
     (tmp_path / "t.csv").write_bytes(people)
-    schema, helper, found = synth.parse(SCHEMA), Aside(), []
+    schema, helper, found = synth.Schema.parse(SCHEMA), Aside(), []
     asked = ("charged_before", str(tmp_path / "t.csv"), schema.to_json(), ["club", "copy"])
     for name in ("one", "two", "one"):
         monkeypatch.setenv("SYNTH_LEDGER", str(tmp_path / f"{name}.sqlite"))
@@ -93,7 +93,7 @@ def test_the_chart_draws_what_is_told_and_no_pairs_where_none_are_asked(lines):
     drawn = json.loads(charts.curve(lines, pairs, 1.0).to_json())["datasets"].values()
     told = {(r["epsilon"], r["of"]): r["error"] for rows in drawn for r in rows if "of" in r}
     assert told[(CURVE[-1], "pairs of columns")] == pytest.approx(pairs[-1])
-    lone = synth.plan(synth.load(tour.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
+    lone = synth.plan(synth.Schema.load(tour.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
     assert forecast.pairs_alike([lone]) is None
 
 

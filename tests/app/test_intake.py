@@ -174,7 +174,7 @@ def test_a_person_as_the_unit_needs_an_identifier_and_a_number_of_rows(start, pe
     edition = at.session_state["wizard"].edition
     at.selectbox(key=f"unit_{edition}").set_value("city").run()
     at.number_input(key=f"max_rows_{edition}").set_value(2).run()
-    assert synth.parse({k: v for k, v in plain(at).items() if v is not None}).person == "city"
+    assert synth.Schema.parse({k: v for k, v in plain(at).items() if v is not None}).person == "city"
     assert plain(at)["max_rows"] == 2
     at.button(key="onward").click().run()
     assert "at most 2" in said(at)

@@ -64,7 +64,7 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     assert second.path != first.path
     card = json.loads((second.path / "release" / "card.json").read_text())
     assert (card["method"], card["refitted"]) == ("independent", True)
-    assert synth.load(second.path / "release" / "schema.json").target == "city"
+    assert synth.Schema.load(second.path / "release" / "schema.json").target == "city"
     assert synth.Ledger().summary("club")[0].epsilon == 1.0
 
     at.multiselect(key="beside").set_value([at.multiselect(key="beside").options[0]]).run()
@@ -119,10 +119,15 @@ def test_every_method_that_is_offered_fits_the_release(family, people, home):
     (home / "people.csv").write_bytes(people)
     for method in sorted(family):
         made = synth.run(
-            home / "people.csv", schema=synth.parse(SCHEMA), epsilon=5.0, delta=1e-4, method=method, out=home / method
+            home / "people.csv",
+            schema=synth.Schema.parse(SCHEMA),
+            epsilon=5.0,
+            delta=1e-4,
+            method=method,
+            out=home / method,
         )
         for other in whatif.fitting(made.card, synth.methods()):
-            assert synth.refit(home / method, method=other, num_rows=50).num_rows == 50
+            assert synth.app_api.refit(home / method, method=other, num_rows=50).num_rows == 50
 
 
 def test_noisy_counts_that_are_paid_for_decide_between_compared_runs(done):
@@ -183,9 +188,9 @@ def test_a_comparison_here_and_one_from_the_command_line_count_in_both_places(do
     assert "Everything (.zip)" in downloads(at), "its own comparison is no rival"
 
     place = runs.release(job)
-    other = synth.refit(place, method="independent", num_rows=20, out=job.path.parent.parent / "other")
+    other = synth.app_api.refit(place, method="independent", num_rows=20, out=job.path.parent.parent / "other")
     assert other.num_rows == 20
-    synth.note_look(job.path.parent.parent / "other")  # as `synth report --real` does
+    synth.app_api.note_look(job.path.parent.parent / "other")  # as `synth report --real` does
     at.switch_page(view("release")).run()
     assert "Everything (.zip)" not in downloads(at)
     assert "1 other release of this dataset was compared with the real rows from outside" in said(at)

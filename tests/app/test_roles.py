@@ -5,7 +5,7 @@ import pytest
 import synth
 from app.session import access
 from app.session.state import view
-from synth import jobs, roles
+from synth.app_api import jobs, roles
 from synth.jobs.roles import Roles, Visitor
 from tests.app.elements import FILE, SCHEMA, downloads, ended, keys, said, to_run, upload
 

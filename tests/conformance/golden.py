@@ -28,7 +28,7 @@ def digests(name: str, *, noise: int = 1) -> dict[str, str]:
     """SHA-256 of what one run released and drew; ``noise``: the seed of its noise."""
     few = GENERATORS[name].name in ("mwem", "small_db")
     columns = {n: c for n, c in SMALL["columns"].items() if not few or n in FEW}
-    schema = synth.parse({**SMALL, "columns": columns})
+    schema = synth.Schema.parse({**SMALL, "columns": columns})
     with TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         pipeline.run(

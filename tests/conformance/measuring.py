@@ -14,7 +14,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from tests.conftest import SMALL
 
-SCHEMA = synth.parse(SMALL)
+SCHEMA = synth.Schema.parse(SMALL)
 QUICK = {
     "slice_wasserstein": {"steps": 3, "batch": 32},
     "pearl": {"steps": 10, "frequencies": 300, "ensembles": 1},

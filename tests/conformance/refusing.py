@@ -27,7 +27,7 @@ TINY = {
         "c": {"type": "categorical", "categories": ["u", "v", "w"]},
     },
 }
-SCHEMA = synth.parse(TINY)
+SCHEMA = synth.Schema.parse(TINY)
 FRAME = small_frame(40)[[]].assign(a="1", b="y", c="u")
 RELATIONS = [(n, r) for n in GENERATORS for r in GENERATORS[n].relations]
 SAMPLED = [n for n, g in GENERATORS.items() if isinstance(g, Descending)]

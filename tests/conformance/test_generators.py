@@ -114,7 +114,7 @@ def test_every_schema_column_in_order_and_every_value_inside(name, relation):
 @pytest.mark.long
 def test_the_methods_of_others_run_and_spend_what_was_asked(name):
     few = {"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("sex", "region", "ill")}}  # soon compiled
-    result = made(name, schema=synth.parse(few), num_rows=200)
+    result = made(name, schema=synth.Schema.parse(few), num_rows=200)
     assert list(result.frame.columns) == list(few["columns"])
     assert 0.9 * 2.0 < result.epsilon_derived <= 2.0
 
@@ -215,7 +215,7 @@ EPSILONS = [
 @pytest.mark.parametrize(("name", "epsilon"), EPSILONS)
 @pytest.mark.long
 def test_odd_tables_work_at_any_epsilon(name, kind, epsilon):
-    schema = synth.parse({"target": "a", "columns": ODD[kind]})
+    schema = synth.Schema.parse({"target": "a", "columns": ODD[kind]})
     releases, setting, _ = measured(name, schema=schema, epsilon=epsilon, rows=500)
     drawn = fitted(name, releases, setting).sample(64, rng=np.random.default_rng(0))
     for column, places in drawn.items():
@@ -238,7 +238,7 @@ FEW = {"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex
 def generous(name):
     """(source, run) of many rows at an epsilon of much signal; of columns with few values, which are soon told."""
     source = small_frame(5000)
-    return source, made(name, frame=source, schema=synth.parse(FEW), epsilon=10.0, num_rows=4000)
+    return source, made(name, frame=source, schema=synth.Schema.parse(FEW), epsilon=10.0, num_rows=4000)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -85,7 +85,7 @@ def rows(shape, roots=60):
 def test_a_release_of_every_shape_is_sound(shape, relation, tmp_path):
     """Charged once and within; every cell known, every key found, bounds kept; drawn again from what is stored."""
     tables, keys = SHAPES[shape]
-    schema = synth.parse_related({"dataset": "shape", "tables": tables, "keys": keys})
+    schema = synth.app_api.parse_related({"dataset": "shape", "tables": tables, "keys": keys})
     out = tmp_path / "release"
     request = RunRequest(epsilon=2.0, delta=1e-5, relation=relation, out=out, num_rows=30)
     found = related_run.carry_out(request, schema=schema, rows=rows(shape), questions=SMALL)
@@ -107,7 +107,7 @@ def test_a_release_of_every_shape_is_sound(shape, relation, tmp_path):
 
 def test_nothing_is_read_or_charged_beyond_a_policy(tmp_path, command):
     tables, keys = SHAPES["two levels"]
-    schema = synth.parse_related({"dataset": "shape", "tables": tables, "keys": keys})
+    schema = synth.app_api.parse_related({"dataset": "shape", "tables": tables, "keys": keys})
     assert command("ledger", "policy", "shape", "--max-epsilon", "1", "--new")[0] == 0
     with pytest.raises(BudgetError, match="remaining 1"):
         synth.run(rows("two levels"), schema=schema, epsilon=2.0, delta=1e-5, out=tmp_path / "r")

@@ -100,14 +100,14 @@ def test_the_examples_of_schema_and_exchange_run(folder, command):
         (folder / name).unlink(missing_ok=True)
     done(command, init, **names)
     done(command, codes, **names)
-    assert synth.load(folder / "S2.json", complete=False).columns["region"].labels
+    assert synth.Schema.load(folder / "S2.json", complete=False).columns["region"].labels
     done(command, of("exchange.md", "schema export")[0], **names)
     plain, with_table = of("exchange.md", "schema import")
     done(command, plain, **{"S.json": "s3.json"})
     done(command, with_table, **{"S.json": "s4.json", "TABLE": "table.csv"})
     kinds = {n: {"type": "categorical"} for n in ("A", "B", "C", "T", "SEX")} | {"D": {"type": "identifier"}}
     kinds |= {n: {"type": "omitted"} for n in ("region", "job", "AGEP", "RAC1P", "income")}
-    (folder / "kinds.json").write_text(synth.parse({"columns": kinds}, complete=False).to_json())
+    (folder / "kinds.json").write_text(synth.Schema.parse({"columns": kinds}, complete=False).to_json())
     done(command, of("schema.md", "schema learn")[0], **{"TABLE": "table.csv", "S.json": "s5.json"})
 
 
@@ -143,9 +143,12 @@ def test_the_examples_of_reports_bundle_and_ledger_run(folder, command):
 def test_descriptions_in_the_docs_are_read(folder, monkeypatch):
     text = (ROOT / "docs" / "schema.md").read_text()
     whole, part = re.findall(r"```json\n(.*?)```", text, re.S)
-    assert synth.parse(json.loads(whole)).target == "chronic_condition"
+    assert synth.Schema.parse(json.loads(whole)).target == "chronic_condition"
     dialect = json.loads("{" + part + "}")
-    assert synth.parse({**dialect, "columns": {"a": {"type": "integer", "min": 0, "max": 9}}}).dialect.decimal == ","
+    assert (
+        synth.Schema.parse({**dialect, "columns": {"a": {"type": "integer", "min": 0, "max": 9}}}).dialect.decimal
+        == ","
+    )
     sources, people = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "app.md").read_text(), re.S)
     (folder / "sources.toml").write_text(sources)
     (folder / "roles.toml").write_text(people)
@@ -177,7 +180,7 @@ def test_the_examples_of_comparisons_with_real_rows_run(folder, command):
     )
     done(command, [*of("report.md", "report")[0], "--ledger", "own.sqlite"])
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "app.md").read_text(), re.S).group(1)
-    exec(compile(code, "docs/app.md", "exec"), {"synth": synth, "schema": synth.load(folder / "schema.json")})
+    exec(compile(code, "docs/app.md", "exec"), {"synth": synth, "schema": synth.Schema.load(folder / "schema.json")})
 
 
 @pytest.mark.slow

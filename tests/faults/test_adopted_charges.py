@@ -10,7 +10,7 @@ from synth.privacy.ledger.ledger import Ledger
 
 RUNS, FIT = 8, 3
 FRAME = pd.DataFrame({"a": ["x", "y"] * 50})
-SCHEMA = synth.parse({"columns": {"a": {"type": "categorical", "categories": ["x", "y"]}}})
+SCHEMA = synth.Schema.parse({"columns": {"a": {"type": "categorical", "categories": ["x", "y"]}}})
 
 
 def run(ledger, said, **options):

@@ -213,7 +213,7 @@ def test_the_library_raises_the_same(tmp_path):
     with pytest.raises(synth.SpentError, match="is spent"):
         synth.run(
             small_frame(),
-            schema=synth.parse(SMALL),
+            schema=synth.Schema.parse(SMALL),
             epsilon=1.0,
             delta=1e-5,
             method="independent",

@@ -70,9 +70,9 @@ def _table(name: str) -> Callable[[Path], Path]:
 
 def read_table(path: Path) -> None:
     """As `schema init` and `run` do: form, all columns, a draft, codes under a schema."""
-    from synth import parse
     from synth.privacy.noise import SystemNoise
     from synth.schema import codec
+    from synth.schema.table import parse
     from synth.sources.draft_schema import draft
     from synth.sources.formats import files
 
@@ -95,8 +95,8 @@ def _json(name: str, plain: object) -> Callable[[Path], Path]:
 
 
 def read_schema(path: Path) -> None:
-    from synth import load
     from synth.schema.sdv_metadata import to_sdv
+    from synth.schema.table import load
 
     facts = load(path, complete=False)
     assert facts.to_json()
@@ -111,8 +111,8 @@ def read_sdv(path: Path) -> None:
 
 
 def read_book(path: Path) -> None:
-    from synth import parse
     from synth.schema.codebook import load_codes, with_codes
+    from synth.schema.table import parse
 
     with_codes(parse(SMALL), "region", load_codes(path))
 
@@ -127,7 +127,7 @@ def _release() -> Path:
     folder = Path(tempfile.mkdtemp())
     synth.run(
         small_frame(200),
-        schema=synth.parse(FORMULAS),
+        schema=synth.Schema.parse(FORMULAS),
         epsilon=1.0,
         delta=1e-5,
         method="independent",
@@ -151,7 +151,7 @@ def _of_release(name: str) -> Callable[[Path], Path]:
 def read_release(path: Path) -> None:
     import synth
 
-    synth.refit(path.parent, num_rows=5, seed=1, out=path.parent.parent / "out")
+    synth.app_api.refit(path.parent, num_rows=5, seed=1, out=path.parent.parent / "out")
 
 
 def read_model(path: Path) -> None:
@@ -161,20 +161,21 @@ def read_model(path: Path) -> None:
 
 
 def read_card(path: Path) -> None:
-    from synth import card_html, check_card
+    from synth import check
+    from synth.app_api import card_html
     from synth.release.card.verify import load
     from synth.report.card_page import render_markdown
 
     card = load(path)
-    check_card(card)
+    check(card)
     assert "<script" not in card_html(card).lower()
     render_markdown(card)
 
 
 def read_bundle(path: Path) -> None:
-    from synth import make_bundle
+    from synth import bundle
 
-    make_bundle(path.parent, path.parent.parent / "r.zip", ledger=_release() / "ledger.sqlite")
+    bundle(path.parent, path.parent.parent / "r.zip", ledger=_release() / "ledger.sqlite")
 
 
 @cache
@@ -196,7 +197,8 @@ def _ledger(folder: Path) -> Path:
 
 
 def read_ledger(path: Path) -> None:
-    from synth import Ledger, ledger_composition
+    from synth import Ledger
+    from synth.app_api import ledger_composition
 
     book = Ledger(path)
     book.verify(book.head())

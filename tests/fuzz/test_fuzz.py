@@ -92,8 +92,8 @@ def test_any_schema_is_read_or_refused(columns, more):
     for complete in (True, False):
         told = ""
         try:
-            facts = synth.parse({"columns": columns, **more}, complete=complete)
-            assert synth.parse(json.loads(facts.to_json()), complete=complete) == facts
+            facts = synth.Schema.parse({"columns": columns, **more}, complete=complete)
+            assert synth.Schema.parse(json.loads(facts.to_json()), complete=complete) == facts
         except SynthError as error:
             told = str(error)
         assert "\n" not in told

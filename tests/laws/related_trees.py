@@ -14,7 +14,7 @@ from synth.sources.related_tables import places, read, text_columns
 from synth.sources.rows.linking import link
 
 KEY = {"type": "identifier"}
-SCHEMA = synth.parse_related(
+SCHEMA = synth.app_api.parse_related(
     {
         "dataset": "trees",
         "tables": {

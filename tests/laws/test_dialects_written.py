@@ -190,10 +190,10 @@ def test_release_bundle_refit_and_sample_carry_the_table_in_its_dialect(tmp_path
     with zipfile.ZipFile(tmp_path / "b.zip") as packed:
         assert dialect_copy.NAME in packed.read("README.md").decode()
         assert packed.read(dialect_copy.NAME) == (out / dialect_copy.NAME).read_bytes()
-    again = synth.refit(out, out=tmp_path / "again", num_rows=len(wanted["bmi"]), seed=1)
+    again = synth.app_api.refit(out, out=tmp_path / "again", num_rows=len(wanted["bmi"]), seed=1)
     assert (tmp_path / "again" / dialect_copy.NAME).read_bytes() == (out / dialect_copy.NAME).read_bytes()
     assert again.card[dialect_copy.DIGEST] == dialect_copy.digest(out)
-    synth.refit(out, out=tmp_path / "again", seed=1, dialect="plain")
+    synth.app_api.refit(out, out=tmp_path / "again", seed=1, dialect="plain")
     assert not (tmp_path / "again" / dialect_copy.NAME).exists(), "no twin of another table is left there"
     assert dialect_copy.DIGEST not in json.loads((tmp_path / "again" / "card.json").read_text(encoding="utf-8"))
     for option, mark in ((), b"nr;'=ort"), (("--dialect", "plain"), b"nr,'=ort"):

@@ -75,7 +75,7 @@ def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path,
     plain = {"columns": {"x": {"type": "float", "min": low, "max": high, "decimals": 1, "source": "unconfirmed"}}}
     plain["unit_source"] = "declared"
     frame = pd.DataFrame({"x": [float(150 + i) for i in range(50)]})
-    asked = {"schema": synth.parse(plain), "dataset": "d", "epsilon": 1, "delta": 1e-6, "method": "independent"}
+    asked = {"schema": synth.Schema.parse(plain), "dataset": "d", "epsilon": 1, "delta": 1e-6, "method": "independent"}
     ledger = tmp_path / "l.sqlite"
     for vouched in (True, ["x"]):
         with pytest.raises(InputError, match=r"not round|state why"):
@@ -88,7 +88,7 @@ def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path,
 def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
     frame = pd.DataFrame({"age": [19, 44, 83, 27] * 20, "pay": [1204.5 * i for i in range(80)]})
     found = synth.draft(frame).schema
-    assert not synth.alone(found)
+    assert not synth.app_api.alone(found)
     done = synth.run(
         frame,
         schema=found.model_copy(update={"unit_source": "declared"}),
@@ -101,4 +101,4 @@ def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
         out=tmp_path / "out",
     )
     assert done.card["vouched_alone"] == {}
-    assert synth.standing_bounds(tmp_path / "out") == {"age": "19 to 100", "pay": "0 to 100000"}
+    assert synth.app_api.standing_bounds(tmp_path / "out") == {"age": "19 to 100", "pay": "0 to 100000"}

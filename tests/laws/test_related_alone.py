@@ -201,12 +201,12 @@ def test_a_table_of_a_folder_is_known_when_it_is_charged_alone_and_the_other_way
             "day": days,
         }
     )
-    facts = synth.parse(
+    facts = synth.Schema.parse(
         {"columns": {n: c.model_dump(exclude_none=True) for n, c in SCHEMA.tables["events"].measured().items()}}
     )
     charged(tables, None, "folder")
     single = tables["events"][["day", "n"]]
-    assert synth.charged_before(single, schema=facts, dataset="singly") == ["folder"]
+    assert synth.app_api.charged_before(single, schema=facts, dataset="singly") == ["folder"]
     book = tmp_path / "other.sqlite"
     synth.run(
         single, schema=facts, epsilon=1.0, delta=1e-5, method="independent", num_rows=5, dataset="singly", ledger=book

@@ -103,7 +103,7 @@ def ran(kind: str, odd: dict | None, place: Path, request) -> Shown:
         table,
         source,
         Ticket(
-            schema=synth.parse({"columns": COLUMNS}),
+            schema=synth.Schema.parse({"columns": COLUMNS}),
             method="independent",
             epsilon=1.0,
             delta=1e-5,
@@ -146,7 +146,7 @@ def learnt(kind: str, odd: dict | None, place: Path, request, command, monkeypat
     (place / "kinds.json").write_text(json.dumps(facts))
     if kind == "frame":
         synth.learn_schema(
-            table, schema=synth.load(place / "kinds.json", complete=False), epsilon=2.0, delta=1e-6, dataset="d"
+            table, schema=synth.Schema.load(place / "kinds.json", complete=False), epsilon=2.0, delta=1e-6, dataset="d"
         )
         code, out, err = 0, "", ""
     else:

@@ -13,7 +13,7 @@ def small_release(tmp_path_factory):
     small_frame(500).to_csv(place / "real.csv", index=False)
     synth.run(
         place / "real.csv",
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=1.0,
         delta=1e-5,
         out=place / "out",

@@ -154,7 +154,7 @@ def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     synth.run(
         small_frame(300),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=1.0,
         delta=1e-5,
         method="mixture",

@@ -59,7 +59,7 @@ def tampered():
         "more noise": (lambda c: mechanism(sigma=c["mechanisms"][0]["sigma"] * 2)(c), "states a derived epsilon"),
         "a mechanism left out": (lambda c: c["mechanisms"].pop(), "states a derived epsilon"),
         "a count raised": (lambda c: mechanism(count=50)(c), "above the 1 "),
-        "a milder meaning": (lambda c: c.update(meaning=synth.meaning(0.1)), "plain-language meaning"),
+        "a milder meaning": (lambda c: c.update(meaning=synth.app_api.meaning(0.1)), "plain-language meaning"),
         "another relation": (lambda c: c.update(relation="replace_one"), "has sensitivity 1, but"),
         "several rows of a person": (lambda c: c.update(unit="id", max_rows_of_a_unit=3), "has sensitivity 1, but 3"),
         "a reserve cut": (lambda c: c["accountant"].update(delta_reserved_for_sampler=0.0), "kept for the noise"),
@@ -86,7 +86,9 @@ def test_a_schema_learnt_before_is_added(tmp_path):
     small_frame(2000).to_csv(table, index=False)
     plain = {"columns": {"age": {"type": "integer"}, "sex": {"type": "boolean", "categories": ["f", "m"]}}}
     given = {"dataset": "d", "ledger": tmp_path / "ledger.sqlite"}
-    learnt = synth.learn_schema(table, schema=synth.parse(plain, complete=False), epsilon=1.0, delta=1e-6, **given)
+    learnt = synth.learn_schema(
+        table, schema=synth.Schema.parse(plain, complete=False), epsilon=1.0, delta=1e-6, **given
+    )
     about = synth.run(table, schema=learnt, epsilon=1.0, delta=1e-5, **given).card
     assert verify.check(about).epsilon == 2.0
     about["of_which_schema"]["epsilon"] = 0.5
@@ -100,7 +102,7 @@ def test_a_person_as_unit_and_a_public_row_count_hold(tmp_path):
     for relation, unit in (("zero_out", None), ("replace_one", None), ("add_remove", "id")):
         about = synth.run(
             table,
-            schema=synth.parse(SMALL),
+            schema=synth.Schema.parse(SMALL),
             epsilon=1.0,
             delta=1e-5,
             relation=relation,

@@ -14,7 +14,7 @@ from synth.release.card.choice import Charge
 from synth.report import chosen_release
 from tests.conftest import SMALL, small_frame
 
-SCHEMA = synth.parse(SMALL)
+SCHEMA = synth.Schema.parse(SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def made(tmp_path_factory):
         synth.run(
             place / "real.csv", epsilon=epsilon, method="independent", out=place / name, seed=1, num_rows=rows, **asked
         )
-    synth.refit(place / "b", num_rows=50, seed=2, out=place / "b2")
+    synth.app_api.refit(place / "b", num_rows=50, seed=2, out=place / "b2")
     from synth.pipeline.statistics import statistics
 
     counts = statistics(place / "real.csv", ask=["count:age*sex", "count:region"], epsilon=20.0, **asked)
@@ -58,7 +58,7 @@ def looked(at, *names):
 
 
 def gaps(at, *names):
-    return synth.choice_distances(at / "paid.json", [at / n for n in names])
+    return synth.app_api.choice_distances(at / "paid.json", [at / n for n in names])
 
 
 def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_path):
@@ -81,7 +81,7 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
     assert "of which other candidates" in parts["card.md"]
     with zipfile.ZipFile(tmp_path / "z.zip") as file:
         file.extractall(tmp_path / "open")
-    again = synth.refit(tmp_path / "open", num_rows=20, out=tmp_path / "again")
+    again = synth.app_api.refit(tmp_path / "open", num_rows=20, out=tmp_path / "again")
     assert again.card["epsilon"] == 22.5, "who fits again from the bundle finds the same claim"
     assert verify.check(verify.load(tmp_path / "again")).epsilon == 22.5
     code, _, told = command("card", "check", tmp_path / "open", "--ledger", Ledger().path)

@@ -10,7 +10,7 @@ from synth.pipeline.statistics_questions import MOST_CELLS
 from synth.report.private_selection import distances, questions, shared
 from tests.conftest import SMALL, small_frame
 
-SCHEMA = synth.parse(SMALL)
+SCHEMA = synth.Schema.parse(SMALL)
 
 
 def release(place, frame, schema=SCHEMA):
@@ -39,7 +39,7 @@ def test_the_nearer_table_has_the_smaller_distance(tmp_path):
 
 def test_a_pair_too_large_to_be_counted_is_asked_about_column_by_column():
     facts = {"type": "integer", "min": 0, "max": 255}
-    wide = synth.parse({"columns": {"a": facts, "b": facts}})
+    wide = synth.Schema.parse({"columns": {"a": facts, "b": facts}})
     assert MOST_CELLS < 256**2
     assert questions(wide, ["a", "b"]) == ["count:a", "count:b"]
 
@@ -48,7 +48,7 @@ def test_columns_that_the_releases_describe_differently_are_not_shared_and_refus
     plain = json.loads(SCHEMA.to_json())
     plain["columns"]["sex"]["categories"] = [*plain["columns"]["sex"]["categories"][::-1]]
     first = release(tmp_path / "a", small_frame(10))
-    second = release(tmp_path / "b", small_frame(10), synth.parse(plain))
+    second = release(tmp_path / "b", small_frame(10), synth.Schema.parse(plain))
     assert set(shared([first, first])) - set(shared([first, second])) == {"sex"}
     paid = {
         "format": "facsimile-statistics/1",

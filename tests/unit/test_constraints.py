@@ -27,7 +27,7 @@ HOLDS = {
 
 
 def schema_with(*rules):
-    return synth.parse({**SMALL, "target": "sex", "constraints": list(rules)})
+    return synth.Schema.parse({**SMALL, "target": "sex", "constraints": list(rules)})
 
 
 # rules hold however well the model fits
@@ -112,7 +112,7 @@ NUMBERS = {
 def test_order_is_kept_wherever_neither_is_missing(columns, method):
     import pandas as pd
 
-    schema = synth.parse({"columns": columns, "constraints": [ORDER]})
+    schema = synth.Schema.parse({"columns": columns, "constraints": [ORDER]})
     rng = np.random.default_rng(0)
     days = np.sort(rng.integers(0, 180, (2000, 2)), axis=1)
     if columns is DATES:

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from synth import databases
+from synth.app_api import databases
 from synth.cli.options import _address
 from synth.errors import InputError, UsageError
 

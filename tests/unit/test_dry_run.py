@@ -12,7 +12,7 @@ from synth.pipeline import dry_run as dry
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL
 
-SCHEMA = synth.parse(SMALL)
+SCHEMA = synth.Schema.parse(SMALL)
 ASKED = {"rows": 1000, "epsilon": 1.0, "delta": 1e-5}
 
 

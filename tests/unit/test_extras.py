@@ -55,7 +55,7 @@ def test_nothing_imports_an_extra_before_it_is_asked_for():
 def test_a_method_says_which_extra(small, without, method):
     without("mbi")
     with pytest.raises(synth.UsageError) as told:
-        synth.run(small[0], schema=synth.load(small[1]), epsilon=1, delta=1e-5, method=method, dataset="d")
+        synth.run(small[0], schema=synth.Schema.load(small[1]), epsilon=1, delta=1e-5, method=method, dataset="d")
     assert "`mbi`" in str(told.value)
     assert remedy("mbi") in str(told.value)
     assert not [e for e in synth.Ledger().entries() if e.kind == "spend"], "before the spend"
@@ -81,8 +81,10 @@ def test_without_any_extra_the_application_and_its_methods_are_there(small, with
     """A run, and the steward's report, which lacks one score and says so."""
     without(*(set(BRINGS) - {"dev"}))
     (table, schema), out = small, tmp_path / "out"
-    synth.run(table, schema=synth.load(schema), epsilon=1, delta=1e-5, method="independent", dataset="d", out=out)
-    told = synth.write_steward_report(synth.examine(out, real=table), out, tmp_path / "report.html")
+    synth.run(
+        table, schema=synth.Schema.load(schema), epsilon=1, delta=1e-5, method="independent", dataset="d", out=out
+    )
+    told = synth.app_api.write_steward_report(synth.app_api.examine(out, real=table), out, tmp_path / "report.html")
     assert "the extra `report`" in Path(told["report"]).read_text()
     assert quality.unscored() is not None
     assert {n for n, m in GENERATORS.items() if _whole(m)} == set(GENERATORS) - {"mst", "aim"}
@@ -90,7 +92,7 @@ def test_without_any_extra_the_application_and_its_methods_are_there(small, with
 
 def _whole(method) -> bool:
     try:
-        method.check_schema(synth.parse({"columns": {"a": {"type": "boolean", "categories": ["f", "m"]}}}))
+        method.check_schema(synth.Schema.parse({"columns": {"a": {"type": "boolean", "categories": ["f", "m"]}}}))
     except SynthError as error:
         return "extra" not in str(error)
     return True

@@ -142,7 +142,7 @@ def test_the_command_writes_files_that_a_run_takes(command, cache, tmp_path):
         20,
     )
     assert code == 0, told
-    assert synth.load(paths["schema"]).dataset == "acs-income-CO-2018"
+    assert synth.Schema.load(paths["schema"]).dataset == "acs-income-CO-2018"
 
 
 def test_without_network_one_line_says_what_is_needed(command, tmp_path, monkeypatch):

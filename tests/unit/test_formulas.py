@@ -33,7 +33,7 @@ SCHEMA = {
 
 @pytest.fixture(scope="module")
 def schema():
-    return synth.parse(SCHEMA)
+    return synth.Schema.parse(SCHEMA)
 
 
 def positions(schema) -> dict[str, np.ndarray]:
@@ -107,7 +107,7 @@ def released(tmp_path_factory):
     frame.to_csv(place / "t.csv", index=False)
     synth.run(
         place / "t.csv",
-        schema=synth.load(place / "s.json"),
+        schema=synth.Schema.load(place / "s.json"),
         epsilon=5.0,
         delta=1e-5,
         method="independent",

@@ -32,7 +32,9 @@ def taken(home):
 
 def queued(**asked) -> jobs.Job:
     """A job in line that ends soon after its turn has come: its table is not there."""
-    job = jobs.create(synth.RunRequest(**{"table": "absent.csv", "epsilon": 1, "delta": 1e-5, **asked}).stored())
+    job = jobs.create(
+        synth.app_api.RunRequest(**{"table": "absent.csv", "epsilon": 1, "delta": 1e-5, **asked}).stored()
+    )
     (job.path / jobs.DESCRIPTION).write_text('{"columns": {"a": {"type": "integer", "min": 0, "max": 9}}}')
     job.start(jobs.AS_ASKED, program=jobs.QUEUED)
     return job

@@ -16,7 +16,7 @@ KINDS["columns"]["region"]["missing"] = ["?"]
 
 
 def kinds():
-    return synth.parse(KINDS, complete=False)
+    return synth.Schema.parse(KINDS, complete=False)
 
 
 def learnt(rows=20_000, epsilon=3.0, **more):
@@ -24,7 +24,7 @@ def learnt(rows=20_000, epsilon=3.0, **more):
 
 
 def test_only_absent_facts_are_lacking():
-    assert lacking(synth.parse(SMALL)) == []
+    assert lacking(synth.Schema.parse(SMALL)) == []
     assert lacking(kinds()) == ["age", "sex", "region", "income", "seen", "ill"]
 
 
@@ -79,7 +79,7 @@ def test_learning_within_a_run_is_within_its_epsilon(tmp_path):
     assert 2.5 < result.epsilon_derived <= 3.0
     assert Ledger().summary("d")[0].epsilon == 3.0
     assert set(result.frame["sex"]) == {"f", "m"}
-    again = synth.load(tmp_path / "o" / "schema.json")
+    again = synth.Schema.load(tmp_path / "o" / "schema.json")
     assert again.columns["age"].source == "private"
     assert 0 < again.learnt.epsilon < 3.0
 
@@ -87,7 +87,7 @@ def test_learning_within_a_run_is_within_its_epsilon(tmp_path):
 def test_stated_facts_are_neither_asked_nor_changed():
     facts = {**KINDS, "columns": {**KINDS["columns"], "age": SMALL["columns"]["age"]}}
     schema = synth.learn_schema(
-        small_frame(3000), schema=synth.parse(facts, complete=False), epsilon=1.0, delta=1e-6, dataset="d"
+        small_frame(3000), schema=synth.Schema.parse(facts, complete=False), epsilon=1.0, delta=1e-6, dataset="d"
     )
     assert schema.columns["age"].source == "declared"
     assert all("age" not in m["name"] for m in schema.learnt.mechanisms)
@@ -105,14 +105,14 @@ def test_almost_no_rows_still_make_a_schema(rows):
     """Nothing passes a threshold; the schema is complete all the same, and its own rules hold."""
     schema = learnt(rows=rows, epsilon=0.1)
     assert lacking(schema) == []
-    synth.parse(json.loads(schema.to_json()))
+    synth.Schema.parse(json.loads(schema.to_json()))
 
 
 def test_missing_facts_are_refused_unless_learning_is_asked_for():
     with pytest.raises(synth.InputError, match="--learn-share"):
         synth.run(small_frame(50), schema=kinds(), epsilon=1.0, delta=1e-5, dataset="d")
     with pytest.raises(synth.InputError, match="every fact already"):
-        synth.learn_schema(small_frame(50), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5, dataset="d")
+        synth.learn_schema(small_frame(50), schema=synth.Schema.parse(SMALL), epsilon=1.0, delta=1e-5, dataset="d")
     assert Ledger().entries() == []
 
 
@@ -144,7 +144,7 @@ def test_negative_and_huge_numbers_get_bounds():
     frame = pd.DataFrame({"x": rng.integers(-(10**9), -(10**8), 5000).astype(str), "y": rng.normal(0, 1e-3, 5000)})
     facts = {"columns": {"x": {"type": "integer"}, "y": {"type": "float"}}}
     found = synth.learn_schema(
-        frame, schema=synth.parse(facts, complete=False), epsilon=2.0, delta=1e-6, dataset="d"
+        frame, schema=synth.Schema.parse(facts, complete=False), epsilon=2.0, delta=1e-6, dataset="d"
     ).columns
     assert -1.2e9 <= found["x"].min <= -0.9e9
     assert -1.1e8 <= found["x"].max <= -0.9e8

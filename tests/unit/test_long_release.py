@@ -95,7 +95,7 @@ def released(folder, **options):
     asked = {"method": "slicing", "relation": "zero_out", "options": {"groups": "records", **options}}
     return synth.run(
         small_frame(2000),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=4.0,
         delta=1e-5,
         dataset="d",
@@ -117,8 +117,8 @@ def test_models_are_fitted_to_it_as_to_a_short_one(monkeypatch, tmp_path, option
         released(tmp_path / "out", **options)
         values = next(r.values for r in bundle.load_release(tmp_path / "out").releases if hasattr(r.question, "groups"))
         assert not values.flags.writeable
-        long = synth.refit(tmp_path / "out", seed=1, num_rows=200)
-    short = synth.refit(tmp_path / "out", seed=1, num_rows=200)
+        long = synth.app_api.refit(tmp_path / "out", seed=1, num_rows=200)
+    short = synth.app_api.refit(tmp_path / "out", seed=1, num_rows=200)
     for one, two in zip(long.model.axes, short.model.axes, strict=True):
         assert np.allclose(long.model.weights @ one.probs, short.model.weights @ two.probs, atol=1e-3), one.column
 

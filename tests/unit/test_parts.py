@@ -28,7 +28,7 @@ def model(tmp_path_factory):
     place = tmp_path_factory.mktemp("parts")
     synth.run(
         small_frame(300),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=1.0,
         delta=1e-5,
         method="independent",
@@ -175,7 +175,7 @@ def test_a_helper_that_fails_is_told_in_one_line(model, tmp_path):
         sample_parts._draw_side_by_side(Path(model), tmp_path / "gone", [[0]])
 
 
-MANY_KINDS = synth.parse(
+MANY_KINDS = synth.Schema.parse(
     {
         "columns": {
             "ID": {"type": "identifier"},

@@ -7,7 +7,7 @@ import synth
 from synth.release import folder
 from tests.conftest import SMALL, small_frame
 
-SCHEMA = synth.parse(SMALL)
+SCHEMA = synth.Schema.parse(SMALL)
 
 
 @pytest.mark.parametrize("method", ["mixture", "independent", "slicing", "dp_kernel"])
@@ -55,7 +55,7 @@ def test_forecast_error_of_one_way_tables_is_about_what_a_run_makes():
 def test_a_table_that_is_asked_twice_has_the_noise_of_the_average():
     """A second question of all tables, for what was kept back, makes them more exact and adds none."""
     facts = {"type": "categorical", "categories": [str(i) for i in range(300)]}
-    schema = synth.parse({"columns": {f"c{j}": facts for j in range(5)}})
+    schema = synth.Schema.parse({"columns": {f"c{j}": facts for j in range(5)}})
     plan = synth.plan(schema, rows=20_000, epsilon=1.0, delta=1e-5, options={"rounds": 0})
     first, again = [s for s in plan.steps if s.purpose == "tables"]
     assert first.tables == again.tables == 10
@@ -66,7 +66,7 @@ def test_a_table_that_is_asked_twice_has_the_noise_of_the_average():
 def test_the_forecast_counts_on_a_search_that_finds_tables_where_noise_is_little():
     """A rehearsal's search finds nothing in independent columns; of many rows a real one goes on for rounds."""
     facts = {"type": "categorical", "categories": [str(i) for i in range(12)]}
-    schema = synth.parse({"columns": {f"c{j}": facts for j in range(8)}})
+    schema = synth.Schema.parse({"columns": {f"c{j}": facts for j in range(8)}})
 
     def more(rows):
         with_search, without = (

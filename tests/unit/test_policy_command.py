@@ -130,19 +130,19 @@ def test_a_rule_that_cannot_be_read_is_no_permission(monkeypatch, tmp_path, text
 def test_the_rules_of_a_dataset_hold_for_every_spelling_of_its_name(tmp_path):
     """A description that wrote an accent of its own passed the rules, and its cap of 9 replaced that of 0.4."""
     (tmp_path / "roles.toml").write_text('[budget]\nmax_epsilon = 9\n[datasets."caf\u00e9"]\nmax_epsilon = 0.4\n')
-    rules = synth.roles.load(tmp_path / "roles.toml")
+    rules = synth.app_api.roles.load(tmp_path / "roles.toml")
     for name in ("caf\u00e9", "cafe\u0301", "CAF\u00c9"):
         rules.put_down(Ledger(), name)
         assert Ledger().policy("caf\u00e9").max_epsilon == 0.4
     (tmp_path / "roles.toml").write_text('[datasets."caf\u00e9"]\nmax_epsilon = 0.4\n[datasets."cafe\u0301"]\n')
     with pytest.raises(InputError, match="spellings of one"):
-        synth.roles.load(tmp_path / "roles.toml")
+        synth.app_api.roles.load(tmp_path / "roles.toml")
 
 
 def test_a_job_has_an_id_that_its_charge_carries(command, small, tmp_path):
     """Two runs of one dataset, size and time: each finds its own charge."""
     table, schema = small
-    jobs = [synth.jobs.create({"epsilon": 1.0}, folder=tmp_path / str(i)) for i in range(2)]
+    jobs = [synth.app_api.jobs.create({"epsilon": 1.0}, folder=tmp_path / str(i)) for i in range(2)]
     for job in reversed(jobs):
         code, _, told = command(
             "run",

@@ -163,5 +163,5 @@ def test_a_rule_that_cannot_be_kept_is_one_line(wrong):
     rule, words = WRONG[wrong]
     plain = {**copy.deepcopy(PLAIN), "constraints": [rule]}
     with pytest.raises(InputError, match=words) as error:
-        synth.parse_related(plain)
+        synth.app_api.parse_related(plain)
     assert "\n" not in str(error.value)

@@ -131,7 +131,7 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert (
         card["unit_in_words"] == "one key of patients with all its rows there and everything below them in stays, acts"
     )
-    assert card["meaning"] == synth.meaning(8.0, about=card["unit_in_words"])
+    assert card["meaning"] == synth.app_api.meaning(8.0, about=card["unit_in_words"])
     assert card["relation_in_words"].startswith(card["unit_in_words"] + " more or less; the number of keys of patients")
     assert [k["most_children"] for k in card["keys"]] == [3, 2]
     code, _, told = command("sample", out, "--multiple", "3", "--out", tmp_path / "several")
@@ -155,7 +155,7 @@ def same_words(card):
         words = card["meaning"].replace(f"whether {card['unit_in_words']} was used", former)
         assert words != card["meaning"]
         assert not list(problems(card | {"meaning": words}))
-    other = {"unit_in_words": "one row of stays", "meaning": synth.meaning(8.0, about="one row of stays")}
+    other = {"unit_in_words": "one row of stays", "meaning": synth.app_api.meaning(8.0, about="one row of stays")}
     assert list(problems(card | other)) == ["its unit in words is not that of its keys"]
 
 
@@ -204,7 +204,7 @@ def test_a_childs_column_follows_its_parents(monkeypatch):
             super().__init__(options=Options(fits=1, roots=16, children=16, steps=120))
 
     monkeypatch.setattr("synth.pipeline.related_plan.Nested", Small)
-    found = synth.run(clinic(2000), schema=synth.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames
+    found = synth.run(clinic(2000), schema=synth.app_api.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames
     women = found["stays"].merge(found["patients"], left_on="patient", right_on="pid").query("sex == 'f'")
     assert women.ward.isin(["a", "b"]).mean() > 0.75
 
@@ -217,7 +217,7 @@ def test_private_faults_leave_no_sign():
     tables["stays"].loc[::11, "ward"] = "?"
     tables["patients"].loc[5:9, "pid"] = "p1"
     tables["acts"].loc[::5, "sid"] = None
-    found = synth.run(tables, schema=synth.parse_related(SCHEMA), epsilon=2.0, delta=1e-5)
+    found = synth.run(tables, schema=synth.app_api.parse_related(SCHEMA), epsilon=2.0, delta=1e-5)
     assert set(found.frames) == set(SCHEMA["tables"])
     holds(found.frames)
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
@@ -234,7 +234,7 @@ def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
             files.write(tmp_path / f"{name}{ending}", {n: pa.array(table[n], pa.string()) for n in table})
     found = synth.run(
         tables if ending == "frame" else tmp_path,
-        schema=synth.parse_related(SCHEMA),
+        schema=synth.app_api.parse_related(SCHEMA),
         epsilon=2.0,
         delta=1e-5,
         num_rows=30,
@@ -247,7 +247,7 @@ def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
 def test_a_replaced_root_costs_more_noise(tmp_path):
     found = synth.run(
         clinic(60),
-        schema=synth.parse_related(SCHEMA),
+        schema=synth.app_api.parse_related(SCHEMA),
         epsilon=1.0,
         delta=1e-5,
         relation="replace_one",
@@ -280,7 +280,7 @@ def test_what_is_wrong_in_public_is_said_before_the_spend(command, folder, tmp_p
 
 @pytest.mark.usefixtures("few_steps")
 def test_one_table_and_several_are_not_mistaken_for_each_other(tmp_path):
-    tables, schema = clinic(40), synth.parse_related(SCHEMA)
+    tables, schema = clinic(40), synth.app_api.parse_related(SCHEMA)
     with pytest.raises(UsageError, match="with their keys"):
         synth.run(tables, schema=schema.tables["patients"], epsilon=1.0, delta=1e-5)
     with pytest.raises(UsageError, match="frames and paths by table"):
@@ -288,9 +288,11 @@ def test_one_table_and_several_are_not_mistaken_for_each_other(tmp_path):
     with pytest.raises(InputError, match="no folder"):
         synth.run(tmp_path / "none", schema=schema, epsilon=1.0, delta=1e-5)
     with pytest.raises(UsageError, match="--where ward"):
-        synth.sample_related(_stored(tables, tmp_path), tmp_path / "s", where={"ward": "a"})
+        synth.app_api.sample_related(_stored(tables, tmp_path), tmp_path / "s", where={"ward": "a"})
 
 
 def _stored(tables, tmp_path):
-    synth.run(tables, schema=synth.parse_related(SCHEMA), epsilon=1.0, delta=1e-5, out=tmp_path / "r", num_rows=20)
+    synth.run(
+        tables, schema=synth.app_api.parse_related(SCHEMA), epsilon=1.0, delta=1e-5, out=tmp_path / "r", num_rows=20
+    )
     return tmp_path / "r"

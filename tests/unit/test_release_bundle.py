@@ -156,7 +156,7 @@ def test_seeded_noise_never_leaves(tmp_path):
     small_frame(200).to_csv(tmp_path / "real.csv", index=False)
     synth.run(
         tmp_path / "real.csv",
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=1.0,
         delta=1e-5,
         out=tmp_path / "out",

@@ -221,4 +221,4 @@ def test_epsilon_can_be_derived_again_from_the_card(command, small, tmp_path):
 
 def test_a_frame_needs_a_name_to_be_charged_under():
     with pytest.raises(synth.UsageError, match="dataset"):
-        synth.run(small_frame(50), schema=synth.parse(SMALL), epsilon=1.0, delta=1e-5)
+        synth.run(small_frame(50), schema=synth.Schema.parse(SMALL), epsilon=1.0, delta=1e-5)

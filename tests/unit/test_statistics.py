@@ -10,7 +10,7 @@ from synth.pipeline.statistics_questions import Asked
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
 
-SCHEMA = synth.parse({**SMALL, "weight": "income"})
+SCHEMA = synth.Schema.parse({**SMALL, "weight": "income"})
 FRAME = small_frame(4000)
 ASKS = ["mean:age", "quantile:age:0.5", "count:sex", "count:ill*region", "mean:seen", "weight:ill", "weight:ill*sex"]
 

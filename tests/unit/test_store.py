@@ -24,7 +24,7 @@ def made(tmp_path_factory):
     os.environ["SYNTH_LEDGER"] = str(folder / "ledger.sqlite")
     synth.run(
         small_frame(300),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=1.0,
         delta=1e-5,
         method="independent",

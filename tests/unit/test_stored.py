@@ -27,8 +27,8 @@ def place(request, tmp_path, monkeypatch):
 
 
 def test_schemas_are_read(place):
-    assert set(synth.load(place / "people.schema.json").columns) >= {"age", "seen"}
-    learnt = synth.load(place / "learnt.schema.json")
+    assert set(synth.Schema.load(place / "people.schema.json").columns) >= {"age", "seen"}
+    learnt = synth.Schema.load(place / "learnt.schema.json")
     assert learnt.learnt is not None
     assert learnt.learnt.epsilon == 3.0
     assert learnt.columns["age"].source == "private"
@@ -36,11 +36,11 @@ def test_schemas_are_read(place):
 
 @pytest.mark.parametrize("name", ["made", "slices"])
 def test_a_release_is_checked_fitted_again_and_drawn_from(place, tmp_path, name):
-    assert synth.check_card(json.loads((place / name / "card.json").read_text())).epsilon in (1.0, 2.0)
+    assert synth.check(json.loads((place / name / "card.json").read_text())).epsilon in (1.0, 2.0)
     stored = folder.load_release(place / name)
     assert stored.releases
     assert len(synth.sample(place / name, num_rows=7, seed=1)[0]) == 7
-    again = synth.refit(place / name, num_rows=5, seed=1, out=tmp_path / "again")
+    again = synth.app_api.refit(place / name, num_rows=5, seed=1, out=tmp_path / "again")
     assert again.num_rows == 5
     assert again.epsilon_spent == 0
 
@@ -51,7 +51,7 @@ def test_the_ledger_tells_its_spends_and_is_charged_on(place):
     assert [e.epsilon for e in book.entries("short") if e.kind == "spend"] == [3.0]
     synth.run(
         place / "people.csv",
-        schema=synth.load(place / "people.schema.json"),
+        schema=synth.Schema.load(place / "people.schema.json"),
         epsilon=0.25,
         delta=1e-5,
         method="independent",

@@ -48,7 +48,7 @@ def persons(rows=600):
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one", "zero_out"])
 def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
-    schema = synth.parse(SMALL)
+    schema = synth.Schema.parse(SMALL)
     made = {}
     for most in (1, 3):
         result = synth.run(
@@ -77,7 +77,7 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_card_says_so(relation):
 
 def test_rows_beyond_the_bound_are_not_counted():
     """With one row of each of 150 persons kept, the noisy total is near 150, not 600."""
-    schema = synth.parse(SMALL)
+    schema = synth.Schema.parse(SMALL)
     result = synth.run(
         persons(), schema=schema, epsilon=8.0, delta=1e-5, method="independent", dataset="d", unit="id", max_rows=1
     )

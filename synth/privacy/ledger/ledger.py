@@ -73,6 +73,9 @@ class Ledger:
         self.path = filesystem.real(path if path is not None else default_path())
         sqlite.create(self.path)
 
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
     def __enter__(self) -> Self:
         return self
 

@@ -46,7 +46,10 @@ class Checked:
 
 
 def load(path: str | Path) -> dict[str, Any]:
-    """A card file (or the folder that holds card.json), of the right form. Errors: InputError."""
+    """A card file (or the folder that holds card.json) of the ``path``, of the right form. Errors: InputError.
+
+    Privacy: released answers only.
+    """
     place = Path(path)
     place = place / "card.json" if place.is_dir() else place
     try:
@@ -61,12 +64,14 @@ def load(path: str | Path) -> dict[str, Any]:
 
 
 @reading("card", "card")
-def check(card: Mapping[str, Any]) -> Checked:
-    """Errors: InputError, one line, for the first thing in the card that does not hold.
+def check(card: Mapping[str, Any] | str | Path) -> Checked:
+    """Derives a card's epsilon again from its mechanisms. ``card``: as ``load`` returns it, or what ``load`` reads.
+
+    Errors: InputError, one line, for the first thing in the card that does not hold.
 
     Privacy: released answers only.
     """
-    about = complete(card)
+    about = complete(card if isinstance(card, Mapping) else load(card))
     try:
         Card.model_validate(about)
     except ValidationError as error:

@@ -10,7 +10,7 @@ import synth
 from synth.errors import UsageError
 from synth.evaluate import fidelity
 
-SCHEMA = synth.parse(
+SCHEMA = synth.Schema.parse(
     {
         "columns": {
             "id": {"type": "identifier"},
@@ -61,7 +61,7 @@ def test_equal_tables_have_no_distance(files):
 def test_one_way_shares_are_counted_by_hand(files):
     real = pd.DataFrame({"c": ["a", "a", "b", ""], "x": [1, 2, 3, 3]})
     synthetic = pd.DataFrame({"c": ["a", "b", "b", "b"], "x": [1, 2, 3, 3]})
-    schema = synth.parse(
+    schema = synth.Schema.parse(
         {
             "columns": {
                 "c": {"type": "categorical", "categories": ["a", "b"], "nullable": True},
@@ -142,7 +142,7 @@ def test_limits_below_one_row_are_refused(files, limits, words):
 
 
 def test_nothing_but_identifiers_cannot_be_compared(files):
-    schema = synth.parse({"columns": {"id": {"type": "identifier"}}})
+    schema = synth.Schema.parse({"columns": {"id": {"type": "identifier"}}})
     with pytest.raises(synth.UsageError, match="identifier"):
         synth.compare(*files(frame(10), frame(10)), schema)
 
@@ -162,7 +162,7 @@ def test_the_smallest_tables_and_constant_columns_go_through(files, rows):
 def test_columns_of_very_many_categories_are_left_out_of_the_scores_and_named(files):
     names = [f"v{i}" for i in range(600)]
     table = pd.DataFrame({"v": names * 2, "x": ["a", "b"] * 600})
-    schema = synth.parse(
+    schema = synth.Schema.parse(
         {
             "columns": {
                 "v": {"type": "categorical", "categories": names},

@@ -14,7 +14,7 @@ from synth.questions import Counts, ExternalRelease
 from synth.release import store
 from tests.unit.generators.helpers import OpenSession, quiet
 
-SCHEMA = synth.parse(
+SCHEMA = synth.Schema.parse(
     {
         "columns": {
             "sex": {"type": "categorical", "categories": ["f", "m"]},
@@ -91,7 +91,7 @@ def test_the_model_keeps_the_measured_pair_after_a_trip_to_the_store(asked):
 
 
 def test_one_column_alone_is_counted_with_the_whole_budget():
-    schema = synth.parse({"columns": {"age": {"type": "integer", "min": 0, "max": 19}}})
+    schema = synth.Schema.parse({"columns": {"age": {"type": "integer", "min": 0, "max": 19}}})
     setting = replace(SETTING, schema=schema)
     session = OpenSession({"age": places()["age"]}, setting)
     releases = Aim().measure(session, setting, progress=quiet)

@@ -22,7 +22,9 @@ from tests.conformance.measuring import QUICK
 from tests.conftest import SMALL, small_frame
 from tests.evil_twins import Silent
 
-SCHEMA = synth.parse({"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex", "region", "ill")}})
+SCHEMA = synth.Schema.parse(
+    {"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex", "region", "ill")}}
+)
 DESCENDING = ["dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"]
 LEARNING = {
     "private_evolution": ({"rounds": 3}, 6),
@@ -72,11 +74,11 @@ def test_without_one_ways_the_row_count_alone_is_asked_for(name, relation, tmp_p
 @pytest.mark.parametrize("name", DESCENDING[1:2])
 def test_a_refit_is_free_and_draws_from_the_same_training(name, tmp_path):
     first = made(name, out=tmp_path / "r", options={"oneway_share": 0}, num_rows=50)
-    again = synth.refit(tmp_path / "r", seed=1, num_rows=50)
+    again = synth.app_api.refit(tmp_path / "r", seed=1, num_rows=50)
     assert again.epsilon_spent == 0.0
     assert again.frame.equals(first.frame)
     with pytest.raises(UsageError, match="the method that asked"):
-        synth.refit(tmp_path / "r", method="private_set")
+        synth.app_api.refit(tmp_path / "r", method="private_set")
 
 
 @pytest.mark.parametrize("name", ["dp_vae", *DESCENDING, "private_evolution"])
@@ -109,7 +111,7 @@ def test_a_plan_tells_that_training_takes_its_time():
 def test_generators_follow_the_pulls_on_their_rows(name):
     """Without noise, which would drown so few rows' pulls, columns that always agree come to agree more often than by
     chance (.5; among the model's 2,000 distributions chance differs by .02)."""
-    schema = synth.parse({"columns": {n: {"type": "categorical", "categories": ["0", "1"]} for n in "ab"}})
+    schema = synth.Schema.parse({"columns": {n: {"type": "categorical", "categories": ["0", "1"]} for n in "ab"}})
     codes = np.arange(2000) % 2
     grant = Grant(epsilon=5.0, delta=1e-5, adjacency=Adjacency(relation=Relation.ADD_REMOVE), mu=calibrate(5.0, 1e-5))
     curator = Curator(

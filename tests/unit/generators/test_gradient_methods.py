@@ -18,7 +18,7 @@ from tests.conformance.measuring import measured
 from tests.conftest import SMALL, small_frame
 
 QUICK = {"dp_ctgan": {"steps": 5}, "dp_vae": {"steps": 5}, "pate_gan": {"rounds": 3, "features": 32}}
-SCHEMA = synth.parse(SMALL)
+SCHEMA = synth.Schema.parse(SMALL)
 
 
 def made(name, *, epsilon=1.0, rows=500, options=None, **more):
@@ -43,7 +43,7 @@ def test_what_is_spent_is_what_was_asked_to_a_millionth(name, tmp_path):
     assert result.epsilon_spent == 1.0
     assert 1.0 - 1e-6 < result.epsilon_derived <= 1.0
     assert synth.Ledger().summary("d")[0].epsilon == 1.0
-    found = synth.check_card(json.loads((tmp_path / "r" / "card.json").read_text()))
+    found = synth.check(json.loads((tmp_path / "r" / "card.json").read_text()))
     assert found.epsilon == pytest.approx(1.0, abs=1e-6)
 
 
@@ -67,7 +67,7 @@ def test_persons_and_learnt_facts_are_paid_within_the_same_budget(name):
     assert 1.0 - 1e-6 < result.epsilon_derived <= 1.0
     plain = {k: dict(v) for k, v in SMALL["columns"].items()}
     del plain["region"]["categories"]
-    short = synth.parse({**SMALL, "columns": plain}, complete=False)
+    short = synth.Schema.parse({**SMALL, "columns": plain}, complete=False)
     result = synth.run(
         frame,
         schema=short,
@@ -93,7 +93,7 @@ def test_more_noise_than_a_lattice_of_gradients_bears_is_no_error(name):
 @pytest.mark.parametrize("name", QUICK)
 def test_a_refit_is_free_and_draws_from_the_same_training(name, tmp_path):
     first = made(name, out=tmp_path / "r", num_rows=200)
-    again = synth.refit(tmp_path / "r", seed=1, num_rows=200)
+    again = synth.app_api.refit(tmp_path / "r", seed=1, num_rows=200)
     assert again.epsilon_spent == 0.0
     assert again.frame.equals(first.frame)
 
@@ -101,9 +101,9 @@ def test_a_refit_is_free_and_draws_from_the_same_training(name, tmp_path):
 def test_a_training_is_fitted_by_its_own_method_alone(tmp_path):
     made("dp_vae", out=tmp_path / "r", num_rows=20)
     with pytest.raises(UsageError, match="the method that asked"):
-        synth.refit(tmp_path / "r", method="dp_ctgan")
+        synth.app_api.refit(tmp_path / "r", method="dp_ctgan")
     with pytest.raises(UsageError, match="cannot be fitted"):
-        synth.refit(tmp_path / "r", method="pate_gan")
+        synth.app_api.refit(tmp_path / "r", method="pate_gan")
 
 
 def test_what_is_stored_is_weights_and_no_gradient(tmp_path):
@@ -115,7 +115,7 @@ def test_what_is_stored_is_weights_and_no_gradient(tmp_path):
 
 def test_the_autoencoder_learns_what_belongs_together():
     """At a generous epsilon ages differ between ill and well, which columns drawn alone would not show."""
-    few = synth.parse({"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex", "ill")}})
+    few = synth.Schema.parse({"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("age", "sex", "ill")}})
     options = {"steps": 60, "rate": 0.1, "learning_rate": 0.02, "hidden": 32, "groups": 8}
     table = synth.run(
         small_frame(4000),

@@ -49,7 +49,7 @@ def test_an_unknown_option_spends_nothing(tmp_path):
     with pytest.raises(synth.UsageError, match="nonsense"):
         synth.run(
             small_frame(50),
-            schema=synth.parse(SMALL),
+            schema=synth.Schema.parse(SMALL),
             epsilon=1.0,
             delta=1e-5,
             dataset="d",
@@ -62,7 +62,7 @@ def test_an_unknown_option_spends_nothing(tmp_path):
 def test_a_refit_keeps_the_releases_options(tmp_path):
     synth.run(
         small_frame(200),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=1.0,
         delta=1e-5,
         dataset="d",
@@ -73,6 +73,6 @@ def test_a_refit_keeps_the_releases_options(tmp_path):
     from synth.release import folder
 
     assert folder.load_release(tmp_path / "one").options["oneway_share"] == 0.5
-    again = synth.refit(tmp_path / "one", out=tmp_path / "two", num_rows=20)
+    again = synth.app_api.refit(tmp_path / "one", out=tmp_path / "two", num_rows=20)
     assert folder.load_release(tmp_path / "two").options["oneway_share"] == 0.5
     assert len(again.frame) == 20

@@ -29,7 +29,7 @@ def alike(regions, ledger, *, order=None, questions):
         }
     )
     key = {"parent": "p", "child": "c", "columns": ["id"], "most_children": ROWS}
-    schema = synth.parse_related(
+    schema = synth.app_api.parse_related(
         {
             "dataset": "homes",
             "tables": {

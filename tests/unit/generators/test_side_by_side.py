@@ -80,7 +80,7 @@ def test_a_part_that_fails_stops_the_others():
 @pytest.mark.usefixtures("few_steps")
 def test_a_model_is_the_same_bytes_on_any_number_of_cores(tmp_path, monkeypatch):
     flag, key = {"type": "boolean", "categories": ["0", "1"]}, {"type": "identifier"}
-    schema = synth.parse_related(
+    schema = synth.app_api.parse_related(
         {
             "tables": {"p": {"columns": {"id": key, "x": flag}}, "c": {"columns": {"id": key, "y": flag, "z": flag}}},
             "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 3}],

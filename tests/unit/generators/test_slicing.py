@@ -20,7 +20,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, Slices, SlicesRelease
 
-SCHEMA = synth.parse(
+SCHEMA = synth.Schema.parse(
     {
         "target": "t",
         "columns": {

@@ -16,7 +16,7 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Choice, Counts
 from tests.conftest import SMALL
 
-TOY = synth.parse(
+TOY = synth.Schema.parse(
     {
         "columns": {
             "a": {"type": "categorical", "categories": ["x", "y"]},
@@ -73,7 +73,7 @@ def test_the_budget_is_spent_whole_and_a_strong_dependence_kept(generator, relat
 
 def test_mwem_fits_a_table_of_six_columns():
     generator = Mwem(rounds=2)
-    releases, setting, _ = measured(generator, synth.parse(SMALL), Relation.ADD_REMOVE)
+    releases, setting, _ = measured(generator, synth.Schema.parse(SMALL), Relation.ADD_REMOVE)
     rng = np.random.default_rng(1)
     model = generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
     drawn = model.sample(100, rng=rng)
@@ -85,9 +85,9 @@ def test_mwem_fits_a_table_of_six_columns():
 def test_larger_tables_are_refused_by_number_with_a_way_out():
     wide = {f"c{i}": {"type": "integer", "min": 0, "max": 9} for i in range(21)}
     with pytest.raises(UsageError, match=r"2.1e\+06 cells.*mixture"):
-        Mwem().check_schema(synth.parse({"columns": wide}))
+        Mwem().check_schema(synth.Schema.parse({"columns": wide}))
     with pytest.raises(UsageError, match=r"360 kinds of rows.*mixture"):
-        SmallDb().check_schema(synth.parse(SMALL))
+        SmallDb().check_schema(synth.Schema.parse(SMALL))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_siblings_that_are_never_alike_are_not_made_alike(tmp_path):
     accounts = pd.DataFrame({"id": [str(i) for i in range(ACCOUNTS)], "x": rng.choice(["0", "1"], ACCOUNTS)})
     kinds = np.concatenate([rng.permutation(KINDS)[:2] for _ in range(ACCOUNTS)])
     orders = pd.DataFrame({"id": np.repeat(accounts["id"], 2).to_numpy(), "kind": kinds})
-    schema = synth.parse_related(
+    schema = synth.app_api.parse_related(
         {
             "dataset": "accounts",
             "tables": {

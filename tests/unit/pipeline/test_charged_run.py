@@ -18,7 +18,9 @@ from tests.conftest import SMALL, small_frame
 def charged(**options):
     """A run that is prepared and not yet charged."""
     request = RunRequest(epsilon=1.0, delta=1e-5, method="independent", dataset="d", **options)
-    schema = synth.parse(SMALL) if options.get("learn_share") is None else synth.parse(KINDS, complete=False)
+    schema = (
+        synth.Schema.parse(SMALL) if options.get("learn_share") is None else synth.Schema.parse(KINDS, complete=False)
+    )
     noise = SeededNoise(1)
     plan = prepare(request, schema, rows=small_frame(200), note=lambda _: None, noise=noise)
     return ChargedRun(plan, noise, Quiet(), None)

@@ -43,7 +43,7 @@ def test_tables_on_the_same_bins_are_averaged_by_precision():
 def test_a_release_answers_and_refuses(tmp_path):
     synth.run(
         small_frame(400),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=1.0,
         delta=1e-5,
         out=tmp_path / "out",
@@ -51,10 +51,10 @@ def test_a_release_answers_and_refuses(tmp_path):
         dataset="d",
         method="independent",
     )
-    cells = synth.count_intervals(tmp_path / "out", ["sex"])
+    cells = synth.app_api.count_intervals(tmp_path / "out", ["sex"])
     assert [c["values"] for c in cells] == [["f"], ["m"]]
     assert all(c["low"] <= c["share"] <= c["high"] for c in cells)
     assert sum(c["share"] for c in cells) == pytest.approx(1)
     for wrong in (["sex", "ill"], ["id"], []):
         with pytest.raises(synth.UsageError):
-            synth.count_intervals(tmp_path / "out", wrong)
+            synth.app_api.count_intervals(tmp_path / "out", wrong)

@@ -20,7 +20,7 @@ PLAIN = {
         "town": {"type": "categorical", "categories": ["a", "b", "c"]},
     }
 }
-SCHEMA = synth.parse(PLAIN)
+SCHEMA = synth.Schema.parse(PLAIN)
 
 
 @pytest.mark.parametrize("form", ["scaled", "binned"])
@@ -28,7 +28,7 @@ SCHEMA = synth.parse(PLAIN)
 def test_bounds_hold_for_every_row_and_are_reached(form, relation):
     """Hundreds of made-up rows are all 30 of the schema: their longest is the bound, and two differ by no more than
     the sensitivity of a replaced row."""
-    told = synth.encode(SCHEMA, relation=relation, form=form, rows=600)
+    told = synth.app_api.encode(SCHEMA, relation=relation, form=form, rows=600)
     assert len(set(told.texts)) == 2 * 5 * 3
     assert told.norms().max() == pytest.approx(told.norm, abs=1e-12)
     assert told.norm <= 1
@@ -44,22 +44,24 @@ def test_bounds_hold_for_every_row_and_are_reached(form, relation):
 @pytest.mark.parametrize("relation", Relation)
 def test_the_sensitivity_is_the_mechanisms(relation):
     question = Slices(purpose="x", encoding=scaled(SCHEMA), sigma=1.0, groups=1)
-    told = synth.encode(SCHEMA, relation=relation.value)
+    told = synth.app_api.encode(SCHEMA, relation=relation.value)
     assert told.sensitivity == slices.sensitivity(question, Adjacency(relation=relation))
 
 
 def test_a_column_of_very_many_categories_is_not_shown_one_hot():
     """It would take their square of memory."""
-    many = synth.parse({"columns": {"code": {"type": "categorical", "categories": [f"c{i}" for i in range(2500)]}}})
+    many = synth.Schema.parse(
+        {"columns": {"code": {"type": "categorical", "categories": [f"c{i}" for i in range(2500)]}}}
+    )
     with pytest.raises(UsageError, match="--form binned"):
-        synth.encode(many)
-    assert synth.encode(many, form="binned").vectors.shape == (3, 24)
+        synth.app_api.encode(many)
+    assert synth.app_api.encode(many, form="binned").vectors.shape == (3, 24)
 
 
 def test_a_person_of_three_rows_moves_a_sum_three_times_as_far():
     columns = PLAIN["columns"] | {"who": {"type": "identifier"}}
     person = {"columns": columns, "unit": "who", "max_rows": 3, "unit_source": "declared"}
-    told = synth.encode(synth.parse(person))
+    told = synth.app_api.encode(synth.Schema.parse(person))
     assert (told.max_rows, told.sensitivity) == (3, 3.0)
 
 
@@ -87,4 +89,4 @@ def test_the_command_does_not_open_the_table(command, tmp_path):
 )
 def test_what_cannot_be_shown_is_refused(given, said):
     with pytest.raises(UsageError, match=said):
-        synth.encode(SCHEMA, **given)
+        synth.app_api.encode(SCHEMA, **given)

@@ -100,7 +100,7 @@ def release(tmp_path_factory):
     place = tmp_path_factory.mktemp("estimates")
     synth.run(
         small_frame(400),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=5.0,
         delta=1e-5,
         out=place / "out",

@@ -90,7 +90,7 @@ def test_columns_that_determine_each_other_are_not_identified():
 def test_real_runs_of_few_rows_answer_within_what_is_possible(tmp_path, command, rows, epsilon):
     synth.run(
         small_frame(rows),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=epsilon,
         delta=1e-5,
         out=tmp_path / "out",
@@ -100,7 +100,7 @@ def test_real_runs_of_few_rows_answer_within_what_is_possible(tmp_path, command,
     asked = ["mean:age", "share:region", "quantile:income:0.5", "difference:age*sex", "logistic:sex=m~age+region"]
     code, out, _ = command("estimate", tmp_path / "out", "--json", *(w for a in asked for w in ("--ask", a)))
     assert code == 0
-    bounds = synth.parse(SMALL).columns
+    bounds = synth.Schema.parse(SMALL).columns
     ends = dict(zip(asked[:3], (bounds["age"].bounds, (0, 1), bounds["income"].bounds), strict=True))
     for one in json.loads(out)["estimates"]:  # valid JSON: null where nothing is known, no infinity
         if one["ask"] in ends:
@@ -109,5 +109,5 @@ def test_real_runs_of_few_rows_answer_within_what_is_possible(tmp_path, command,
         if one["low"] is None:
             assert one["estimate"] is None
             assert any("ask of fewer columns" in w for w in one["warnings"])
-    for cell in synth.count_intervals(tmp_path / "out", ["sex"]):
+    for cell in synth.app_api.count_intervals(tmp_path / "out", ["sex"]):
         assert 0 <= cell["low"] <= cell["share"] <= cell["high"] <= 1

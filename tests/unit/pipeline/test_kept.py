@@ -46,10 +46,12 @@ def test_words_are_the_figures(method):
 def test_what_is_known_of_some_methods():
     """Independent columns keep no relation at any epsilon; slicing at epsilon 1 none, mixture pairs and target."""
     assert set(kept.everywhere("independent").values()) == {"single columns"}
-    assert not synth.kept("slicing", epsilon=1.0).relations
-    assert synth.kept("mixture", epsilon=1.0).in_words == "single columns, pairs, target"
-    assert synth.kept("mwem", epsilon=1.0).in_words == "single columns, pairs, target (of 7 columns)"
-    assert synth.kept("mixture", epsilon=1.0).few == 0  # tables of few columns count where there are no others alone
+    assert not synth.app_api.kept("slicing", epsilon=1.0).relations
+    assert synth.app_api.kept("mixture", epsilon=1.0).in_words == "single columns, pairs, target"
+    assert synth.app_api.kept("mwem", epsilon=1.0).in_words == "single columns, pairs, target (of 7 columns)"
+    assert (
+        synth.app_api.kept("mixture", epsilon=1.0).few == 0
+    )  # tables of few columns count where there are no others alone
 
 
 def test_what_a_method_needs_is_the_figures_too():
@@ -63,17 +65,17 @@ def test_what_a_method_needs_is_the_figures_too():
 
 def test_fewer_rows_count_as_a_smaller_epsilon():
     """Slicing keeps relations at epsilon 5.1; on a tenth of the rows that is what 0.5 was."""
-    assert synth.kept("slicing", epsilon=5.1).relations
-    assert not synth.kept("slicing", epsilon=5.1, rows=2_500).relations
-    assert synth.kept("slicing", epsilon=0.51, rows=330_000).relations
+    assert synth.app_api.kept("slicing", epsilon=5.1).relations
+    assert not synth.app_api.kept("slicing", epsilon=5.1, rows=2_500).relations
+    assert synth.app_api.kept("slicing", epsilon=0.51, rows=330_000).relations
 
 
 def test_below_all_that_was_measured_nothing_is_claimed():
     """What keeps relations at the smallest epsilon measured may keep none below; what keeps none there keeps none."""
-    assert synth.kept("mixture", epsilon=0.2).relations
-    assert synth.kept("mixture", epsilon=0.1) is None
-    assert synth.kept("mixture", epsilon=1.0, rows=1_000) is None
-    assert "keeps no relations" in synth.kept_warning("independent", epsilon=0.01)
+    assert synth.app_api.kept("mixture", epsilon=0.2).relations
+    assert synth.app_api.kept("mixture", epsilon=0.1) is None
+    assert synth.app_api.kept("mixture", epsilon=1.0, rows=1_000) is None
+    assert "keeps no relations" in synth.app_api.kept_warning("independent", epsilon=0.01)
 
 
 def test_a_run_says_so_before_it_spends(command, tmp_path):

@@ -36,7 +36,7 @@ def releases(tmp_path_factory):
     for epsilon in (0.2, 20.0):
         synth.run(
             rows,
-            schema=synth.parse(SCHEMA),
+            schema=synth.Schema.parse(SCHEMA),
             epsilon=epsilon,
             delta=1e-5,
             out=place / f"{epsilon:g}",
@@ -50,7 +50,7 @@ def releases(tmp_path_factory):
 @cache
 def spread(place, tables=8):
     """Deviation of the tables' share of the ill."""
-    return np.std([(t["ill"] == "yes").mean() for t in synth.multiple(place, count=tables, seed=2)])
+    return np.std([(t["ill"] == "yes").mean() for t in synth.app_api.multiple(place, count=tables, seed=2)])
 
 
 @pytest.mark.long
@@ -78,7 +78,7 @@ def test_noise_drawn_again_is_as_large_as_the_releases_own(releases):
 
 
 def test_the_same_seed_gives_the_same_tables_and_files(releases, tmp_path, command):
-    first, again = ([*synth.multiple(releases / "20", count=2, num_rows=50, seed=5)] for _ in range(2))
+    first, again = ([*synth.app_api.multiple(releases / "20", count=2, num_rows=50, seed=5)] for _ in range(2))
     assert all(a.equals(b) for a, b in zip(first, again, strict=True))
     assert not first[0].equals(first[1])
     code, out, _ = command(
@@ -103,7 +103,7 @@ def test_the_same_seed_gives_the_same_tables_and_files(releases, tmp_path, comma
 def test_what_cannot_be_done_is_refused_in_one_line(releases, tmp_path, command):
     synth.run(
         small_frame(100)[["age", "sex", "ill"]],
-        schema=synth.parse(SCHEMA),
+        schema=synth.Schema.parse(SCHEMA),
         epsilon=1.0,
         delta=1e-5,
         out=tmp_path / "other",
@@ -157,9 +157,9 @@ def test_it_warns_of_what_was_not_measured(releases):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert synth.combine([1.0, 2.0], [1.0, 1.0], release=releases / "0.2", columns=["sex"]).warnings == ()
-    assert synth.beyond(releases / "0.2", ["sex", "ill"]) == ()
+    assert synth.app_api.beyond(releases / "0.2", ["sex", "ill"]) == ()
     with pytest.raises(synth.UsageError, match="nothing"):
-        synth.beyond(releases / "0.2", ["nothing"])
+        synth.app_api.beyond(releases / "0.2", ["nothing"])
 
 
 @pytest.mark.long

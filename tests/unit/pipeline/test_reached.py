@@ -14,7 +14,9 @@ from tests.benchmark_modules import benchmark
 from tests.conftest import ROOT
 
 COLUMN = {"type": "categorical", "categories": ["a", "b", "c"]}
-SCHEMA = synth.parse({"columns": {f"c{j}": COLUMN for j in range(6)} | {"n": {"type": "integer", "min": 0, "max": 99}}})
+SCHEMA = synth.Schema.parse(
+    {"columns": {f"c{j}": COLUMN for j in range(6)} | {"n": {"type": "integer", "min": 0, "max": 99}}}
+)
 
 
 def test_the_packaged_constants_are_those_of_the_stored_runs():
@@ -46,21 +48,21 @@ def test_the_budget_of_noise_is_the_one_that_runs_are_calibrated_to():
 
 def test_more_rows_and_more_epsilon_help_and_only_numbers_of_cells_enter():
     asked = {"epsilons": (0.1, 1.0, 10.0), "delta": 1e-5}
-    few, many = (synth.expected(SCHEMA, rows=n, **asked) for n in (2_000, 50_000))
+    few, many = (synth.app_api.expected(SCHEMA, rows=n, **asked) for n in (2_000, 50_000))
     for kind in ("columns", "pairs"):
         likely = np.array([[getattr(f, kind).likely for f in found] for found in (few, many)])
         assert (np.diff(likely, axis=0) < 0).all()
         assert (np.diff(likely, axis=1) < 0).all()
-    other = synth.parse(
+    other = synth.Schema.parse(
         {
             "columns": {f"x{j}": {**COLUMN, "categories": ["p", "q", "r"]} for j in range(6)}
             | {"m": {"type": "integer", "min": -5, "max": 94}}
         }
     )
-    assert synth.expected(other, rows=2_000, **asked) == few
+    assert synth.app_api.expected(other, rows=2_000, **asked) == few
     assert few[1].beyond == f"7 columns, where 11 to {_most_columns()} were measured"
     with pytest.raises(UsageError):
-        synth.expected(SCHEMA, rows=0, **asked)
+        synth.app_api.expected(SCHEMA, rows=0, **asked)
 
 
 def _most_columns() -> int:
@@ -68,11 +70,11 @@ def _most_columns() -> int:
 
 
 def test_the_card_s_figure_is_the_curve_s_and_advice_follows_it():
-    found = synth.expected(SCHEMA, rows=2_000, epsilons=(0.1, 0.4, 10.0), delta=1e-5)
+    found = synth.app_api.expected(SCHEMA, rows=2_000, epsilons=(0.1, 0.4, 10.0), delta=1e-5)
     drawn = json.loads(charts.reach(found, found[1]).to_json())["datasets"].values()
     told = {(r["epsilon"], r["of"]): r["likely"] for rows in drawn for r in rows}
     assert told[(0.4, "pairs of columns")] == found[1].pairs.likely
     assert told[(0.4, "single columns")] == found[1].columns.likely
-    assert "Enough" in synth.expected_advice(SCHEMA, rows=1_000_000, epsilon=3.0, delta=1e-5)
-    wanting = synth.expected_advice(SCHEMA, rows=500, epsilon=0.1, delta=1e-5)
+    assert "Enough" in synth.app_api.expected_advice(SCHEMA, rows=1_000_000, epsilon=3.0, delta=1e-5)
+    wanting = synth.app_api.expected_advice(SCHEMA, rows=500, epsilon=0.1, delta=1e-5)
     assert "times the rows" in wanting

@@ -63,7 +63,7 @@ def test_an_unknown_value_is_refused_before_the_spend_whether_it_would_be_used_o
     key = {"parent": "p", "child": "c", "columns": ["k"], "most_children": 2}
     frame = pd.DataFrame({"a": ["x", "y"] * 5, "k": [str(i) for i in range(10)]})
     tree = {"tables": {"p": {"columns": {"k": {"type": "identifier"}, **one}}, "c": {"columns": child}}, "keys": [key]}
-    schema = synth.parse_related(tree) if related else synth.parse({"columns": one})
+    schema = synth.app_api.parse_related(tree) if related else synth.Schema.parse({"columns": one})
     table = {"p": frame, "c": frame.rename(columns={"a": "b"})} if related else frame[["a"]]
     options = {**CHOSEN.get(name, {}), "out": tmp_path / "out" if written else None, "ledger": tmp_path / "l.sqlite"}
     wrong, meant = NEAR[name]
@@ -155,7 +155,7 @@ def test_what_else_a_job_asks_for_is_done_as_its_folder_says(small, command, tmp
     plain = json.loads(schema.read_text())
     kinds = {"columns": {n: {"type": c["type"]} for n, c in plain["columns"].items()}}
     job, _ = done(LearningRequest(**facts, table=table, learns=("age",)), "learn", kinds)
-    assert synth.load(job.path / jobs.LEARNT).learnt.epsilon == 1.0
+    assert synth.Schema.load(job.path / jobs.LEARNT).learnt.epsilon == 1.0
     assert synth.Ledger().charge(job.run).epsilon == 1.0
 
     job, said = done(StatisticsRequest(**facts, table=table, schema=schema, ask=("mean:age",), decides=("a",)), "count")

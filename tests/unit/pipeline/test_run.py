@@ -17,7 +17,7 @@ from synth.report.publish import gather
 from synth.report.publishable import means
 from tests.conftest import SMALL
 
-SCHEMA = synth.parse(SMALL)
+SCHEMA = synth.Schema.parse(SMALL)
 FACTS = {"epsilon": 1.0, "delta": 1e-5, "method": "independent", "dataset": "d"}
 
 

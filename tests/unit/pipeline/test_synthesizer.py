@@ -23,7 +23,7 @@ def fitted(tmp_path_factory):
 
 
 def schema():
-    return synth.parse(SMALL)
+    return synth.Schema.parse(SMALL)
 
 
 def test_a_fit_is_one_charge_and_all_else_is_free(fitted, tmp_path):
@@ -55,7 +55,7 @@ def test_what_is_saved_is_a_release_and_is_loaded_again(fitted, tmp_path):
     assert (tmp_path / "kept" / "release.safetensors").exists()
     with pytest.raises(synth.UsageError, match="exists already"):
         made.save(tmp_path / "kept")
-    assert synth.make_bundle(tmp_path / "kept", tmp_path / "kept.zip", how="before", ledger=ledger).epsilon == 1.0
+    assert synth.bundle(tmp_path / "kept", tmp_path / "kept.zip", how="before", ledger=fitted[1]).epsilon == 1.0
 
 
 def test_what_a_run_refuses_is_refused_and_costs_nothing(fitted, tmp_path):
@@ -67,9 +67,11 @@ def test_what_a_run_refuses_is_refused_and_costs_nothing(fitted, tmp_path):
         made.set_params(dataset="visits").fit(rows, epsilon=-1.0)
     with pytest.raises(synth.UsageError, match="not fitted"):
         made.sample(5)
-    with pytest.raises(synth.UsageError, match="none of its options"):
-        synth.Synthesizer(schema(), epsilon=1.0)
-    with pytest.raises(synth.UsageError, match="none of its options"):
+    with pytest.raises(synth.UsageError, match="epsilon is missing"):
+        made.fit(rows)
+    with pytest.raises(synth.UsageError, match="a NoneType is no schema"):
+        synth.Synthesizer(epsilon=1.0, ledger=ledger).fit(rows)
+    with pytest.raises(synth.UsageError, match="none of its parameters; did you mean method"):
         made.set_params(metod="mst")
     with pytest.raises(synth.UsageError, match="--where sex"):
         fitted[0].sample(5, {"sex": "x"})

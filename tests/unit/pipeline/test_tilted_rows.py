@@ -87,7 +87,7 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
     }
     synth.run(
         rows,
-        schema=synth.parse(facts),
+        schema=synth.Schema.parse(facts),
         epsilon=0.1,
         delta=1e-5,
         out=tmp_path / "out",
@@ -100,8 +100,8 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
     assert code == 0
     assert "visits: its mean in these tables is above what the noisy counts say" in told
     assert "age: " not in told
-    with pytest.warns(synth.BeyondMeasured, match="visits: its mean") as warned:
-        list(synth.multiple(tmp_path / "out", count=5, seed=1))
+    with pytest.warns(synth.app_api.BeyondMeasured, match="visits: its mean") as warned:
+        list(synth.app_api.multiple(tmp_path / "out", count=5, seed=1))
     assert [Path(w.filename).name for w in warned] == ["test_tilted_rows.py"]
 
 
@@ -109,14 +109,14 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
 def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, monkeypatch, command):
     synth.run(
         small_frame(300),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=2.0,
         delta=1e-5,
         out=tmp_path / "out",
         ledger=tmp_path / "l.sqlite",
         dataset="d",
     )
-    named = list(synth.multiple(tmp_path / "out", count=2, seed=1, columns=["age", "sex"]))
+    named = list(synth.app_api.multiple(tmp_path / "out", count=2, seed=1, columns=["age", "sex"]))
     assert list(named[0]) == list(small_frame(2))  # the others are drawn beside them
     monkeypatch.setattr(tilted_rows, "MOST_MOMENTS", 3)
     code, _, told = command(
@@ -124,7 +124,9 @@ def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, 
     )
     assert code == 2
     assert "too many" in told
-    assert len(list(synth.multiple(tmp_path / "out", count=2, num_rows=20))) == 2  # all columns: the model fitted again
+    assert (
+        len(list(synth.app_api.multiple(tmp_path / "out", count=2, num_rows=20))) == 2
+    )  # all columns: the model fitted again
     for wrong in (["--multiple", 2, "--columns", "nothing"], ["--columns", "age"]):
         assert command("sample", tmp_path / "out", *wrong, "--out", tmp_path / "u")[0] == 2
 
@@ -134,7 +136,7 @@ def test_combined_intervals_are_centred_where_those_of_the_counts_are(tmp_path):
     """One release: 20 tables' mean against the estimate from the counts, within 4.9 deviations of a mean of 20."""
     synth.run(
         small_frame(2000),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=2.0,
         delta=1e-5,
         out=tmp_path / "out",
@@ -142,7 +144,7 @@ def test_combined_intervals_are_centred_where_those_of_the_counts_are(tmp_path):
         dataset="d",
     )
     (straight,) = estimates(tmp_path / "out", ["mean:age"])
-    told = [t["age"].mean() for t in synth.multiple(tmp_path / "out", count=20, seed=3)]
+    told = [t["age"].mean() for t in synth.app_api.multiple(tmp_path / "out", count=20, seed=3)]
     assert abs(np.mean(told) - straight["estimate"]) < 4.9 * np.std(told, ddof=1) / np.sqrt(20) + 0.05
 
 

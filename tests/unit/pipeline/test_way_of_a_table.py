@@ -82,7 +82,7 @@ def test_a_table_enters_few_folders_and_climbs_by_return_alone(kind, tmp_path):
     folders, climbs = followed(
         lambda: run(
             table if kind == "frame" else tmp_path / "t.csv",
-            schema=synth.parse(SMALL),
+            schema=synth.Schema.parse(SMALL),
             epsilon=1.0,
             delta=1e-5,
             method="independent",

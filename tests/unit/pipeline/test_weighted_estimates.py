@@ -47,7 +47,7 @@ def test_weighted_figures_are_covered_and_plain_ones_are_not():
 
 def test_the_schemas_weight_is_used_except_for_itself(tmp_path):
     rows = small_frame(400)
-    schema = synth.parse(SMALL | {"weight": "income"})
+    schema = synth.Schema.parse(SMALL | {"weight": "income"})
     synth.run(
         rows,
         schema=schema,

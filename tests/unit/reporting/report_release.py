@@ -14,7 +14,7 @@ def report_release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     table = folder / "real.csv"
     small_frame(1500).to_csv(table, index=False)
-    schema = synth.parse({**json.loads(json.dumps(SMALL)), "weight": "age"})
+    schema = synth.Schema.parse({**json.loads(json.dumps(SMALL)), "weight": "age"})
     synth.run(
         table,
         schema=schema,

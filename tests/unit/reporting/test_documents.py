@@ -35,7 +35,7 @@ def release(tmp_path_factory):
     place = tmp_path_factory.mktemp("documents")
     synth.run(
         small_frame(300),
-        schema=synth.parse(SMALL),
+        schema=synth.Schema.parse(SMALL),
         epsilon=1.0,
         delta=1e-5,
         out=place / "out",
@@ -51,7 +51,7 @@ def release(tmp_path_factory):
 def bundled(release, tmp_path_factory):
     """The parts of a bundle whose steward has said who he is."""
     place = tmp_path_factory.mktemp("zip") / "r.zip"
-    synth.make_bundle(release, place, facts=STATED, how="before", ledger=release.parent / "ledger.sqlite")
+    synth.bundle(release, place, facts=STATED, how="before", ledger=release.parent / "ledger.sqlite")
     with zipfile.ZipFile(place) as file:
         return {n: file.read(n).decode() for n in file.namelist() if not n.endswith((".parquet", ".safetensors"))}
 
@@ -68,7 +68,7 @@ def test_every_document_is_in_the_bundle_and_states_the_guarantee(bundled):
         if name != "documents/for-the-people.html":
             assert str(card["relation"]) in page or "psilon 1" in page, name
     odds = re.search(r"at most ([\d.]+) %", text(bundled["documents/for-the-people.html"]))[1]
-    assert float(odds) == pytest.approx(100 * synth.odds(1.0), abs=0.06)
+    assert float(odds) == pytest.approx(100 * synth.app_api.odds(1.0), abs=0.06)
     assert "epsilon" not in text(bundled["documents/for-the-people.html"])
 
 
@@ -179,7 +179,7 @@ def test_dcat_conforms_to_the_shapes_of_dcat_ap(release, tmp_path, sector):
     shapes = os.environ.get("SYNTH_DCAT_SHAPES", "")
     if not Path(shapes).is_file():
         pytest.skip("SYNTH_DCAT_SHAPES names no shapes of DCAT-AP")
-    synth.make_bundle(
+    synth.bundle(
         release,
         tmp_path / "r.zip",
         facts={**STATED, "sector": sector},

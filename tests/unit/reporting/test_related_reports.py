@@ -37,7 +37,7 @@ PLAIN = {
     },
     "keys": [{"parent": "homes", "child": "people", "columns": ["home"], "most_children": 3}],
 }
-SCHEMA = synth.parse_related(PLAIN)
+SCHEMA = synth.app_api.parse_related(PLAIN)
 
 
 def homes(size=600):

@@ -86,7 +86,7 @@ def test_more_columns_than_the_limit_are_refused_in_a_database_and_a_schema(tmp_
     with pytest.raises(InputError, match="at most 20,000"):
         named_databases.place("t", f"duckdb:///{tmp_path}/t.duckdb").check_form(TOO_MANY[:1])
     with pytest.raises(InputError, match="at most 20,000"):
-        synth.parse({"columns": {n: {"type": "integer", "min": 0, "max": 1} for n in TOO_MANY}})
+        synth.Schema.parse({"columns": {n: {"type": "integer", "min": 0, "max": 1} for n in TOO_MANY}})
     with closing(sqlite3.connect(tmp_path / "t.db")) as con:
         con.execute("CREATE TABLE t (a)")
     named_databases.place("t", f"sqlite:///{tmp_path}/t.db").check_form(["a"])

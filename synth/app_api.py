@@ -1,0 +1,132 @@
+"""What the application needs of the library beside the public names: requests, jobs, forecasts, figures.
+
+A room of its own makes no promise: these names change with the application. Users of the library need ``synth`` alone.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from synth import at_home
+
+if TYPE_CHECKING:
+    from synth import jobs
+    from synth.evaluate.examination import appraise
+    from synth.evaluate.related_fidelity import appraise_related
+    from synth.jobs import looks, roles
+    from synth.jobs.roles import ACTIONS, Roles, Visitor, pages
+    from synth.pipeline.combining import BeyondMeasured, Combined, beyond
+    from synth.pipeline.count_intervals import count_intervals
+    from synth.pipeline.encoded_rows import encode
+    from synth.pipeline.kept import kept
+    from synth.pipeline.kept import warning as kept_warning
+    from synth.pipeline.multiple import multiple
+    from synth.pipeline.reached import advice as expected_advice
+    from synth.pipeline.reached import constants as expected_from
+    from synth.pipeline.reached import expected
+    from synth.pipeline.refit import refit
+    from synth.pipeline.related_forecast import plan_related
+    from synth.pipeline.related_plan import charged_before as tables_charged_before
+    from synth.pipeline.related_sample import sample_to as sample_related
+    from synth.pipeline.request import RunRequest
+    from synth.pipeline.rough_rows import rough_rows
+    from synth.pipeline.same_rows import charged_before
+    from synth.pipeline.schema_approval import alone
+    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest
+    from synth.privacy.accounting.compare_runs import ledger_composition
+    from synth.release.card.card import meaning, odds
+    from synth.report.card_page import render_html as card_html
+    from synth.report.chosen_release import compared_elsewhere
+    from synth.report.chosen_release import look as note_look
+    from synth.report.last_look import bounds as standing_bounds
+    from synth.report.last_look import standing, standing_rare
+    from synth.report.private_selection import distances as choice_distances
+    from synth.report.private_selection import questions as choice_questions
+    from synth.report.private_selection import shared as choice_columns
+    from synth.report.publish import write as write_publishable_report
+    from synth.report.result_page import render as result_page
+    from synth.report.steward.write import examine
+    from synth.report.steward.write import write as write_steward_report
+    from synth.schema.coarsening import coarser_plain as grouped
+    from synth.schema.coarsening import listed_plain as listed
+    from synth.schema.coarsening import offered as groups
+    from synth.schema.naming import dataset_of
+    from synth.schema.related import Related
+    from synth.schema.related import load as load_related
+    from synth.schema.related import parse as parse_related
+    from synth.sources import named_databases as databases
+    from synth.sources.engines.scratch import sweep as sweep_scratch
+    from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
+
+# Name -> module[:name there], as in synth/__init__.py.
+_HOME = {
+    "ACTIONS": "jobs.roles",
+    "BeyondMeasured": "pipeline.combining",
+    "Combined": "pipeline.combining",
+    "LearningRequest": "pipeline.stored_requests",
+    "RefitRequest": "pipeline.stored_requests",
+    "Related": "schema.related",
+    "ReportRequest": "pipeline.stored_requests",
+    "Roles": "jobs.roles",
+    "RunRequest": "pipeline.request",
+    "StatisticsRequest": "pipeline.stored_requests",
+    "Visitor": "jobs.roles",
+    "alone": "pipeline.schema_approval",
+    "appraise": "evaluate.examination",
+    "appraise_related": "evaluate.related_fidelity",
+    "beyond": "pipeline.combining",
+    "card_html": "report.card_page:render_html",
+    "charged_before": "pipeline.same_rows",
+    "choice_columns": "report.private_selection:shared",
+    "choice_distances": "report.private_selection:distances",
+    "choice_questions": "report.private_selection:questions",
+    "compared_elsewhere": "report.chosen_release",
+    "count_intervals": "pipeline.count_intervals",
+    "databases": "sources.named_databases:",
+    "dataset_of": "schema.naming",
+    "encode": "pipeline.encoded_rows",
+    "examine": "report.steward.write",
+    "expected": "pipeline.reached",
+    "expected_advice": "pipeline.reached:advice",
+    "expected_from": "pipeline.reached:constants",
+    "grouped": "schema.coarsening:coarser_plain",
+    "groups": "schema.coarsening:offered",
+    "is_folder_of_tables": "sources.tables_to_draft",
+    "jobs": "jobs:",
+    "kept": "pipeline.kept",
+    "kept_warning": "pipeline.kept:warning",
+    "ledger_composition": "privacy.accounting.compare_runs",
+    "listed": "schema.coarsening:listed_plain",
+    "load_related": "schema.related:load",
+    "looks": "jobs.looks:",
+    "meaning": "release.card.card",
+    "multiple": "pipeline.multiple",
+    "note_look": "report.chosen_release:look",
+    "odds": "release.card.card",
+    "pages": "jobs.roles",
+    "parse_related": "schema.related:parse",
+    "plan_related": "pipeline.related_forecast",
+    "refit": "pipeline.refit",
+    "result_page": "report.result_page:render",
+    "roles": "jobs.roles:",
+    "rough_rows": "pipeline.rough_rows",
+    "sample_related": "pipeline.related_sample:sample_to",
+    "standing": "report.last_look",
+    "standing_bounds": "report.last_look:bounds",
+    "standing_rare": "report.last_look",
+    "sweep_scratch": "sources.engines.scratch:sweep",
+    "tables_charged_before": "pipeline.related_plan:charged_before",
+    "tables_in": "sources.tables_to_draft",
+    "write_publishable_report": "report.publish:write",
+    "write_steward_report": "report.steward.write:write",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'synth.app_api' has no attribute {name!r}")
+    return at_home(_HOME[name], name)
+
+
+def __dir__() -> list[str]:
+    return __all__

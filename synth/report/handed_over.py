@@ -1,0 +1,154 @@
+"""A release as an object, and what is made of it for others: a report, a bundle."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synth.errors import UsageError
+from synth.evaluate.examination import Limits
+from synth.pipeline.inference.estimates import estimates
+from synth.pipeline.multiple import multiple
+from synth.pipeline.refit import refit
+from synth.pipeline.sample import sample
+from synth.release import folder, related_folder
+from synth.release.card import verify
+from synth.report import bundle as single_bundle
+from synth.report import chosen_release, publish, related_bundle, related_publish
+from synth.report.steward import related as related_steward
+from synth.report.steward import write as steward
+from synth.schema.table import Schema
+from synth.schema.typed_frame import typed_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synth.pipeline.result import Result
+
+
+class Release:
+    """What a run of one table released, in the folder that it wrote; all that is done with it is free.
+
+    >>> Release("nowhere")
+    Release('nowhere': no card)
+
+    **Guarantee**: that of the card. Errors: InputError for a folder without a release, or a damaged one.
+
+    Privacy: released answers only.
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        place = Path(place)
+        self.place = place.parent if place.suffix == ".json" else place
+
+    @cached_property
+    def card(self) -> dict[str, Any]:
+        """The guarantee, and how it came about."""
+        return verify.load(self.place)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The public facts of the table; what was learnt is in it."""
+        return folder.load_release(self.place).setting.schema
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The synthetic table: numbers and dates as such, missing values as missing."""
+        return typed_frame(folder.read_texts(self.place / "synthetic.csv", self.schema), self.schema)
+
+    def sample(
+        self, num_rows: int | None = None, conditions: Mapping[str, str] | None = None, *, seed: int | None = None
+    ) -> "pd.DataFrame":
+        """More rows, typed as ``frame``; ``conditions``: by column a value, ``a|b``, or ``low..high``."""
+        return sample(self.place, num_rows=num_rows, where=conditions, seed=seed)[0]
+
+    def refit(self, **options: Any) -> "Result":
+        """Another model and table of the same answers; ``options``: as of ``synth.app_api.refit``."""
+        return refit(self.place, **options)
+
+    def multiple(self, **options: Any) -> Iterator["pd.DataFrame"]:
+        """Tables for ``synth.combine``; ``options``: as of ``synth.app_api.multiple``."""
+        return multiple(self.place, **options)
+
+    def estimates(self, ask: Sequence[str], **options: Any) -> list[dict[str, Any]]:
+        """Answers with intervals that count the noise, as of ``synth.estimates``."""
+        return estimates(self.place, ask, **options)
+
+    def check(self) -> verify.Checked:
+        """Derives the card's epsilon again, as ``synth.check``."""
+        return verify.check(self.card)
+
+    def __repr__(self) -> str:
+        try:
+            card = self.card
+            told = f"{card['method']}, epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}"
+        except Exception:  # whatever lies there: showing an object must not fail
+            told = "no card"
+        return f"Release({str(self.place)!r}: {told})"
+
+
+def report(
+    release: str | Path,
+    out: str | Path,
+    *,
+    real: str | Path | None = None,
+    test: str | Path | None = None,
+    target: str | None = None,
+    groups: Sequence[str] = (),
+    shadow_runs: int = 0,
+    rows: int = 50_000,
+    statistics: str | Path | None = None,
+    ledger: str | Path | None = None,
+) -> dict[str, str]:
+    """Writes a page about a release, and its JSON; the paths of both.
+
+    Without ``real``: the publishable report, from the release alone, with further ``statistics`` that were paid for.
+    With the ``real`` table: the steward's, marked as not for release; that somebody looked is noted beside the
+    ``ledger`` that paid. ``test``: real rows that the run did not see; ``target``: a column to be predicted;
+    ``groups``: columns that divide people; ``shadow_runs``: attacks; ``rows``: at most so many of each table.
+
+    Errors: UsageError for options that do not fit, InputError for an unusable file or release.
+
+    Privacy: released answers only; with ``real``: reads rows, exact: for the steward alone, never released.
+    """
+    several, only_real = related_folder.is_related(release), (test, target, tuple(groups), shadow_runs)
+    if real is None and any(only_real):
+        raise UsageError("a publishable report reads no real row: leave out test, target, groups and shadow_runs")
+    if real is not None and statistics is not None:
+        raise UsageError("statistics belong to the publishable report: leave out real")
+    if several and (test or groups or shadow_runs or statistics):
+        raise UsageError("related tables have no test, groups, shadow_runs or statistics; leave them out")
+    if real is None:
+        return related_publish.write(release, out) if several else publish.write(release, out, statistics=statistics)
+    chosen_release.look(release, ledger=ledger)
+    limits = Limits(rows=rows)
+    if several:
+        return related_steward.write(release, out, real=real, target=target, limits=limits)
+    examined = steward.examine(
+        release, real=real, test=test, target=target, groups=groups, limits=limits, shadow_runs=shadow_runs
+    )
+    return steward.write(examined, release, out)
+
+
+def bundle(
+    release: str | Path,
+    out: str | Path,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    how: str | None = None,
+    candidates: Sequence[str | Path] = (),
+    paid: str | Path | None = None,
+    ledger: str | Path | None = None,
+) -> single_bundle.Bundled:
+    """Packs what may be handed over into one zip file, of one table or of several; refuses what must not leave.
+
+    ``out``: the file. ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``: in which way
+    the release was chosen, among which other ``candidates``, by which ``paid`` counts; ``ledger``: the one that paid.
+    Errors: InputError for a release that cannot be handed over, UsageError for a choice that must be stated.
+
+    **Guarantee**: that of the release, and of whatever was looked at to choose it.
+
+    Privacy: released answers only.
+    """
+    make = related_bundle.make if related_folder.is_related(release) else single_bundle.make
+    return make(release, out, facts=facts, how=how, candidates=candidates, paid=paid, ledger=ledger)
