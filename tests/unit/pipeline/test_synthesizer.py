@@ -47,7 +47,7 @@ def test_rows_have_types_and_meet_conditions(fitted):
 
 
 def test_what_is_saved_is_a_release_and_is_loaded_again(fitted, tmp_path):
-    made, ledger = fitted
+    made, _ = fitted
     made.save(tmp_path / "kept")
     again = synth.Synthesizer.load(tmp_path / "kept")
     assert again.get_params()["method"] == "independent"
