@@ -14,12 +14,13 @@ from synth.pipeline import same_rows
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.methods import granted, resolve_device
 from synth.pipeline.prepare import NO_POLICY
-from synth.pipeline.private_rows import Rows
+from synth.pipeline.private_rows import Rows, check_known
 from synth.pipeline.rehearsal import MARGIN
 from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.run_plan import spend_line
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import confirmed
+from synth.privacy.accounting.guarantee import caution
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.ledger.config import command as cap_command
 from synth.privacy.ledger.ledger import Ledger, Spend
@@ -118,6 +119,8 @@ def prepare(
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
     plan.book.row_key()  # as of a single table
+    if said := caution(request.delta):
+        note(said)
     if plan.book.policy(plan.dataset) is None:
         note(NO_POLICY.format(plan.dataset, f"cap it with {cap_command(plan.dataset)}"))
     for name, table in plan.rows.items():
@@ -153,6 +156,10 @@ def planned(
     private, public = (tables, {}) if request.source is not None else public_tables.split(tables, schema)
     found = places(private, schema, request.source)  # type: ignore[arg-type]
     adjacency = Adjacency(relation=relation, unit=schema.root)
+    declared, book = request.dataset or schema.dataset, Ledger(request.ledger)
+    dataset = _dataset(tables, declared, request.source)
+    if request.source is not None and not (declared or request.separate):
+        check_known(dataset, book)
     return RelatedPlan(
         request=request,
         schema=schema,
@@ -160,9 +167,9 @@ def planned(
         questions=Nested(),
         public=public,
         grant=granted(request.epsilon, request.delta, adjacency, learning=False),
-        dataset=_dataset(tables, request.dataset or schema.dataset, request.source),
+        dataset=dataset,
         device=resolve_device(request.device),
-        book=Ledger(request.ledger),
+        book=book,
     )
 
 

@@ -133,8 +133,12 @@ def risk_of(name: str, column: Column) -> Risk | None:
 
 
 def _somebodys(column: Column) -> bool:
-    """Whether bounds of numbers are none that a draft would propose: a person's own, or of a draft before 0.2.0."""
-    if column.type not in NUMERIC or column.min is None or column.max is None:
+    """Whether bounds are none that a draft would propose: a person's own, or of a draft before 0.2.0."""
+    if column.min is None or column.max is None:
+        return False
+    if column.type == "datetime":
+        return not round_bounds.are_years(str(column.min), str(column.max))
+    if column.type not in NUMERIC:
         return False
     low, high, step = float(column.min), float(column.max), float(column.step)
     return not all(round_bounds.is_round(b, low, high, step=step) for b in (low, high))

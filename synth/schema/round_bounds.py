@@ -1,10 +1,12 @@
 """Bounds of a draft that are no person's own value: the smallest and the largest are moved outwards to a public grid.
 
 The grid follows from how far the values reach, to a power of ten and one of 1, 2 or 5: an income of up to 727,310 is
-drafted as 0 to 800,000, a height of 136.6 to 202.7 as 120 to 220. What a bound still tells is that order of magnitude.
+drafted as 0 to 800,000, a height of 136.6 to 202.7 as 120 to 220. What a bound still tells is the step of the grid in
+which the extreme lies, a fifth to a half of the range, and of dates the year (of births the decade).
 Small whole numbers that many rows have (a scale from 1 to 5) stay as they are.
 """
 
+import re
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import log10
@@ -14,6 +16,7 @@ from synth.schema.literals import Span, decades
 SMALL = 20  # whole numbers up to which a scale may end where it ends
 PARTS = 5  # steps of the grid that a range takes at least
 COMMON = 10  # rows that have a value which is then nobody's own
+FIRST, LAST = r"[0-9]{4}-01-01(T00(:00(:00)?)?)?", r"[0-9]{4}-12-31(T23(:(00|59)(:(00|59))?)?)?"
 STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 
@@ -80,6 +83,16 @@ def years(span: Span, *, births: bool) -> Span:
         return decades(span)
     times = ("", "") if span.resolution == "day" else ("T00:00:00", "T23:59:59")
     return replace(span, first=f"{span.first[:4]}-01-01{times[0]}", last=f"{span.last[:4]}-12-31{times[1]}")
+
+
+def are_years(first: str, last: str) -> bool:
+    """Whether dates or times begin and end a year, as those of ``years`` do; the last minute or hour will do.
+
+    >>> are_years("2019-01-01", "2021-12-31"), are_years("2019-03-07", "2021-12-31")
+    (True, False)
+    """
+    begins, ends = re.fullmatch(FIRST, first.replace(" ", "T")), re.fullmatch(LAST, last.replace(" ", "T"))
+    return begins is not None and ends is not None
 
 
 def _on(value: float, step: Decimal, rounding: str) -> Decimal:

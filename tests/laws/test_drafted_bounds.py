@@ -85,6 +85,29 @@ def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path,
     assert (said["bounds"], said["reason"]) == ([low, high], "the device's range")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "resolution", "round_"),
+    [
+        ("2019-03-07", "2021-12-31", "day", False),
+        ("2019-01-01", "2021-11-02", "day", False),
+        ("2019-01-01T00:00:00", "2021-12-31T22:10:04", "second", False),
+        ("2019-01-01", "2021-12-31", "day", True),
+        ("2019-01-01T00:00:00", "2021-12-31T23:59:59", "second", True),
+    ],
+)
+def test_a_day_that_ends_no_year_is_vouched_for_alone(low, high, resolution, round_):
+    column = {"type": "datetime", "min": low, "max": high, "resolution": resolution, "source": "unconfirmed"}
+    found = synth.parse({"columns": {"x": column}, "unit_source": "declared"})
+    assert list(synth.alone(found)) == ([] if round_ else ["x"])
+
+
+@pytest.mark.parametrize("resolution", ["s", "min", "h", "D"])
+def test_a_draft_s_own_dates_need_no_reason(resolution):
+    times = pd.date_range("1987-03-05", periods=40, freq="37D") + pd.Timedelta(1, resolution) * 5
+    frame = pd.DataFrame({"x": times.astype(str), "g": ["a"] * 40})
+    assert not synth.alone(synth.draft(frame).schema)
+
+
 def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
     frame = pd.DataFrame({"age": [19, 44, 83, 27] * 20, "pay": [1204.5 * i for i in range(80)]})
     found = synth.draft(frame).schema

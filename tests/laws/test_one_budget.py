@@ -8,7 +8,8 @@ import shutil
 import duckdb
 import pytest
 
-from synth.pipeline.private_rows import dataset_name
+from synth.errors import UsageError
+from synth.pipeline.private_rows import check_known, dataset_name
 from synth.privacy.ledger.ledger import Ledger
 from synth.sources.named_databases import placed
 from tests.conftest import SMALL, small_frame
@@ -126,7 +127,8 @@ def test_one_place_has_one_name_however_its_address_is_written(tmp_path, monkeyp
             for port in ("", ":5432")
             for options in ("", "?sslmode=require", "?application_name=x&sslmode=disable")
         ]
-        + ["postgres:///census?host=/var/run/postgresql", "postgres:///?dbname=census&host=127.0.0.1&port=5432"],
+        + ["postgres:///census?host=/var/run/postgresql", "postgres:///?dbname=census&host=127.0.0.1&port=5432"]
+        + ["postgres://any.example/census?hostaddr=127.0.0.1"],
         ["postgres://Db.Example:5433/census", "postgresql://ann@db.example.:5433/census"],
         [
             "postgres://localhost/ann",
@@ -166,3 +168,23 @@ def test_a_table_of_a_database_that_was_never_charged_asks_for_its_dataset(comma
     code, _, told = command("run", "--source", source, "--table", "people", *ASKED)
     assert (code, "and other datasets were" in told) == (2, True)
     assert spends() == [("town", 0.4)]
+
+
+def test_a_cap_that_nothing_was_charged_to_yet_is_asked_for_too(command, place):
+    """A steward's cap comes before the first charge: another address of the table must not be free of it."""
+    pytest.importorskip("ibis")
+    assert command("ledger", "policy", "--dataset", "town", "--max-epsilon", 0.1, "--new")[0] == 0
+    for source in (f"duckdb://{place}/d.duckdb", f"sqlite://{place}/none.db"):
+        code, _, told = command("run", "--source", source, "--table", "people", *ASKED)
+        assert (code, "have a cap" in told, "--dataset" in told) == (2, True, True), told
+    assert spends() == []
+
+
+def test_related_tables_of_a_database_ask_for_their_dataset_too(tmp_path):
+    """Charged or capped elsewhere, the same persons may lie behind an address that the ledger does not know."""
+    book = Ledger(tmp_path / "l.sqlite")
+    check_known("duckdb:///a.duckdb", book)
+    book.set_policy("town", max_epsilon=0.1)
+    with pytest.raises(UsageError, match="have a cap: if its persons"):
+        check_known("duckdb:///a.duckdb", book)
+    check_known("town", book)

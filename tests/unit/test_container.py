@@ -179,6 +179,14 @@ def test_the_sample_service_is_read_only_and_without_rights():
     assert "ports" not in text.split("  proxy:")[0]
 
 
+def test_every_service_has_few_rights_and_dumps_no_memory(services):
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["ulimits"]["core"] == 0, name
+        assert service["read_only"], name
+
+
 @pytest.fixture(scope="module")
 def services() -> dict:
     """The services of compose.yaml, as a reader of the Compose Specification understands them."""

@@ -49,7 +49,8 @@ def host(name: str) -> str:
 def postgres(parts: SplitResult, environment: Mapping[str, str] = os.environ) -> str:
     """The server and database that a PostgreSQL address means, by its options and the driver's own rules."""
     options = {n.lower(): v for n, v in parse_qsl(parts.query)}
-    at = parts.hostname or options.get("hostaddr") or options.get("host") or environment.get("PGHOST", "")
+    number = options.get("hostaddr") or environment.get("PGHOSTADDR")  # where the driver goes, whatever the host is
+    at = number or parts.hostname or options.get("host") or environment.get("PGHOST", "")
     port = str(parts.port or options.get("port") or environment.get("PGPORT") or PORT)
     user = unquote(parts.username or "") or options.get("user") or environment.get("PGUSER") or getpass.getuser()
     named = unquote(parts.path.lstrip("/")) or options.get("dbname") or options.get("database")
