@@ -7,7 +7,7 @@ are read (charged_run.py). From the last answer on, all is post-processing.
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, overload
 
 from synth.errors import InputError
 from synth.jobs import PeakMemory, give_back
@@ -21,6 +21,7 @@ from synth.pipeline.reporting import STAGES as STAGES
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
+from synth.pipeline.run_options import RunOptions
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import to_learn
@@ -30,6 +31,36 @@ from synth.release import folder
 from synth.schema.given import check_schema
 from synth.schema.related import Related
 from synth.schema.table import Schema
+
+
+@overload
+def run(
+    table: Source,
+    *,
+    schema: Schema,
+    epsilon: float,
+    delta: float,
+    noise: SystemNoise | None = None,
+    reporter: Reporter | None = None,
+    steward_log: str | Path | None = None,
+    may_spend: MaySpend = anybody,
+    **options: Unpack[RunOptions],
+) -> Result: ...
+
+
+@overload
+def run(
+    table: Source | Mapping[str, Source],
+    *,
+    schema: Related,
+    epsilon: float,
+    delta: float,
+    noise: SystemNoise | None = None,
+    reporter: Reporter | None = None,
+    steward_log: str | Path | None = None,
+    may_spend: MaySpend = anybody,
+    **options: Unpack[RunOptions],
+) -> related_run.RelatedResult: ...
 
 
 def run(
@@ -42,8 +73,8 @@ def run(
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
-    **options: Any,
-) -> Any:
+    **options: Unpack[RunOptions],
+) -> Result | related_run.RelatedResult:
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
     ``table``: a CSV (also .gz), Parquet or Excel file, a folder of Parquet files, a frame (then name the ``dataset``),
@@ -84,7 +115,7 @@ def carry_out(
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
-) -> Any:
+) -> Result | related_run.RelatedResult:
     """As ``run``, of a request that stands already, and of its table unless ``rows`` are handed over."""
     if isinstance(schema, Related) or isinstance(rows, Mapping):
         return related_run.carry_out(
