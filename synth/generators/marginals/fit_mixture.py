@@ -22,6 +22,7 @@ else:
     torch = Lazy("torch")
 
 JOIN, JOINED = 1.0, 4  # a misfit above this part of what noise explains joins so many mixtures
+WHOLE = 2.2  # times the work of a descent, up to which steps look at all tables: they follow noise less
 MOST = 1.2e10  # work of a step that looks at all tables, above which mixtures are fewer
 CHECK = 10  # steps between looks at the stopping rule; of steps that look at a part, so many times three wholes
 
@@ -161,7 +162,7 @@ def fit(
     affordable = int(MOST / max(problem.work * components, 1))
     shape = (mixtures(options.ensembles, affordable), len(problem.column), components)
     work = problem.work * shape[0] * components
-    laid = tiled(problem) if work * options.steps > options.work else problem
+    laid = tiled(problem) if work * options.steps > WHOLE * options.work else problem
     pull, smooth = options.pull * problem.total, options.smooth * problem.total
     surface = Surface(laid, device, pull=pull, half=options.half, smooth=smooth)
     start = np.log(np.maximum(problem.mass, 1e-6))[:, None] + options.spread * rng.standard_normal(shape)
@@ -221,7 +222,7 @@ class Descent:
 
     def bears(self, work: float, most: float) -> float:
         """The part of the tables that a step may look at, where one that looks at all costs ``work``, all ``most``."""
-        return min(1.0, most / max(work * self.steps, 1.0))
+        return 1.0 if self.subsets is None else min(1.0, most / max(work * self.steps, 1.0))
 
     def run(self, surface: Surface, logits: torch.Tensor, weights: torch.Tensor, progress: Progress) -> float:
         """Moves both in place; the loss in the end, of noise alone."""
