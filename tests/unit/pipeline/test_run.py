@@ -82,7 +82,7 @@ def test_refusals_name_the_option_and_leave_no_trace(small, options, error):
 
 @pytest.mark.parametrize("schema", ["my.schema.json", {"columns": {}}, None])
 def test_a_schema_that_was_not_read_is_told_how_to_read_it(small, schema):
-    with pytest.raises(UsageError, match=r"synth\.load\(path\)"):
+    with pytest.raises(UsageError, match=r"synth\.Schema\.load\(path\)"):
         synth.run(small[0], schema=schema, epsilon=1.0, delta=1e-5)
 
 
