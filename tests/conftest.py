@@ -125,6 +125,11 @@ SMALL = {
 }
 
 
+def as_text(result):
+    """A result's table as its file has it: every cell text, missing codes and all."""
+    return pd.DataFrame({n: a.to_pandas() for n, a in result.texts.items()})
+
+
 def small_frame(rows: int = 1000) -> pd.DataFrame:
     """A table of the small schema with dependencies: age drives income and illness, region the visits."""
     rng = np.random.default_rng(7)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import synth
-from tests.conftest import SMALL, small_frame
+from tests.conftest import SMALL, as_text, small_frame
 
 RULES = {
     "impossible": {"kind": "impossible", "rows": {"age": "0..40", "ill": "yes"}},
@@ -40,7 +40,8 @@ PAIRS = [pytest.param(m, r, marks=[] if (m, r) in FEW else pytest.mark.slow) for
 def made(schema, method="mixture", **more):
     more = {"options": SHORT.get(method, {}), **more}
     result = synth.run(small_frame(2000), schema=schema, epsilon=2.0, delta=1e-5, method=method, dataset="d", **more)
-    return result, result.frame.assign(age=result.frame["age"].astype(int))
+    frame = as_text(result)
+    return result, frame.assign(age=frame["age"].astype(int))
 
 
 @pytest.mark.parametrize(("method", "name"), PAIRS)
@@ -122,7 +123,7 @@ def test_order_is_kept_wherever_neither_is_missing(columns, method):
         frame.loc[:200, "high"] = ""
     else:
         frame = pd.DataFrame({n: (days[:, i] * 20).astype(str) for i, n in enumerate(columns)})
-    table = synth.run(
+    result = synth.run(
         frame,
         schema=schema,
         epsilon=2.0,
@@ -131,7 +132,8 @@ def test_order_is_kept_wherever_neither_is_missing(columns, method):
         dataset="d",
         num_rows=2000,
         options=SHORT.get(method, {}),
-    ).frame
+    )
+    table = as_text(result)
     both = table[(table["low"] != "") & (table["high"] != "")]
     if columns is NUMBERS:
         both = both.astype(int)
