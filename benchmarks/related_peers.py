@@ -96,7 +96,7 @@ def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: di
         plain = dict(case.schema["tables"][table])
         if table == key["child"]:
             plain |= {"unit": key["columns"][0], "max_rows": key["most_children"]}
-        frame = synth.run(
+        alone = synth.run(
             case.tables[table],
             schema=synth.Schema.parse(plain),
             epsilon=float(half),
@@ -104,7 +104,8 @@ def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: di
             ledger=ledger,
             dataset=f"{case.name} {table}",
             separate=True,
-        ).frame
+        ).texts
+        frame = {n: cells.to_pandas() for n, cells in alone.items()}
         names = [n for t, n in coder.edges if t == table]
         truth = {n: real[i][n] for n in names}
         out[table] = {

@@ -83,7 +83,7 @@ def prepare(folder: Path) -> synth.Schema:
             dataset="town",
             out=folder / method,
         )
-        made.frame.to_csv(folder / f"{method}.csv", index=False)
+        pd.DataFrame({n: a.to_pandas() for n, a in made.texts.items()}).to_csv(folder / f"{method}.csv", index=False)
     parts = [real[: half // 2], pd.read_csv(folder / "independent.csv", dtype=str, keep_default_na=False)[: half // 2]]
     pd.concat(parts).sample(frac=1, random_state=1).to_csv(folder / "half.csv", index=False)
     real.sample(frac=1, random_state=1).to_csv(folder / "copied.csv", index=False)

@@ -132,7 +132,7 @@ def measured(epsilon: float, seeds: int) -> list[dict]:
                     seed=seed,
                     num_rows=len(real),
                 )
-                score = scored(real, made.frame.astype(str))
+                score = scored(real, pd.DataFrame({n: a.to_pandas() for n, a in made.texts.items()}))
                 out.append({**about, "told by": "mixture's rows", "seed": seed, **score})
             fresh = real.sample(frac=1, replace=True, random_state=seed).reset_index(drop=True)
             out.append({**about, "told by": "fresh rows", "seed": seed, **scored(real, fresh)})

@@ -52,7 +52,7 @@ def combine(
     release: str | Path | None = None,
     columns: Sequence[str] = (),
 ) -> Combined:
-    """The estimate of m tables of ``synth.multiple``, with an interval for sampling and privacy noise together.
+    """The estimate of m tables of ``Release.multiple``, with an interval for sampling and privacy noise together.
 
     ``estimates``, ``variances``: of each table the estimate and the square of its standard error, as if the table were
     real: numbers, or arrays of equal shape. Tables must have as many rows as the source. T = W + (1 + 1/m) B, W the

@@ -37,7 +37,9 @@ def count_intervals(release: str | Path, columns: Sequence[str], *, level: float
                 raise UsageError(f"{name}: is not a measured column of the release")
         table = _finest([r for r in stored.releases if isinstance(r, CountsRelease)], wanted)
         if table is None or not wanted or not 0 < level < 1:
-            raise UsageError(f"{', '.join(wanted) or 'no column'}: no table of these was released; see synth.beyond")
+            raise UsageError(
+                f"{', '.join(wanted) or 'no column'}: no table of these was released; see synth.app_api.beyond"
+            )
         share, half = shares(table.counts, table.variance, rows=stored.setting.public_rows, level=level)
         labels = [bin_labels(schema.columns[b.column], b.starts, b.groups) for b in table.bins]
         return [

@@ -114,7 +114,7 @@ def encode(
     Privacy: public only.
 
     >>> import synth
-    >>> facts = synth.parse({"columns": {"sex": {"type": "categorical", "categories": ["f", "m"]}}})
+    >>> facts = synth.Schema.parse({"columns": {"sex": {"type": "categorical", "categories": ["f", "m"]}}})
     >>> told = encode(facts, relation="replace_one", rows=2)
     >>> told.vectors.shape, round(told.norm, 4), round(told.sensitivity, 4)
     ((2, 2), 1.0, 1.4142)

@@ -62,7 +62,7 @@ class FreeRequest(BaseModel):
 
 
 class RefitRequest(FreeRequest):
-    """Another fit to what a run released, as ``synth.refit`` takes it; from ``table`` on: of the run that released it.
+    """Another fit to what a run released, as ``Release.refit`` takes it; from ``table`` on: of the run that released it.
 
     Errors: UsageError. Privacy: public only.
 
@@ -89,7 +89,7 @@ class RefitRequest(FreeRequest):
     relation: str | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """What ``synth.refit`` is called with."""
+        """What ``refit`` is called with."""
         named = {"release", "method", "options", "target", "num_rows", "out", "seed", "device", "raw_text", "dialect"}
         return self.model_dump(include=named)
 

@@ -73,7 +73,7 @@ class Bundled:
 
     @property
     def how(self) -> str:
-        """The way it was chosen, a key of ``card_statements.CHOICES``."""
+        """The way it was chosen, a key of ``statements.CHOICES``."""
         return str(self.card["selection"]["how"])
 
     @property
@@ -99,7 +99,7 @@ def make(
 ) -> Bundled:
     """Writes one zip of a release's folder. The same release, chosen in the same way, makes the same bytes.
 
-    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``, ``candidates``, ``paid`` and
+    ``facts``: what only the steward knows (``statements.DEPLOYMENT``). ``how``, ``candidates``, ``paid`` and
     ``ledger``: how the release was chosen among candidates, as of ``chosen_release.settle``. Errors: InputError for a
     release that was made with seeded noise, was chosen in a way that no epsilon covers, or has a missing or damaged
     part; UsageError for ``out``, and for a choice that must be stated.

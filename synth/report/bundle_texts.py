@@ -75,7 +75,7 @@ import synth
 here = Path(__file__).resolve().parent
 card = json.loads((here / "card.json").read_text(encoding="utf-8"))
 out = Path(sys.argv[1]) if len(sys.argv) > 1 else here / "again"
-result = synth.refit(here / "release.json", num_rows=card["rows"]["synthetic"], seed=card.get("seed"), out=out,
+result = synth.Release(here).refit(num_rows=card["rows"]["synthetic"], seed=card.get("seed"), out=out,
                      raw_text=str(card.get("csv_text", "")).startswith("raw"))
 same = (out / "synthetic.csv").read_bytes() == (here / "synthetic.csv").read_bytes()
 print(f"{result.num_rows} rows: {out / 'synthetic.csv'}", "(the same table)" if same else "(another sample)")

@@ -193,7 +193,7 @@ def write(
 ) -> dict[str, str]:
     """Completes card.json in a release's folder and writes card.md and card.html beside it; returns their paths.
 
-    ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``chosen``: the card with how the release
+    ``facts``: what only the steward knows (``statements.DEPLOYMENT``). ``chosen``: the card with how the release
     was chosen (``chosen_release.settle``). Errors: InputError without a card, UsageError for an unknown fact.
     """
     place = Path(folder)

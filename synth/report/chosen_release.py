@@ -133,7 +133,7 @@ def settle(
 ) -> dict[str, Any]:
     """The release's card with how it was chosen and what that costs.
 
-    ``how``: a key of ``card_statements.CHOICES``; None asks whether it can be left open. ``candidates``: the other
+    ``how``: a key of ``statements.CHOICES``; None asks whether it can be left open. ``candidates``: the other
     candidates' folders. ``paid``: counts by which a paid selection decides. Errors: UsageError where the choice must be
     stated or does not fit what was noted, and for a ledger without the lines that paid for the releases; InputError
     where the counts chose another release, or guarantees of different relations or units would be added up.

@@ -142,7 +142,7 @@ def bundle(
 ) -> single_bundle.Bundled:
     """Packs what may be handed over into one zip file, of one table or of several; refuses what must not leave.
 
-    ``out``: the file. ``facts``: what only the steward knows (``card_statements.DEPLOYMENT``). ``how``: in which way
+    ``out``: the file. ``facts``: what only the steward knows (``statements.DEPLOYMENT``). ``how``: in which way
     the release was chosen, among which other ``candidates``, by which ``paid`` counts; ``ledger``: the one that paid.
     Errors: InputError for a release that cannot be handed over, UsageError for a choice that must be stated.
 
