@@ -62,7 +62,7 @@ class FreeRequest(BaseModel):
 
 
 class RefitRequest(FreeRequest):
-    """Another fit to what a run released, as ``Release.refit`` takes it; from ``table`` on: of the run that released it.
+    """Another fit to what a run released, as ``Release.refit`` takes it; from ``table`` on: of the run that did.
 
     Errors: UsageError. Privacy: public only.
 
