@@ -54,7 +54,7 @@ _HOME = {
     "methods": "pipeline.methods",
     "mixtures": "generators.marginals.mixtures:",
     "plan": "pipeline.plan",
-    "report": "report:",  # the room itself, which can be called
+    "report": "report.handed_over",  # once the room of that name is loaded, the room: it can be called, too
     "run": "pipeline.run",
     "sample": "pipeline.sample",
     "statistics": "pipeline.statistics",

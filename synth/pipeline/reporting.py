@@ -1,6 +1,8 @@
 """Who is told how far a run is."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from synth.jobs.progress_line import ProgressLine
@@ -31,6 +33,11 @@ class Quiet:
         """Ignored."""
 
 
-def watched() -> Reporter:
+@contextmanager
+def watched() -> Iterator[Reporter]:
     """A progress line where somebody watches, in a terminal or a notebook; else nobody is told."""
-    return ProgressLine(STAGES) if sys.stderr.isatty() or "ipykernel" in sys.modules else Quiet()
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        with ProgressLine(STAGES) as line:
+            yield line
+    else:
+        yield Quiet()

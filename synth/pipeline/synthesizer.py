@@ -4,6 +4,7 @@ import inspect
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -125,7 +126,8 @@ class Synthesizer:
             raise UsageError("Synthesizer: epsilon is missing; name it when the object is made, or by set_params")
         held = tempfile.TemporaryDirectory(prefix="synthesizer-")
         params = {**self.get_params(), "epsilon": epsilon}
-        result = run(X, out=held.name, reporter=reporter or watched(), **params, **handed)
+        with nullcontext(reporter) if reporter else watched() as told:
+            result = run(X, out=held.name, reporter=told, **params, **handed)
         self.result, self._held, self._place = result, held, Path(held.name)
         return self
 

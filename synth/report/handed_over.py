@@ -100,7 +100,7 @@ def report(
     statistics: str | Path | None = None,
     ledger: str | Path | None = None,
 ) -> dict[str, str]:
-    """Writes a page about a release, and its JSON; the paths of both.
+    """Writes a page about a release to ``out``, and its JSON beside it; the paths of both.
 
     Without ``real``: the publishable report, from the release alone, with further ``statistics`` that were paid for.
     With the ``real`` table: the steward's, marked as not for release; that somebody looked is noted beside the

@@ -86,6 +86,9 @@ def test_scikit_learn_clones_it_unfitted(fitted):
     }
     assert again.schema == made.schema
     assert again.result is None
+    every = synth.Synthesizer(schema(), epsilon=0.5, options={"k": 2}, max_rows=3, reasons={"a": "b"}, ledger="l")
+    assert clone(every).get_params() == every.get_params()
+    assert clone(every).set_params(epsilon=2.0).epsilon == 2.0
 
 
 def test_it_feeds_a_harness_that_compares_frames(fitted):
@@ -97,6 +100,28 @@ def test_it_feeds_a_harness_that_compares_frames(fitted):
     score = single_table.KSComplement.compute(real[["age"]], ours[["age"]])
     assert 0.8 < score <= 1
     assert np.isfinite(single_table.TVComplement.compute(real[["sex"]], ours[["sex"]]))
+
+
+def test_its_parameters_are_those_of_a_request_and_of_its_default_values():
+    """But for what ``fit`` and ``save`` stand for, what the library alone says, and what names a run."""
+    fields = synth.app_api.RunRequest.model_fields
+    own = {"version", "table", "schema_file", "out", "ask", "run", "owner", "label", "epsilon", "delta"}
+    params = synth.Synthesizer().get_params()
+    assert set(params) == (set(fields) - own) | {"schema", "epsilon", "delta"}
+    same = {n: fields[n].default for n in set(fields) - own - {"options", "reasons"}}
+    assert {n: params[n] for n in same} == same
+
+
+def test_whoever_watches_sees_one_line_with_the_time_left(monkeypatch, capsys, tmp_path):
+    made = synth.Synthesizer(schema(), epsilon=1.0, method="independent", dataset="d", ledger=tmp_path / "l.sqlite")
+    made.fit(small_frame(200))
+    assert not capsys.readouterr().err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    made.fit(small_frame(200))
+    told = capsys.readouterr().err
+    assert told.count("\r") > 3
+    assert "Fitting the model" in told
+    assert told.endswith("\n")
 
 
 @pytest.mark.long
