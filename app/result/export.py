@@ -188,12 +188,13 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
     more = "one more line" if len(others) == 1 else f"{len(others)} more lines"
     alone = told["of_which_this_run"]["epsilon"]
     said = f"The run itself has epsilon {alone:g}; the card counts {more} of the ledger ({lines})"
+    its = "its result" if len(others) == 1 else "their results"
     if told["how"] != "unstated":
         st.info(f"{said}: {frame.escape(told['in_words'])}.", icon=":material/functions:")
         return
     with st.container(border=True):
         st.info(
-            f"{said}, since this run may have been chosen by their results. If it was not, say so.",
+            f"{said}, since this run may have been chosen by {its}. If it was not, say so.",
             icon=":material/functions:",
         )
         how = st.radio(

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -50,7 +51,7 @@ class Door:
             await self.app(scope, receive, send)
             return
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
-        if not (same_site(scope, headers) and allowed(scope["path"], headers) and _fits(scope, headers)):
+        if not (same_site(scope, headers) and allowed(scope["path"], headers)):
             await _refuse(scope, send)
             return
         if scope["path"].rstrip("/").endswith(CALLBACK):
@@ -63,16 +64,17 @@ class Door:
                 message = {**message, "headers": [*told, *own.items()]}
             await send(message)
 
-        await self.app(scope, receive, shielded)
+        with _room(scope, headers) as given:
+            await (self.app(scope, receive, shielded) if given else _refuse(scope, send))
 
 
-def _fits(scope: Scope, headers: Mapping[str, str]) -> bool:
-    """Whether there is room for what is sent."""
+def _room(scope: Scope, headers: Mapping[str, str]) -> AbstractContextManager[bool]:
+    """Whether there is room for what is sent, kept free while it comes."""
     below = _below(scope["path"]) or ""
     if scope["type"] != "http" or scope["method"] != "PUT" or not below.startswith(UPLOAD):
-        return True
-    size = headers.get("content-length", "")
-    return uploads.has_room(below.removeprefix(UPLOAD).partition("/")[0], int(size) if size.isdecimal() else None)
+        return nullcontext(True)
+    size = "" if "transfer-encoding" in headers else headers.get("content-length", "")
+    return uploads.room(below.removeprefix(UPLOAD).partition("/")[0], int(size) if size.isdecimal() else None)
 
 
 def _unsaid(query: bytes) -> bytes:

@@ -6,6 +6,7 @@ Uploads lie in memory until a page has written them to disk once. Whoever sends 
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from streamlit import config
@@ -22,15 +23,27 @@ def limits() -> tuple[int, int]:
     return 2 * largest, 8 * largest
 
 
-def has_room(session: str, size: int | None) -> bool:
-    """Whether a session may send so many bytes; not without saying how many."""
-    if size is None or size < 0:
-        return False
+@contextmanager
+def room(session: str, size: int | None) -> Iterator[bool]:
+    """Whether a session may send so many bytes, which are kept free until they came; not without saying how many."""
+    if size is None or not _fits(session, size):
+        yield False
+        return
+    coming.append((session, size))
+    try:
+        yield True
+    finally:
+        coming.remove((session, size))
+
+
+coming: list[tuple[str, int]] = []  # what was admitted and is under way; only the server's own thread changes it
+
+
+def _fits(session: str, size: int) -> bool:
     one, every = limits()
-    held = _held()
-    own = sum(len(f.data) for f in held.get(session, {}).values())
-    whole = sum(len(f.data) for files in held.values() for f in files.values())
-    return own + size <= one and whole + size <= every
+    known = [(s, len(f.data)) for s, files in _held().items() for f in files.values()] + coming
+    own = sum(n for s, n in known if s == session)
+    return own + size <= one and sum(n for _, n in known) + size <= every
 
 
 def forget(seen: dict[tuple[str, str], float], now: float) -> None:

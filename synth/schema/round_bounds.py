@@ -9,7 +9,6 @@ Small whole numbers that many rows have (a scale from 1 to 5) stay as they are.
 import re
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from math import log10
 
 from synth.schema.literals import Span, decades
 
@@ -23,12 +22,12 @@ STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 def unit(low: float, high: float) -> Decimal:
     """The grid's step for values that reach from ``low`` to ``high``: 1, 2 or 5 times a power of ten.
 
-    >>> [float(unit(*b)) for b in ((0, 727_310), (136.6, 202.7), (0.02, 0.31))]
-    [200000.0, 20.0, 0.1]
+    >>> [float(unit(*b)) for b in ((0, 727_310), (136.6, 202.7), (0.02, 0.31), (0, 5e-324))]
+    [200000.0, 20.0, 0.1, 0.0]
     """
     span = Decimal(repr(high)) - Decimal(repr(low)) or abs(Decimal(repr(high))) or Decimal(1)
     least = span / PARTS
-    power = Decimal(1).scaleb(int(log10(least)) - 1)
+    power = Decimal(1).scaleb(least.adjusted() - 1)
     while True:
         for step in STEPS:
             if step * power >= least:

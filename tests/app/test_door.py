@@ -65,11 +65,24 @@ def test_a_session_and_all_of_them_have_a_limit(monkeypatch):
     held = Manager({"one": {"a": File(60)}, "other": {"b": File(30)}})
     monkeypatch.setattr(uploads, "_manager", lambda: held)
     monkeypatch.setattr(uploads, "limits", lambda: (100, 150))
-    assert uploads.has_room("one", 40)
-    assert not uploads.has_room("one", 41)
-    assert uploads.has_room("new", 60)
-    assert not uploads.has_room("new", 61)
-    assert not uploads.has_room("new", None), "who does not say how much"
+    for session, size, fits in (("one", 40, True), ("one", 41, False), ("new", 60, True), ("new", 61, False)):
+        with uploads.room(session, size) as given:
+            assert given is fits
+    with uploads.room("new", None) as given:
+        assert not given, "who does not say how much"
+    with uploads.room("new", 40) as first, uploads.room("new", 40) as second, uploads.room("new", 20) as third:
+        assert (first, second, third) == (True, False, True), "what is under way counts"
+    assert uploads.coming == []
+
+
+def test_what_says_no_length_is_not_taken(monkeypatch):
+    scope = {"type": "http", "method": "PUT", "path": "/_stcore/upload_file/s/f"}
+    monkeypatch.setattr(uploads, "_manager", lambda: Manager({}))
+    monkeypatch.setattr(uploads, "limits", lambda: (100, 150))
+    sent = ({"content-length": "5"}, {"content-length": "5", "transfer-encoding": "chunked"}, {"content-length": "٥x"})
+    for headers, fits in zip(sent, (True, False, False), strict=True):
+        with door._room(scope, headers) as given:
+            assert given is fits
 
 
 def test_what_is_forgotten_is_freed_by_the_clock(monkeypatch):

@@ -98,14 +98,14 @@ def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path,
 def test_a_day_that_ends_no_year_is_vouched_for_alone(low, high, resolution, round_):
     column = {"type": "datetime", "min": low, "max": high, "resolution": resolution, "source": "unconfirmed"}
     found = synth.parse({"columns": {"x": column}, "unit_source": "declared"})
-    assert list(synth.alone(found)) == ([] if round_ else ["x"])
+    assert list(synth.app_api.alone(found)) == ([] if round_ else ["x"])
 
 
 @pytest.mark.parametrize("resolution", ["s", "min", "h", "D"])
 def test_a_draft_s_own_dates_need_no_reason(resolution):
     times = pd.date_range("1987-03-05", periods=40, freq="37D") + pd.Timedelta(1, resolution) * 5
     frame = pd.DataFrame({"x": times.astype(str), "g": ["a"] * 40})
-    assert not synth.alone(synth.draft(frame).schema)
+    assert not synth.app_api.alone(synth.draft(frame).schema)
 
 
 def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):

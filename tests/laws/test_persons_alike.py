@@ -100,8 +100,7 @@ def test_each_person_keeps_as_many_rows_however_written(kind, reads, few, tmp_pa
     listed = rows()
     if kind == "xlsx":  # a workbook cannot hold NUL
         listed = [r for r in listed if "\0" not in r[0]]
-    kept = in_run if reads is in_run else in_learning
-    numbers = kept(place_of(kind, [s for s, _ in listed], tmp_path), len(listed))
+    numbers = reads(place_of(kind, [s for s, _ in listed], tmp_path), len(listed))
     found = {}
     for i in numbers.tolist():
         found[listed[i][1]] = found.get(listed[i][1], 0) + 1

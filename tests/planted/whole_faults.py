@@ -167,7 +167,7 @@ WAYS: dict[str, dict[str, Any]] = {
         "epsilon": 4.0,
         "draws": 80,
     },
-    "identifiers shortened before they are canonical": {"epsilon": 5.0, "draws": 80},
+    "identifiers shortened before they are canonical": {"epsilon": 8.0, "draws": 160},
 }
 # the canary that each is made visible by; only the quick tests know it
 CANARIES = {
